@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from policy.model import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
 from runtime.clock import Clock, utc_now
+from runtime.definitions.cel.expressions import NotEvaluatedError
+from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
 from runtime.model.effects.effect import Effect, Vacancy
 from runtime.model.hooks.subscription import Subscription
@@ -123,6 +125,7 @@ class Engine:
     mocked: bool = False  # this process, and all that its tenant ever ran, runs on mocks
     timing: Timing = field(default_factory=Timing)
     definitions: Definitions = field(default_factory=Definitions)
+    evaluator: Evaluator = field(default_factory=Evaluator)
     wakeup: Wakeup = field(default_factory=Wakeup)
     troubled: set[tuple[str, str]] = field(default_factory=set)  # connectors, and targets, whose breaker has counted
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
@@ -150,8 +153,20 @@ class Engine:
 
         What `work` does must bear being done again: a set that fails is rolled back, and each is tried by itself.
         """
-        found: T = await self._together(Piece(run_id, work))
+        found: T = await self.evaluating(lambda: self._together(Piece(run_id, work)))
         return found
+
+    async def evaluating(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do `work`, which plans in transactions; what a plan needs of costly expressions is evaluated between them.
+
+        The transaction that needed it is rolled back, and no run is locked meanwhile. Raise StoppedError where that
+        takes too long.
+        """
+        while True:
+            try:
+                return await work()
+            except NotEvaluatedError as needed:
+                await self.evaluator.evaluate(needed.costly)
 
     @cached_property
     def ask(self) -> Batches[Question, Verdict]:

@@ -22,6 +22,7 @@ from runtime.desk.definitions.arrivals import keep_own, take_in
 from runtime.desk.definitions.connector import definition_handlers
 from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.entities.handlers import entity_handlers
+from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
 from runtime.mocks.overlay import Overlay, read_overlay
 from runtime.model.hooks.subscription import Subscription
@@ -79,6 +80,7 @@ def make_engine(
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
         subscriptions=subscriptions,
         listener=tell_subscribers if subscriptions else None,
+        evaluator=Evaluator([folder.name for folder in settings.packs]),
     )
 
 

@@ -9,6 +9,7 @@ from policy.apart import expect_apart
 from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
 from runtime.approvals import requests
 from runtime.engine import Engine
+from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject
 from runtime.model.effects.effect import Heir, LeaseLostError
@@ -83,7 +84,7 @@ async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:
     """
     try:
         return await do(_begin_ahead)
-    except (*AWAY, LeaseLostError):
+    except (*AWAY, LeaseLostError, StoppedError):
         raise
     except Exception:
         log.debug("tried again without what follows", exc_info=True)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from runtime.engine import Engine
+from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.gate.beginning import Ahead, ahead_or_not
@@ -116,7 +117,7 @@ class Crossing:
             try:
                 self.heir = await ahead_or_not(lambda ahead: self.write(partial(self._outcome, result, ahead)))
                 break
-            except AWAY as error:
+            except (*AWAY, StoppedError) as error:
                 if pause is None:
                     raise
                 log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)

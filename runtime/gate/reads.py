@@ -59,11 +59,15 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
     now = engine.clock()
     gives_up = now - (lease.started_at or now) >= engine.timing.read_deadline
     end = after_read(verb, lease, attempt.result, engine.jitter(), gives_up=gives_up)
-    async with engine.run_tx(lease.run_id) as tx:
-        if await steps.holds_read(tx.conn, lease, engine.worker):
+    await engine.evaluating(lambda: _finish(engine, attempt, end))
+    at(Point.READ_ENDED)
+
+
+async def _finish(engine: Engine, attempt: ReadAttempt, end: ReadEnd) -> None:
+    async with engine.run_tx(attempt.lease.run_id) as tx:
+        if await steps.holds_read(tx.conn, attempt.lease, engine.worker):
             await _write(engine, tx, attempt, end)
             at(Point.READ_ENDING)
-    at(Point.READ_ENDED)
 
 
 async def _write(engine: Engine, tx: RunTx, attempt: ReadAttempt, end: ReadEnd) -> None:

@@ -30,6 +30,7 @@ class ErrorCode(StrEnum):
 
     DEFINITION = "definition"
     EXPRESSION = "expression"
+    COST = "cost"  # it would take more steps, or memory, than an expression may
     PARAMS = "params"  # they do not fit the verb's schema
     UNRECORDABLE = "unrecordable"  # they cannot be put on record
     REFUSED = "refused"  # a plain no, and nothing was done
@@ -57,7 +58,7 @@ class ErrorCode(StrEnum):
 
 _CODES: Mapping[ErrorClass, tuple[ErrorCode, ...]] = {
     ErrorClass.DEFINITION: (ErrorCode.DEFINITION,),
-    ErrorClass.EXPRESSION: (ErrorCode.EXPRESSION, ErrorCode.PARAMS, ErrorCode.UNRECORDABLE),
+    ErrorClass.EXPRESSION: (ErrorCode.EXPRESSION, ErrorCode.COST, ErrorCode.PARAMS, ErrorCode.UNRECORDABLE),
     ErrorClass.TRANSPORT: (
         ErrorCode.REFUSED,
         ErrorCode.NOT_TAKEN,

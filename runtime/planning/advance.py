@@ -41,7 +41,7 @@ from runtime.store.transactions.run_tx import RunTx
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
-    transition = await anew(tx, event, await _cleaned(tx, await _plan(tx, definition, event)))
+    transition = await anew(tx, event, await _cleaned(tx, await _plan(engine, tx, definition, event)))
     await _write_steps(tx, definition, transition)
     await _close_durable_steps(engine, tx, definition, transition)
     await _emit(engine, tx, definition, transition)
@@ -52,12 +52,12 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     return transition
 
 
-async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
+async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event) -> Transition:
     """Plan with the steps that the event reaches; where the plan goes on to others, twice as far each time."""
     paths, depth = reach(definition, event), 1
     while True:
         steps, others = await tx.loads.steps(step_rows.Wanted(tx.run_id, paths))
-        snapshot = _snapshot(tx, definition, steps, others, whole=paths is None)
+        snapshot = _snapshot(engine, tx, definition, steps, others, whole=paths is None)
         try:
             return plan(definition, snapshot, event)
         except NotLoadedError as error:
@@ -68,7 +68,13 @@ async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
 
 
 def _snapshot(
-    tx: RunTx, definition: Definition, steps: Mapping[str, StepState], others: frozenset[StepStatus], *, whole: bool
+    engine: Engine,
+    tx: RunTx,
+    definition: Definition,
+    steps: Mapping[str, StepState],
+    others: frozenset[StepStatus],
+    *,
+    whole: bool,
 ) -> Snapshot:
     row = tx.row
     return Snapshot(
@@ -82,6 +88,7 @@ def _snapshot(
         state=row["state"] or {},
         reference=row["reference"],
         started_at=timestamp(row["created_at"]) if definition.reads_start else "",
+        evaluated=engine.evaluator.known,
     )
 
 

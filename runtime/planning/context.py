@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from runtime.definitions.cel.expressions import PINNED
+from runtime.definitions.cel.expressions import EVALUATED, PINNED
 from runtime.definitions.nodes import BranchName, NodeKind
 from runtime.model.errors import ErrorCode, StepError
 from runtime.model.paths import around, block_of, id_of, iterated
@@ -22,6 +22,7 @@ def context_of(planning: Planning, path: str, inner: Iterable[str] = ()) -> Cont
     """
     needed = {id_of(need): planning.look(need) for need in (*planning.definition.needs(path), *inner)}
     context: Context = {
+        EVALUATED: planning.snapshot.evaluated,
         "trigger": planning.snapshot.trigger,
         "steps": {name: {"status": str(state.status), "result": state.result} for name, state in needed.items()},
         "run": run_facts(planning),

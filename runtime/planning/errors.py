@@ -2,7 +2,7 @@
 
 from policy.model import PolicyUnavailableError
 from receipts.errors import ReceiptsError
-from runtime.definitions.cel.expressions import ExpressionError
+from runtime.definitions.cel.expressions import ExpressionError, TooCostlyError
 from runtime.definitions.problems import DefinitionError
 from runtime.handlers import (
     HandlerError,
@@ -25,6 +25,7 @@ _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (TimeoutError, ErrorCode.NO_ANSWER),
     (ResultError, ErrorCode.RESULT),
     (ParamsError, ErrorCode.PARAMS),
+    (TooCostlyError, ErrorCode.COST),
     (ExpressionError, ErrorCode.EXPRESSION),
     (DefinitionError, ErrorCode.DEFINITION),
     (ReceiptsError, ErrorCode.UNRECORDABLE),

@@ -2,7 +2,8 @@
 
 It reads no clock, no database and no network. The shell loads a snapshot, asks, and commits the answer. A snapshot may
 leave out steps that the event does not reach (`reach`): the plan is the one that all steps would give, or an error that
-names the steps to load first. So what one event costs does not grow with the run.
+names the steps to load first. So what one event costs does not grow with the run. The snapshot holds what costly
+expressions give, too, or the plan is an error that names the expression: the shell evaluates it in another process.
 
 The rules: a step starts when all that it needs has succeeded or was skipped, or has failed and a branch took that up.
 A step with a `when` starts if the condition holds and is skipped if not; a step without one is skipped when something
@@ -18,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 
 from receipts.errors import ReceiptsError
-from runtime.definitions.cel.expressions import PINNED, ExpressionError, evaluate_condition, render
+from runtime.definitions.cel.expressions import EVALUATED, PINNED, ExpressionError, evaluate_condition, render
 from runtime.definitions.checks.scope import references_in, steps_of
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
@@ -83,7 +84,8 @@ START: Mapping[NodeKind, Callable[[Planning, str, Context], None]] = {
 def plan(definition: Definition, snapshot: Snapshot, event: Event) -> Transition:
     """Return what follows from `event`; raise IllegalTransitionError if it cannot follow on `snapshot`.
 
-    Raise NotLoadedError where that takes steps which the snapshot leaves out.
+    Raise NotLoadedError where that takes steps which the snapshot leaves out, and NotEvaluatedError where it takes what
+    a costly expression gives.
     """
     if is_final(RUN, snapshot.status):
         return Transition(snapshot.status)
@@ -283,7 +285,8 @@ def _give_output(planning: Planning) -> None:
         trigger, facts = planning.snapshot.trigger, run_facts(planning)
         try:
             context = {"trigger": trigger, "steps": steps, "run": facts, "state": planning.state}
-            given = render(output, {**context, PINNED: planning.definition.functions})
+            known = {PINNED: planning.definition.functions, EVALUATED: planning.snapshot.evaluated}
+            given = render(output, {**context, **known})
             expect_kept(given, "output")
             transition.output, transition.has_output = given, True
         except (ExpressionError, ParamsError, ReceiptsError) as error:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runtime.definitions.cel.expressions import Outcome
 from runtime.definitions.model import Verb
 from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RunStatus, StepStatus
@@ -17,6 +18,7 @@ class Snapshot:
 
     `steps` are in the definition's order; `others` says which of the statuses that have not ended occur among the steps
     that are left out, and `whole` whether none are. `state` is the business state, `reference` the business reference.
+    `evaluated` is what costly expressions gave elsewhere; where it is None they are evaluated with the others.
     """
 
     run_id: str
@@ -29,6 +31,7 @@ class Snapshot:
     state: Mapping[str, Json] = field(default_factory=dict)
     reference: str = ""
     started_at: str = ""
+    evaluated: Mapping[str, Outcome] | None = None
 
 
 class NotLoadedError(LookupError):

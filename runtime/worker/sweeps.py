@@ -121,6 +121,10 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
     """End a lease in the name of the worker that held it: what it writes after this, it writes no more."""
     async with engine.pool.connection() as conn:
         run_id = await effects.run_of(conn, effect_id)
+    return await engine.evaluating(lambda: _take_back(engine, run_id, effect_id))
+
+
+async def _take_back(engine: Engine, run_id: str, effect_id: str) -> int:
     async with engine.run_tx(run_id) as tx:
         effect = await effects.expired(tx.conn, effect_id, tx.now)
         if effect is None:

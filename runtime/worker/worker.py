@@ -5,14 +5,16 @@ It keeps nothing in memory that matters. It is woken by LISTEN/NOTIFY, and polls
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import psycopg
 
+from runtime.definitions.cel.expressions import Costly, NotEvaluatedError
 from runtime.engine import Engine
+from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
@@ -242,11 +244,28 @@ class Worker:
         before = set(self._failing)
         try:
             return await start_next(self.engine, self._failing)
+        except NotEvaluatedError as needed:
+            left = self._failing - before
+            self._spawn(Lane.STARTS, self._evaluate(needed.costly, left), None)
+            return len(left)
         except Exception:
             log.exception("a run could not be started; it will be tried again")
-            for run_id in self._failing - before:
-                asyncio.get_running_loop().call_later(PAUSE, self._failing.discard, run_id)
+            self._leave_alone(self._failing - before)
             return len(self._failing - before)
+
+    async def _evaluate(self, costly: Costly, run_ids: Collection[str]) -> None:
+        """Have what the start of these runs needs evaluated, beside other work; then they are tried again."""
+        try:
+            await self.engine.evaluator.evaluate(costly)
+        except StoppedError:
+            self._leave_alone(run_ids)
+            raise
+        self._failing.difference_update(run_ids)
+        self.engine.wakeup.event.set()
+
+    def _leave_alone(self, run_ids: Collection[str]) -> None:
+        for run_id in run_ids:
+            asyncio.get_running_loop().call_later(PAUSE, self._failing.discard, run_id)
 
     async def _lease_reads(self) -> int:
         free = self._free(Lane.READS)

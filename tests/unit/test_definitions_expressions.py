@@ -208,13 +208,10 @@ def test_condition_gives_a_boolean_and_nothing_else() -> None:
 
 def test_loop_over_more_than_can_be_afforded_is_refused() -> None:
     many = {"trigger": {"list": list(range(5001))}}
-    message = "expression 'trigger.list.all(x, x >= 0)': 5001 items are too many to loop over, at most 5000"
-    assert reason(evaluate_condition, "trigger.list.all(x, x >= 0)", many) == message
+    assert evaluate_condition("trigger.list.all(x, x >= 0)", many)
     nested = "trigger.list.exists(x, trigger.list.exists(y, x == y + 1))"
-    assert "251 items are too many to loop over, at most 250" in reason(
-        evaluate_condition, nested, {"trigger": {"list": list(range(251))}}
-    )
-    assert evaluate_condition(nested, {"trigger": {"list": list(range(250))}})
+    assert "it costs up to" in reason(evaluate_condition, nested, many)
+    assert evaluate_condition(nested, {"trigger": {"list": list(range(150))}})
     assert evaluate_condition("size(trigger.list) == 5001", many)
 
 

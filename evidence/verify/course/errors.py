@@ -6,7 +6,7 @@ from evidence.verify.rules import Rule, counted, rule
 
 _BY_CLASS = (
     ("definition",),
-    ("expression", "params", "unrecordable"),
+    ("expression", "cost", "params", "unrecordable"),
     ("refused", "not_taken", "unavailable", "held", "outcome_unknown", "result", "failed", "unexpected"),
     ("no_answer", "expired", "not_begun", "sla"),
     ("denied", "rejected", "changes_requested", "no_policy", "unauthenticated", "forbidden"),
@@ -20,7 +20,7 @@ _WITH_ERROR = ("step.failed_handled", "step.failed_terminal", "step.failed_retry
 @rule(
     "steps.errors",
     "The leaf of a step that failed or is held has the `code` of its error, one of those that there are:"
-    " `definition`; `expression`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `held`,"
+    " `definition`; `expression`, `cost`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `held`,"
     " `outcome_unknown`, `result`, `failed`, `unexpected`; `no_answer`, `expired`, `not_begun`, `sla`; `denied`,"
     " `rejected`, `changes_requested`, `no_policy`, `unauthenticated`, `forbidden`; `illegal_transition`,"
     " `lease_lost`, `key_in_use`. No other leaf of a step has one.",

@@ -6,16 +6,28 @@ written into the text, where only text, numbers and booleans may stand. ``$${`` 
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import cel
 
-from receipts.canonical import dumps
+from receipts.canonical import digest, dumps
 from runtime.definitions.cel import functions
 from runtime.definitions.cel.calls import calls_in
+from runtime.definitions.cel.cost import (
+    CHUNK,
+    MAX_STEPS,
+    MAX_STEPS_HERE,
+    CostError,
+    cost,
+    cost_in_parts,
+    is_metered,
+    split,
+)
+from runtime.definitions.cel.parts import MISSING, PART, Parts, parts_of, value_at
+from runtime.definitions.cel.syntax import Tree, parse
 from runtime.definitions.cel.tokens import Reading, Reference, TokenError, expression_end, read
 from runtime.definitions.problems import DefinitionError, hint
 from runtime.functions import Function
@@ -26,7 +38,6 @@ Context = Mapping[str, Json]
 
 MAX_EXPRESSION = 2048
 MAX_TEXT = 65536
-LONGEST_LOOP = {1: 5000, 2: 250}  # by depth: `map` copies its result for each item, so its time grows as the square
 FUNCTIONS = frozenset(
     "contains double duration endsWith"  # noqa: SIM905 - one word a line reads worse
     " getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours"
@@ -35,6 +46,11 @@ FUNCTIONS = frozenset(
 
 PINNED = "functions()"
 """Where a context names the version of each function that may be called; without it the newest are, as at a check."""
+EVALUATED = "evaluated()"
+"""Where a context holds what expressions that cost much gave elsewhere; None lets them be evaluated here.
+
+Without it nothing is evaluated that costs much.
+"""
 
 _SYNTAX = re.compile(r"ERROR: <input>:(\d+:\d+): (?:Syntax error: )?([^\n]*?)(?: expecting [^\n]*)?(?:\n|$)")
 _FAULTS = (ValueError, LookupError, RuntimeError, TypeError, ArithmeticError)
@@ -44,18 +60,66 @@ class ExpressionError(DefinitionError):
     """An expression cannot be compiled or evaluated; the message quotes it and says why."""
 
 
+class TooCostlyError(ExpressionError):
+    """An expression costs more than it may; the message says how much."""
+
+
+@dataclass(frozen=True)
+class Costly:
+    """An expression that costs too much to be evaluated here, with what it needs. `key` names both."""
+
+    source: str
+    needed: dict[str, Json]
+    pinned: Mapping[str, int] | None
+
+    @cached_property
+    def key(self) -> str:
+        """Return the digest of the expression and its values."""
+        return digest({"source": self.source, "needed": dict(self.needed), "pinned": dict(self.pinned or {})})
+
+    def evaluate(self) -> "Outcome":
+        """Evaluate it here, whatever time that takes within the limit."""
+        try:
+            return Outcome(compile_expression(self.source).evaluate({**self.needed, EVALUATED: None} | self._functions))
+        except ExpressionError as error:
+            return Outcome(None, str(error))
+
+    @property
+    def _functions(self) -> dict[str, Json]:
+        return {} if self.pinned is None else {PINNED: self.pinned}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a costly expression gave: a value, or what is wrong."""
+
+    value: Json
+    error: str = ""
+
+
+class NotEvaluatedError(Exception):
+    """A plan needs the value of a costly expression: it has to be evaluated elsewhere first."""
+
+    def __init__(self, costly: Costly) -> None:
+        super().__init__(f"expression '{costly.source}' costs much and is to be evaluated elsewhere")
+        self.costly = costly
+
+
 @dataclass(frozen=True)
 class Expression:
-    """A compiled CEL expression. `only` is set where it is one reference and nothing else; `depth` is its loops'.
+    """A compiled CEL expression. `only` is set where it is one reference and nothing else.
 
-    `functions` are those of packs that it calls.
+    `functions` are those of packs that it calls. `parts` says how its loop can be evaluated part by part. Only what
+    `is_metered` can cost more than a few copies of what it reads.
     """
 
     source: str
     references: tuple[Reference, ...]
     only: Reference | None
-    depth: int
     program: cel.Program
+    tree: Tree
+    is_metered: bool
+    parts: Parts | None
     functions: tuple[str, ...] = ()
 
     @property
@@ -64,44 +128,91 @@ class Expression:
         return not self.references
 
     def evaluate(self, context: Context) -> Json:
-        """Return the value in `context` as JSON, or raise ExpressionError."""
+        """Return the value in `context` as JSON, or raise ExpressionError; NotEvaluatedError where that costs much."""
         try:
-            value = self._called(context) if self.functions else self.program.execute(self._needed(context))
+            if self.only is not None and (found := value_at(self.only, context)) is not MISSING:
+                return _json(found)
+            needed = _needed(context, self.references)
+            if self.is_metered and self._steps(needed) > MAX_STEPS_HERE and context.get(EVALUATED, {}) is not None:
+                return self._elsewhere(context, needed)
+            return _json(self._value(context, needed))
         except KeyError as error:
             raise ExpressionError(f"expression '{self.source}': there is no {error.args[0]}") from error
+        except CostError as error:
+            raise TooCostlyError(f"expression '{self.source}': {error}") from error
         except _FAULTS as error:
             reason = str(error).split(". ", maxsplit=1)[0]
             raise ExpressionError(f"expression '{self.source}': {reason}") from error
-        try:
-            return _json(value)
-        except ValueError as error:
-            raise ExpressionError(f"expression '{self.source}': {error}") from error
 
-    def _called(self, context: Context) -> Any:
-        """Return the value where functions of packs are called, in the versions that the definition names."""
-        calls = functions.Calls(self.functions, context.get(PINNED))
-        within = cel.Context(variables=self._needed(context), functions=calls.functions)
-        try:
-            value = self.program.execute(within)
-        except RuntimeError:
-            if not calls.fault:
-                raise
-        if calls.fault:
-            raise ValueError(calls.fault)
+    def _steps(self, needed: dict[str, Json]) -> int:
+        """Return what it costs at most; raise CostError where that is more than any expression may."""
+        items = self._items(needed)
+        if self.parts is None or items is None:
+            steps = cost(self.tree, needed)
+        else:
+            steps = cost_in_parts(self.parts.tree, _needed(needed, self.parts.references), PART, items)
+        if steps > MAX_STEPS:
+            raise CostError(f"it costs up to {steps} steps, and at most {MAX_STEPS} are allowed")
+        return steps
+
+    def _items(self, needed: dict[str, Json]) -> list[Json] | None:
+        """Return the list that is looped over part by part, None where it goes in one."""
+        items = value_at(self.parts.over, needed) if self.parts else None
+        return items if isinstance(items, list) and len(items) > CHUNK else None
+
+    def _elsewhere(self, context: Context, needed: dict[str, Json]) -> Json:
+        """Return what it gave elsewhere."""
+        if EVALUATED not in context:
+            raise CostError(f"it costs more than the {MAX_STEPS_HERE} steps that are allowed here")
+        costly = Costly(self.source, needed, context.get(PINNED))
+        outcome = context[EVALUATED].get(costly.key)
+        if outcome is None:
+            raise NotEvaluatedError(costly)
+        if outcome.error:
+            raise ExpressionError(outcome.error)
+        return outcome.value
+
+    def _value(self, context: Context, needed: dict[str, Json]) -> Json:
+        calls = functions.Calls(self.functions, context.get(PINNED)) if self.functions else None
+        items = self._items(needed)
+        if self.parts is None or items is None:
+            return _execute(self.program, needed, calls)
+        rest, found = _needed(needed, self.parts.references), []
+        for part in split(items):
+            found += _execute(self.parts.program, {**rest, PART: part}, calls)
+        return found
+
+
+def _execute(program: cel.Program, variables: dict[str, Json], calls: functions.Calls | None) -> Any:
+    """Return what a program gives; functions of packs are called in the versions that the definition names."""
+    if calls is None:
+        return program.execute(variables)
+    within = cel.Context(variables=variables, functions=calls.functions)
+    try:
+        value = program.execute(within)
+    except RuntimeError:
+        if not calls.fault:
+            raise
+    if calls.fault:
+        raise ValueError(calls.fault)
+    return value
+
+
+def _needed(context: Context, references: Iterable[Reference]) -> dict[str, Json]:
+    """Return the part of `context` that is referred to: what is handed over is copied, so less is faster."""
+    paths: dict[str, list[Sequence[str | int]]] = {}
+    for reference in references:
+        paths.setdefault(reference.root, []).append(reference.path)
+    return {root: _pruned(context[root], below) for root, below in paths.items()}
+
+
+def _pruned(value: Json, paths: Sequence[Sequence[str | int]]) -> Json:
+    if not isinstance(value, Mapping) or not all(path and isinstance(path[0], str) for path in paths):
         return value
-
-    def _needed(self, context: Context) -> dict[str, Json]:
-        """Return the part of `context` that is referred to: what is handed over is copied, so less is faster."""
-        needed = {reference.root: context[reference.root] for reference in self.references}
-        if "run" in needed and all(reference.path for reference in self.references if reference.root == "run"):
-            members = {reference.path[0] for reference in self.references if reference.root == "run"}
-            needed["run"] = {name: value for name, value in needed["run"].items() if name in members}
-        if "steps" in needed:
-            ids = {reference.path[0] for reference in self.references if reference.root == "steps" and reference.path}
-            needed["steps"] = {path: step for path, step in context["steps"].items() if path in ids}
-        if self.depth and (longest := _longest(needed)) > LONGEST_LOOP[self.depth]:
-            raise ValueError(f"{longest} items are too many to loop over, at most {LONGEST_LOOP[self.depth]}")
-        return needed
+    below: dict[str | int, list[Sequence[str | int]]] = {}
+    for path in paths:
+        below.setdefault(path[0], []).append(path[1:])
+    return {name: _pruned(value[name], rest) for name, rest in below.items() if name in value}
 
 
 @lru_cache(maxsize=4096)
@@ -113,9 +224,11 @@ def compile_expression(source: str) -> Expression:
         program = cel.compile(source)
         reading = read(source)
         called = _check(source, program, reading)
+        tree = parse(source)
+        parts = parts_of(source, tree)
     except ValueError as error:
         raise ExpressionError(f"expression '{source}': {_reason(error, source)}") from error
-    return Expression(source, reading.references, reading.only, reading.depth, program, called)
+    return Expression(source, reading.references, reading.only, program, tree, is_metered(tree), parts, called)
 
 
 def install(found: Iterable[Function]) -> None:
@@ -270,14 +383,6 @@ def _json(value: Any) -> Json:
     if abs(value) > MAX_INTEGER and value == int(value):
         raise ValueError("a whole number beyond 2^53 is not exact in JSON; convert it with string()")
     return value
-
-
-def _longest(value: Json) -> int:
-    """Return the number of items in the longest list or object in `value`."""
-    if not isinstance(value, (Mapping, list)):
-        return 0
-    members = value.values() if isinstance(value, Mapping) else value
-    return max(len(value), *map(_longest, members), 0)
 
 
 def _type_name(value: Json) -> str:

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from runtime.functions import Function
+from runtime.definitions.cel.sizes import Size
+from runtime.functions import Function, Type
 
 MAX_SIZE = 65536
 """Characters and members, all told, of the arguments of a call, and of its result."""
+GAIN = 1024
+"""Of them a result may have beyond its arguments; what all results of an evaluation have beyond that is MAX_SIZE."""
 
 _installed: dict[str, dict[int, Function]] = {}
 
@@ -33,6 +36,14 @@ def counts(name: str) -> frozenset[int]:
     return frozenset(len(function.params) for function in _installed.get(name, {}).values())
 
 
+def gain(name: str) -> Size:
+    """Return by how much a result is larger than the arguments, in any version, as far as its cost is counted."""
+    kinds = {function.returns for function in _installed[name].values()}
+    if kinds & {Type.LIST, Type.OBJECT}:
+        return Size(GAIN, 4 * GAIN)
+    return Size(1, 4 * GAIN if Type.TEXT in kinds else 0)
+
+
 def missing(pinned: Mapping[str, int]) -> list[str]:
     """Return those of the functions, by name and version, that there are not."""
     return [f"{name} version {version}" for name, version in pinned.items() if version not in _installed.get(name, {})]
@@ -43,6 +54,7 @@ class Calls:
 
     def __init__(self, wanted: Iterable[str], pinned: Mapping[str, int] | None) -> None:
         self.fault = ""
+        self._beyond = 0
         self.functions: dict[str, Callable[..., Any]] = {}
         for name in wanted:
             self.functions[name] = self._guarded(_found(name, pinned))
@@ -50,7 +62,7 @@ class Calls:
     def _guarded(self, function: Function) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             try:
-                return _called(function, arguments)
+                return self._counted(arguments, _called(function, arguments))
             except ValueError as error:
                 self.fault = self.fault or f"{function.name}: {error}"
             except Exception as error:  # noqa: BLE001 - the pack's own code: whatever it raises is a fault
@@ -58,6 +70,13 @@ class Calls:
             return None
 
         return call
+
+    def _counted(self, arguments: tuple[Any, ...], result: Any) -> Any:
+        """Return the result; raise ValueError where all results are larger than the cost of the expression allows."""
+        self._beyond += max(0, _size(result) - _size(list(arguments)) - GAIN)
+        if self._beyond > MAX_SIZE:
+            raise ValueError(f"its results are larger than {MAX_SIZE} characters and members, all told")
+        return result
 
 
 def _found(name: str, pinned: Mapping[str, int] | None) -> Function:

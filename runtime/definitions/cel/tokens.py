@@ -6,7 +6,7 @@ step depends on what it reads. Only what can be read off the tokens is accepted;
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_MACROS = 4
 MAX_NESTED_MACROS = 2
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS = frozenset({"true", "false", "null", "in"})
-_MACROS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
+MACROS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 PLAIN_STRING = re.compile(r"""(?P<quote>["'])(?P<text>[^"'\\]*)(?P=quote)""")
 
@@ -45,23 +45,20 @@ class Reference:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the tokens of an expression say. `only` is set where the expression is one reference and nothing else.
-
-    `depth` counts how deep its loops are nested: 0 where there are none.
-    """
+    """What the tokens of an expression say. `only` is set where the expression is one reference and nothing else."""
 
     references: tuple[Reference, ...]
     bound: frozenset[str]
     only: Reference | None
-    depth: int
 
 
 @dataclass(frozen=True)
 class Token:
-    """One token: `kind` is string, number, name or sign; a sign is one character."""
+    """One token: `kind` is string, number, name or sign; a sign is one character. `start` is where it stands."""
 
     kind: str
     text: str
+    start: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -88,14 +85,15 @@ def expression_end(text: str, start: int) -> int | None:
 
 def tokenize(source: str) -> list[Token]:
     """Return the tokens of `source`, without the space between them."""
-    return [Token(str(match.lastgroup), match.group()) for match in _TOKEN.finditer(source) if not match["space"]]
+    found = (match for match in _TOKEN.finditer(source) if not match["space"])
+    return [Token(str(match.lastgroup), match.group(), match.start()) for match in found]
 
 
 def read(source: str) -> Reading:
     """Return what the tokens of `source`, a well-formed expression, say."""
     tokens = tokenize(source)
     macros = list(_macros(tokens))
-    depth = _depth(macros)
+    _limit(macros)
     references: list[Reference] = []
     only = None
     for index, token in enumerate(tokens):
@@ -106,7 +104,7 @@ def read(source: str) -> Reading:
         path, end = path_at(tokens, index + 1)
         references.append(Reference(token.text, path))
         only = references[0] if (index, end) == (0, len(tokens)) else None
-    return Reading(tuple(dict.fromkeys(references)), frozenset(macro.name for macro in macros), only, depth)
+    return Reading(tuple(dict.fromkeys(references)), frozenset(macro.name for macro in macros), only)
 
 
 def _text(tokens: Sequence[Token], index: int) -> str:
@@ -130,7 +128,7 @@ def _binds(macro: _Macro, name: str, index: int) -> bool:
 def _macros(tokens: Sequence[Token]) -> Iterator[_Macro]:
     closing = closing_of(tokens)
     for index, token in enumerate(tokens):
-        called = token.text in _MACROS and _text(tokens, index - 1) == "." and _text(tokens, index + 1) == "("
+        called = token.text in MACROS and _text(tokens, index - 1) == "." and _text(tokens, index + 1) == "("
         if called and _text(tokens, index + 3) == ",":
             name = tokens[index + 2].text
             if name in RESERVED:
@@ -150,14 +148,13 @@ def closing_of(tokens: Sequence[Token]) -> dict[int, int]:
     return found
 
 
-def _depth(macros: Sequence[_Macro]) -> int:
-    """Return how deep the loops are nested; refuse too many of them, since CEL has no budget that would end them."""
+def _limit(macros: Sequence[_Macro]) -> None:
+    """Refuse more loops, or deeper ones, than anybody can read."""
     if len(macros) > MAX_MACROS:
         raise TokenError(f"more than {MAX_MACROS} of map, filter, all and exists")
     deepest = max((sum(_encloses(outer, macro) for outer in macros) for macro in macros), default=0)
     if deepest > MAX_NESTED_MACROS:
         raise TokenError(f"map, filter, all and exists nested more than {MAX_NESTED_MACROS} deep")
-    return deepest
 
 
 def _encloses(outer: _Macro, inner: _Macro) -> bool:
