@@ -147,7 +147,7 @@ class Counters(Strict):
 class Question(Strict):
     """The whole input document of one policy question; `approval` is null where people have granted none.
 
-    `edited` is there where the effect is another than the run asked for: somebody approved it with edits.
+    `edited` is there where the effect is another than the run asked for: somebody edited and resubmitted it.
     """
 
     time: str

@@ -103,7 +103,7 @@ def _alarm(said: GlassBroken | ReviewLate | Unfulfillable, what: str) -> str:
         asked = f"That was due {_day(said.until)}. Asked: {', '.join(said.groups)}."
         return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
     if isinstance(said, Unfulfillable):
-        return f"Nobody can fulfil the request for {of}: {said.why}."
+        return f"Not enough eligible approvers for {of}: {said.why}."
     return (
         f"{said.person} broke the glass for {of}: it is done without the signatures that policy wants."
         f" Ticket: {said.ticket}. Why: {said.why}"

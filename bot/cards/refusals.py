@@ -29,6 +29,8 @@ _WORDS = {
     RefusalCode.NOT_EDITABLE: "This cannot be edited. Nothing has changed.",
     RefusalCode.UNCHANGED: "Nothing of it is another than before. Approve it as it is, or change something.",
     RefusalCode.UNFIT: "What it would be does not fit what can be done. Nothing has changed.",
+    RefusalCode.EDIT_DENIED: "Policy would deny this. Nothing has changed.",
+    RefusalCode.NOT_ENOUGH_APPROVERS: "Not enough eligible approvers would be left. Nothing has changed.",
     RefusalCode.PASSKEY_NEEDED: "This has to be signed with a passkey. Press Approve on its card for a link to sign.",
     RefusalCode.PASSKEY_UNKNOWN: "This passkey is not registered for you. Please ask an operator.",
     RefusalCode.PASSKEY_REVOKED: "This passkey was revoked. Please use another, or ask an operator.",
@@ -70,6 +72,10 @@ def refusal_words(refusal: Refusal) -> str:
             return f"{name} works on this. You can answer it when they give it back."
         case RefusalCode.GLASS_SPENT, (most, *_):
             return f"You have broken the glass as often as policy lets you, which is {most}. Nothing has changed."
+        case RefusalCode.NOT_ENOUGH_APPROVERS, (why,):
+            return f"Not enough eligible approvers would be left: {why}. Nothing has changed."
+        case RefusalCode.EDIT_DENIED, (_, *_) as reasons:
+            return f"Policy would deny this: {'; '.join(reasons)}. Nothing has changed."
         case RefusalCode.NOT_IN_GROUP, groups:
             return f"This request is for members of: {', '.join(groups)}."
     return _WORDS[refusal.code]

@@ -86,6 +86,8 @@ REFUSALS = {
     "edit.not_editable": "wanted to edit what cannot be edited",
     "edit.unchanged": "had changed nothing of it",
     "edit.unfit": "had made of it what cannot be done",
+    "edit.denied": "had made of it what policy denies",
+    "approvers.too_few": "would have left too few people who may approve it",
     "vote.closed": "came when it was decided already",
     "vote.expired": "came when the time had run out",
     "vote.stale": "answered a card that had changed meanwhile",

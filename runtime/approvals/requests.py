@@ -220,7 +220,7 @@ async def ask(passage: Passage, new: NewApproval, first: str | None = None) -> N
 
 
 async def _tell_unfulfillable(passage: Passage, new: NewApproval) -> None:
-    """Nobody can fulfil it: on record, and told to those who can change the directory or the policy."""
+    """Put on record that there are not enough eligible approvers, and tell who can change directory or policy."""
     engine, tx = passage.engine, passage.tx
     facts = {"approval_id": new.approval_id, "why": new.shortfall}
     tx.leaf("approval.unfulfillable", facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)

@@ -33,13 +33,13 @@ class Reach:
         return users_of(self.people, set(groups), self.barred)
 
     def why_not(self, requirement: Requirement) -> str:
-        """Return why nobody can fulfil a requirement, as things stand; "" where people can."""
+        """Return why there are not enough eligible approvers, as things stand; "" where there are."""
         groups = {*requirement.groups, *requirement.leads}
         return shortfall(requirement, able(self.people, groups, self.barred), self.barred)
 
 
 async def routed(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
-    """Return the request with its route, why nobody can fulfil it, and who may decide from the beginning.
+    """Return the request with its route, why too few people may approve it, and who may decide from the beginning.
 
     `first` is where a card goes in any case: a review's step is its posting. What falls back goes where it would have
     gone, and to those whom the tenant names for it. Of these, policy alone says who may sign: those next in line.

@@ -83,7 +83,9 @@ class EngineDesk(UndoCounter):
         if row is None or row["tenant"] != self.tenant:
             return None
         people = [*row["requirement"]["groups"], *row["joined"]]
-        accounts = await directory.accounts_in_groups(conn, self.tenant, people, self.engine.clock())
+        accounts = await directory.accounts_in_groups(
+            conn, self.tenant, people, self.engine.clock(), without=row["requirement"]["exclude"]
+        )
         view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)

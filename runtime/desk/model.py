@@ -85,7 +85,7 @@ class ApprovalView:
 
     `result` says what became of what was asked about; None until that is known.
     `mocked` says that the run is on mocks: nothing is done for real.
-    `shortfall` says why nobody could fulfil the request when it was made; "" where people can.
+    `shortfall` says why too few people could approve the request when it was made; "" where enough could.
     """
 
     approval_id: str
@@ -211,7 +211,7 @@ class Desk(UndoDesk, Protocol):
 
     @property
     def editing(self) -> EditingDesk:
-        """Return the counter for requests that are approved with edits."""
+        """Return the counter for requests that are edited and resubmitted."""
         ...
 
     @property

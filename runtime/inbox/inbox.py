@@ -210,7 +210,7 @@ async def _settle(
     with ExitStack() as asked:
         for tx in runs.values():
             asked.enter_context(tx.asked_by(notification.request_id))
-        matter = Matter(engine, conn, loads, notification, waits_meant(found), runs, found.judged)
+        matter = Matter(engine, conn, loads, notification, waits_meant(found), runs, found.judged, found.foreseen)
         applied = await _dispatch(matter)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from policy.model import Verdict
 from runtime.engine import Engine
 from runtime.inbox.answer_rules import meant_by
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload
@@ -26,6 +27,7 @@ class Matter:
     waits: Sequence[NamedWait]  # that it is for, as they were before the locks
     runs: Mapping[str, RunTx]
     judged: Judged | None = None  # by policy, which was asked before anything was locked
+    foreseen: Verdict | None = None  # what policy would say of the request that an edit makes, asked then, too
 
     def run(self) -> RunTx | None:
         """Return the run that a click or a command names, or None where the tenant has none by that name."""

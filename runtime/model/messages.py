@@ -169,7 +169,7 @@ class EffectEnded(Message):
 
 
 class Edited(Message):
-    """Somebody approved a request with edits: it is void, and what they made of it is put to policy anew."""
+    """Somebody edited and resubmitted a request: it is void, and policy decides on the new one."""
 
     kind: Literal["edited"] = "edited"
     run: RunName

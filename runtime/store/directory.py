@@ -178,10 +178,13 @@ async def reached_accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tu
     return [(row["team"], row["account"]) for row in rows]
 
 
-async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[str]:
+async def accounts_in_groups(
+    conn: Conn, tenant: str, groups: Sequence[str], now: datetime, *, without: Sequence[str] = ()
+) -> list[str]:
     """Return the Slack users of every person in one of the groups, and of those who now stand in for one there.
 
-    Accounts that Slack says are deactivated are left out: nobody reads what is sent there.
+    People of `without` are left out, and nobody stands in for them. Accounts that Slack says are deactivated are left
+    out: nobody reads what is sent there.
     """
     rows = await (
         await conn.execute(
@@ -194,16 +197,17 @@ async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now
                   JOIN actors a ON a.tenant = d.tenant AND a.actor_id = d.delegator AND a.kind = 'person'
                   JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
                  WHERE d.tenant = %(tenant)s AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
+                   AND a.actor_id <> ALL(%(without)s)
                    AND EXISTS (SELECT FROM jsonb_array_elements_text(a.groups::jsonb) AS g (name)
                                 WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
             )
             SELECT DISTINCT s.account FROM slack_accounts s JOIN asked USING (actor_id)
-             WHERE s.tenant = %(tenant)s
+             WHERE s.tenant = %(tenant)s AND s.actor_id <> ALL(%(without)s)
                AND NOT EXISTS (SELECT FROM slack_absentees x
                                 WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
              ORDER BY s.account
             """,
-            {"tenant": tenant, "groups": list(groups), "now": now},
+            {"tenant": tenant, "groups": list(groups), "now": now, "without": list(without)},
         )
     ).fetchall()
     return [row["account"] for row in rows]

@@ -16,6 +16,9 @@ class NothingEdited:
     def faults(self, form: EditForm, params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         raise AssertionError(f"nothing here is edited: {form} {params}")
 
+    async def refusal(self, approval_id: str, person_id: str, params: Mapping[str, Any]) -> Refusal | None:
+        raise AssertionError(f"nothing here is edited: {approval_id} {person_id} {params}")
+
     async def record(self, wish: EditWish) -> str:
         raise AssertionError(f"nothing here is edited: {wish}")
 

@@ -37,7 +37,7 @@ async def request_of(bench: Bench, run_id: str) -> str:
 async def edit(
     bench: Bench, person: str, approval_id: str, params: dict[str, Any], *, reason: str = "too many", **other: Any
 ) -> Refusal | None:
-    """Approve with edits; return why that does not count."""
+    """Edit and resubmit; return why that does not count."""
     view = await bench.desk.approval(approval_id)
     wish = {
         "dedupe_key": f"{approval_id}:{person}:{params}",

@@ -1,4 +1,4 @@
-"""What somebody tells who holds the signing key, about requests that were approved with edits."""
+"""What somebody tells who holds the signing key, about requests that were edited and resubmitted."""
 
 import copy
 from typing import Any

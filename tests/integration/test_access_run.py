@@ -14,7 +14,7 @@ from countersign_connector.standin import ask
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Json
-from runtime.model.approvals.votes import RefusalCode
+from runtime.model.approvals.votes import Refusal, RefusalCode
 from tests.bench import Bench, HandClock, open_bench
 from tests.integration.editing_stage import edit
 from tests.patience import MINUTE
@@ -120,6 +120,28 @@ async def test_access_is_not_edited_to_more_than_the_rules_allow(desk: Desk) -> 
     assert refused
     assert refused.code is RefusalCode.UNFIT
     assert (await desk.bench.run(run_id))["status"] == "waiting_approval"
+
+
+async def test_the_only_owner_cannot_edit_what_nobody_else_of_the_owners_could_sign(desk: Desk) -> None:
+    await desk.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'pam' RETURNING 1")
+    run_id = await desk.start()
+    approval = await desk.bench.approval_id()
+    why = "it needs 2 distinct people, and 1 may decide; nobody in payments-owners may"
+    wanted = Refusal(RefusalCode.NOT_ENOUGH_APPROVERS, (why,))
+    assert await desk.bench.desk.editing.refusal(approval, "olga", {"minutes": 30}) == wanted
+    assert await edit(desk.bench, "olga", approval, {"minutes": 30}) == wanted
+    await desk.bench.settle()
+    assert (await desk.bench.run(run_id))["status"] == "waiting_approval"
+    assert await desk.bench.approval_id() == approval
+    await desk.sign("olga", "sam")
+    assert await desk.actions() == ["access::grant"]
+
+
+async def test_who_leaves_enough_people_may_edit(desk: Desk) -> None:
+    await desk.start()
+    approval = await desk.bench.approval_id()
+    assert await desk.bench.desk.editing.refusal(approval, "pam", {"minutes": 30}) is None
+    assert await edit(desk.bench, "pam", approval, {"minutes": 30}) is None
 
 
 async def test_a_no_ends_the_run_as_rejected(desk: Desk) -> None:

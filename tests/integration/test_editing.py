@@ -1,4 +1,4 @@
-"""Requests that are approved with edits: the first one is void, and the same effect is put to policy anew."""
+"""Requests that are edited and resubmitted: the first one is void, and the same effect is put to policy anew."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +7,10 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.model import Question, Verdict
+from policy.model import Outcome, PolicyUnavailableError, Question, Reason, Verdict
 from receipts.canonical import digest
 from runtime.model.approvals.approval import ResultCode
-from runtime.model.approvals.votes import RefusalCode
+from runtime.model.approvals.votes import Refusal, RefusalCode
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.editing_stage import ASKED, asked, edit, request_of
@@ -83,9 +83,14 @@ async def test_who_edited_it_does_not_sign_it_and_neither_does_who_asked(editing
         RefusalCode.REQUESTER,
     ]
     assert (await editing.pending("ann", 10)).total == 0
+    view = await editing.desk.approval(second)
+    assert view
+    assert view.asked == ("UBEN", "UCAT"), "who edited it is not called"
 
 
-async def test_everybody_who_edited_a_version_before_stays_excluded_and_the_shortfall_is_shown(editing: Bench) -> None:
+async def test_everybody_who_edited_a_version_before_stays_excluded_and_enough_others_have_to_be_left(
+    editing: Bench,
+) -> None:
     _, second = await _edited(editing)
     assert await edit(editing, "ben", second, {"copies": 4}) is None
     await editing.settle()
@@ -100,11 +105,10 @@ async def test_everybody_who_edited_a_version_before_stays_excluded_and_the_shor
             "exclude"
         ]
     )
-    await edit(editing, "cat", third, {"copies": 5})
+    why = "it needs 2 distinct people, and 1 may decide; nobody in compliance may"
+    assert await edit(editing, "cat", third, {"copies": 5}) == Refusal(RefusalCode.NOT_ENOUGH_APPROVERS, (why,))
     await editing.settle()
-    last = await editing.desk.approval(await request_of(editing, await _run_of(editing)))
-    assert last
-    assert last.shortfall == "it needs 2 distinct people, and 1 may decide; nobody in compliance may"
+    assert await request_of(editing, await _run_of(editing)) == third
 
 
 async def test_an_edit_back_to_what_was_asked_for_is_a_version_of_its_own(editing: Bench, targets: Targets) -> None:
@@ -288,10 +292,11 @@ async def test_a_policy_that_does_not_keep_editors_from_signing_has_not_answered
     dsn: str, opa: OpaChild, targets: Targets
 ) -> None:
     async with OpaEngine(opa.url, timeout=MINUTE) as real:
-        policy = Careless(real, forgets=True)
+        policy = Careless(real)
         async with open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as bench:
             first = await asked(bench)
             assert await edit(bench, "ann", first, {"copies": 3}) is None
+            policy.forgets = True
             await bench.settle()
             run_id = await _run_of(bench)
             assert not await bench.rows("SELECT 1 FROM approvals WHERE status = 'requested'")
@@ -300,6 +305,49 @@ async def test_a_policy_that_does_not_keep_editors_from_signing_has_not_answered
             policy.forgets = False
             await bench.later(minutes=5)
             assert (await bench.click("ben", await request_of(bench, run_id))).counted
+
+
+async def test_an_edit_waits_for_a_policy_that_does_not_keep_editors_from_signing(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with OpaEngine(opa.url, timeout=MINUTE) as real:
+        policy = Careless(real, forgets=True)
+        async with open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as bench:
+            first = await asked(bench)
+            with pytest.raises(PolicyUnavailableError, match="ann edited it, and may not sign it"):
+                await bench.desk.editing.refusal(first, "ann", {"copies": 3})
+            refused = await edit(bench, "ann", first, {"copies": 3})
+            assert refused
+            assert refused.code is RefusalCode.FAILING
+            assert await request_of(bench, await _run_of(bench)) == first
+
+
+@dataclass
+class Denying(Between):
+    """A policy that denies what somebody edited."""
+
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        if question.edited is None:
+            return verdict
+        reasons = [Reason(code="copies.fixed", msg="Copies stay as they are")]
+        denied = {"outcome": Outcome.DENY, "requirement": None, "reasons": reasons}
+        return verdict.model_copy(update={"answer": verdict.answer.model_copy(update=denied)})
+
+
+async def test_an_edit_that_policy_denies_leaves_the_request_as_it_is(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    denied = Refusal(RefusalCode.EDIT_DENIED, ("Copies stay as they are",))
+    packs = [PACK, PACK.with_name("editing")]
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as real,
+        open_bench(dsn, Denying(real), packs, targets.handlers()) as bench,
+    ):
+        first = await asked(bench)
+        assert await bench.desk.editing.refusal(first, "ann", {"copies": 3}) == denied
+        assert await edit(bench, "ann", first, {"copies": 3}) == denied
+        await bench.settle()
+        assert (await bench.click("ann", first)).counted
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""*Approve with edits* in Slack: a modal with what may be edited, faults at their fields, and both cards afterwards."""
+"""*Edit and resubmit* in Slack: a modal with what may be edited, faults at their fields, and both cards afterwards."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -42,7 +42,7 @@ async def _edits(chat: Chat, name: str) -> tuple[SandboxUser, str, dict[str, Any
     """Have somebody open the modal; return them, the request and the modal."""
     approval_id, card = await _asked(chat)
     person = await chat.person(name)
-    await choose(person, card, "Approve with edits")
+    await choose(person, card, "Edit and resubmit")
     return person, approval_id, await person.find_modal(timeout=MINUTE)
 
 
@@ -110,6 +110,15 @@ async def test_a_fault_is_shown_at_its_field_and_the_modal_stays_open(
     assert not await chat.bench.rows("SELECT 1 FROM edits")
 
 
+async def test_an_edit_that_leaves_too_few_approvers_is_refused_in_the_form(chat: Chat) -> None:
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id IN ('cat', 'sue') RETURNING 1")
+    ann, first, _ = await _edits(chat, "ann")
+    refused = await ann.submit({COPIES: "3", "reason": "ten are too many"})
+    assert "Not enough eligible approvers would be left" in refused["errors"]["reason"]
+    assert await chat.decided(first) is ApprovalStatus.REQUESTED
+    assert not await chat.bench.rows("SELECT 1 FROM edits")
+
+
 async def test_a_request_that_was_decided_meanwhile_is_not_edited(chat: Chat) -> None:
     ann, first, _ = await _edits(chat, "ann")
     assert (await chat.bench.click("ben", first, "reject")).counted
@@ -120,7 +129,7 @@ async def test_a_request_that_was_decided_meanwhile_is_not_edited(chat: Chat) ->
 async def test_who_may_not_decide_gets_no_modal_and_is_told_why(chat: Chat) -> None:
     _, card = await _asked(chat)
     rita = await chat.person("rita")
-    await choose(rita, card, "Approve with edits")
+    await choose(rita, card, "Edit and resubmit")
     await whispered(rita, "You asked for this yourself")
     assert (await rita.see())["modal"] is None
 
@@ -129,7 +138,7 @@ async def test_a_stranger_who_wants_to_edit_is_told_so_and_is_on_record(chat: Ch
     _, card = await _asked(chat)
     await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ann' RETURNING 1")
     ann = await chat.person("ann")
-    await choose(ann, card, "Approve with edits")
+    await choose(ann, card, "Edit and resubmit")
     await whispered(ann, "no person for your Slack account")
     leaves = await chat.bench.chain(await _run(chat))
     (said,) = [leaf.data for leaf in leaves if leaf.event == "notification.refused"]
@@ -147,5 +156,5 @@ async def test_an_edit_that_cannot_be_recorded_leaves_the_modal_open_and_says_so
 async def test_a_request_of_which_nothing_may_be_edited_has_no_such_entry(chat: Chat) -> None:
     await chat.file()
     (card,) = await chat.cards()
-    assert "Approve with edits" not in str(card["blocks"])
+    assert "Edit and resubmit" not in str(card["blocks"])
     assert "Cancel this request" in str(card["blocks"])

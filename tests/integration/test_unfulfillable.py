@@ -1,4 +1,4 @@
-"""An approval that nobody can fulfil is seen when it is asked: on record, by the operators, and on its card."""
+"""A request without enough eligible approvers is seen when it is asked: on record, by operators, on its card."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ async def _asked(bench: Bench, by: str) -> tuple[str, list[dict[str, Any]]]:
 
 def _told_operators(bench: Bench) -> list[str]:
     said = bench.chat.said("direct_message")
-    return [one["text"] for one in said if one["user"] == "UOMAR" and "Nobody can fulfil" in one["text"]]
+    return [one["text"] for one in said if one["user"] == "UOMAR" and "Not enough eligible approvers" in one["text"]]
 
 
 async def test_an_approval_that_nobody_can_fulfil_is_on_record_told_and_shown(bench: Bench, targets: Targets) -> None:

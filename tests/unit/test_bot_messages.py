@@ -196,7 +196,7 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),
-        "Nobody can fulfil the request for filing of Corporate onboarding (case-7): nobody is in seniors.",
+        "Not enough eligible approvers for filing of Corporate onboarding (case-7): nobody is in seniors.",
     ),
     (
         Held(run=RUN, step="", why="not_in_channel"),

@@ -1,4 +1,4 @@
-"""Approving with edits: the modal with what may be edited, each field filled with its value now."""
+"""*Edit and resubmit*: the modal with what may be edited, each field filled with its value now."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,9 +18,8 @@ _PREFIX = "param:"
 _LONGEST = 3000
 
 _MEANS = (
-    "What you send is asked for in the place of this request, which is void then: policy decides on it anew, and who "
-    "has to sign signs anew. You do not sign what you have edited unless policy lets you. Your words are kept as "
-    "evidence, and whoever asked can read them."
+    "Your edits replace this request; signatures start over. Policy decides on the new request. You may not sign what "
+    "you edited unless policy lets you. Your reason is kept as evidence, and the requester can read it."
 )
 
 
@@ -72,9 +71,9 @@ def edit_modal(form: EditForm, about: str, digest: str, channel: str | None, *, 
     return {
         "type": "modal",
         "callback_id": references.MORE_MODAL,
-        "title": plain_text(Shown("Approve with edits")),
-        "submit": plain_text(Shown("Ask for this")),
-        "close": plain_text(Shown("Keep it as it is")),
+        "title": plain_text(Shown("Edit and resubmit")),
+        "submit": plain_text(Shown("Resubmit")),
+        "close": plain_text(Shown("Cancel")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *rows([(bold("What"), short(about, 300)), (bold("Part of"), short(form.title, 300))]),

@@ -67,7 +67,7 @@ def _pause(view: ApprovalView) -> list[Block]:
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
     """Say that nobody can decide it; or that those who are asked cannot, and to whom it went as well."""
-    nobody = rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+    nobody = rows([(bold("Not enough eligible approvers"), level.value(view.shortfall))]) if view.shortfall else []
     if not view.fell_back:
         return nobody
     others = inline(", ".join(view.fallback), 120) if view.fallback else "others"

@@ -48,7 +48,7 @@ def _has_glass(view: ApprovalView) -> bool:
 
 
 ENTRIES = (
-    Entry("edit", "Approve with edits…", _can_edit),
+    Entry("edit", "Edit and resubmit…", _can_edit),
     Entry("ask", "Ask a question…", _is_decision),
     Entry("changes", "Request changes…", _is_decision),
     Entry("withdraw", "Withdraw my vote…", _has_votes),

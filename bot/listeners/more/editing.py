@@ -1,4 +1,4 @@
-"""What *Approve with edits* does: show what may be edited, and hand in what somebody made of it."""
+"""What *Edit and resubmit* does: show what may be edited, and hand in the edits."""
 
 import asyncio
 from collections.abc import Mapping
@@ -79,6 +79,8 @@ class Editing(Asking):
             faults[references.REASON] = fault
         if faults:
             return "", faults
+        if identity.person and (refusal := await self._desk.editing.refusal(ref.id, identity.person.id, params)):
+            return "", {references.REASON: refusal_words(refusal)}
         wish = EditWish(
             dedupe_key=f"slack:{payload.view.id}",
             approval_id=ref.id,

@@ -1,1 +1,1 @@
-"""Rules about requests that were approved with edits."""
+"""Rules about requests that were edited and resubmitted."""

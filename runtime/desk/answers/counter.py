@@ -9,7 +9,9 @@ from runtime.desk.answers.model import CancelView, CancelWish
 from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
+from runtime.inbox.answers.stranding import refuse_stranding_hand, refuse_stranding_withdrawal
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL
+from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import CardAct, Refusal, VoteVerdict
 from runtime.model.json_limits import error_text
 from runtime.model.notification.runs import CancelPayload
@@ -36,7 +38,10 @@ class AnswersCounter:
         if act is CardAct.HAND:
             return refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now)
         voters = frozenset(vote.person for vote in seen.votes)
-        return refuse_withdrawal(seen.ballot, seen.person, voters, None, now)
+        if refusal := refuse_withdrawal(seen.ballot, seen.person, voters, None, now):
+            return refusal
+        async with self.engine.pool.connection() as conn:
+            return await refuse_stranding_withdrawal(conn, self.tenant, seen.ballot, seen.votes, person_id, now)
 
     async def _may_ask(self, approval_id: str, person_id: str) -> Refusal | None:
         async with self.engine.pool.connection() as conn:
@@ -62,7 +67,11 @@ class AnswersCounter:
         if seen is None or other is None:
             return UNKNOWN_APPROVAL
         who, to = Candidate(seen.person, seen.accounts), Candidate(other.person, other.accounts)
-        return refuse_hand(seen.ballot, who, to, None, self.engine.clock())
+        now = self.engine.clock()
+        if (refusal := refuse_hand(seen.ballot, who, to, None, now)) or seen.approval.kind is not AskKind.TASK:
+            return refusal
+        async with self.engine.pool.connection() as conn:
+            return await refuse_stranding_hand(conn, self.tenant, seen.ballot, to_id, now)
 
     async def cancel_view(self, run_id: str) -> CancelView | None:
         """Return a run that can be canceled, None where there is none by that id, or it has ended."""

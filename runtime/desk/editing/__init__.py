@@ -1,1 +1,1 @@
-"""The counter at which people approve a request with edits."""
+"""The service with which people edit and resubmit a request."""

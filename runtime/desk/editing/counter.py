@@ -1,4 +1,4 @@
-"""The counter at which people in the chat approve a request with edits."""
+"""The service with which people in the chat edit and resubmit a request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from runtime.desk.editing.model import EditForm, EditWish
 from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
+from runtime.inbox.editing.foresight import foreseen, refuse_foreseen
 from runtime.inbox.editing.rules import edited_fields
 from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.approvals.votes import Refusal, RefusalCode
@@ -46,6 +47,20 @@ class EditingCounter:
         missing = [(name, "has to be there") for name in form.schema["required"] if name not in wanted]
         wrong = [(str(path[0]), message) for path, _, message in violations(form.schema, wanted) if path]
         return missing + wrong
+
+    async def refusal(self, approval_id: str, person_id: str, params: Mapping[str, Any]) -> Refusal | None:
+        """Return why policy, or too few people left to sign, would end what the person makes of a request; or None.
+
+        Reads only; raise PolicyUnavailableError.
+        """
+        verdict = await foreseen(self.engine, approval_id, person_id, params)
+        if verdict is None:
+            return None
+        async with self.engine.pool.connection() as conn:
+            row = await approvals.approval_view_row(conn, approval_id)
+            if row is None:
+                return None
+            return await refuse_foreseen(conn, row, verdict, self.engine.privacy, self.engine.clock())
 
     async def record(self, wish: EditWish) -> str:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""

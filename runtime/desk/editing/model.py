@@ -1,4 +1,4 @@
-"""What the bot sees of requests that may be approved with edits: the form, the wish, and what somebody made of one."""
+"""What the bot sees of requests that people may edit and resubmit: the form, the edit, and what became of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +49,13 @@ class EditingDesk(Protocol):
 
     def faults(self, form: EditForm, params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         """Return what is wrong with the params as a person wants them, by their names; nothing where they fit."""
+        ...
+
+    async def refusal(self, approval_id: str, person_id: str, params: Mapping[str, Any]) -> Refusal | None:
+        """Return why policy, or too few people left to sign, would end what the person makes of a request; or None.
+
+        Reads only; raise PolicyUnavailableError.
+        """
         ...
 
     async def record(self, wish: EditWish) -> str:

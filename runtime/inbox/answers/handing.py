@@ -3,6 +3,7 @@
 from receipts.chain import APPROVAL_HANDED, Actor
 from runtime.approvals.answering import Candidate, refuse_hand
 from runtime.inbox.answers.standing import Answer, answered, heard
+from runtime.inbox.answers.stranding import refuse_stranding_hand
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.voters import accounts_of, end_lapsed_claim, refuse
 from runtime.model.actor import Person
@@ -43,7 +44,11 @@ async def _refusal(answer: Answer, to: Candidate | None, payload: HandPayload) -
     if to is None:
         return Refusal(RefusalCode.NOT_ENTITLED, (payload.to,))
     who = Candidate(answer.person, await accounts_of(answer.tx, answer.person, payload))
-    return refuse_hand(answer.ballot, who, to, payload.reason, answer.tx.now)
+    tx, ballot = answer.tx, answer.ballot
+    refusal = refuse_hand(ballot, who, to, payload.reason, tx.now)
+    if refusal or answer.approval.kind is not AskKind.TASK:  # of others more people than one may go on deciding
+        return refusal
+    return await refuse_stranding_hand(tx.conn, tx.tenant, ballot, payload.to, tx.now)
 
 
 async def _hand(matter: Matter, answer: Answer, to: Candidate, payload: HandPayload) -> Applied:

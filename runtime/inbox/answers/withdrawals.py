@@ -4,6 +4,7 @@ from receipts.canonical import digest
 from receipts.chain import VOTE_WITHDRAWN, Actor
 from runtime.approvals.answering import refuse_withdrawal
 from runtime.inbox.answers.standing import Answer, answered, heard
+from runtime.inbox.answers.stranding import refuse_stranding_withdrawal
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.voters import refuse
 from runtime.model.approvals.votes import CardAct
@@ -21,6 +22,11 @@ async def apply_withdrawal(matter: Matter, payload: WithdrawPayload) -> Applied:
         return answer
     voters = frozenset(vote.person for vote in answer.votes)
     refusal = refuse_withdrawal(answer.ballot, answer.person, voters, payload.reason, answer.tx.now)
+    tx = answer.tx
+    if refusal is None:
+        refusal = await refuse_stranding_withdrawal(
+            tx.conn, tx.tenant, answer.ballot, answer.votes, answer.person.id, tx.now
+        )
     if refusal:
         return await refuse(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
     return await _withdraw(matter, answer, payload)

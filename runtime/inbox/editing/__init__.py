@@ -1,1 +1,1 @@
-"""Requests that people approve with edits."""
+"""Requests that people edit and resubmit."""

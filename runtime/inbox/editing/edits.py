@@ -7,6 +7,7 @@ policy. Whoever edits wants the effect as it is then, and signs it only where po
 from receipts.canonical import digest
 from receipts.chain import EFFECT_EDITED, Actor
 from runtime.approvals.rules import refuse_vote
+from runtime.inbox.editing.foresight import refuse_foreseen
 from runtime.inbox.editing.rules import edited_action, refuse_edit
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.voters import account_of, accounts_of, ballot_of, present_person, refuse, unknown
@@ -37,14 +38,14 @@ async def apply_edit(matter: Matter, payload: EditPayload) -> Applied:
     if isinstance(person, Refusal):
         return await refuse(tx, approval, payload, CardAct.EDIT, person)
     effect = await effects.get_effect(tx.conn, approval.effect_id)
-    if refusal := await _refusal(tx, approval, effect, person, payload):
+    if refusal := await _refusal(matter, tx, approval, effect, person, payload):
         return await refuse(tx, approval, payload, CardAct.EDIT, refusal)
     await _replace(matter, tx, approval, effect, person, payload)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(ApprovalStatus.CANCELED)})
 
 
 async def _refusal(
-    tx: RunTx, approval: Approval, effect: Effect, person: Person, payload: EditPayload
+    matter: Matter, tx: RunTx, approval: Approval, effect: Effect, person: Person, payload: EditPayload
 ) -> Refusal | None:
     """Return why the edit does not count: who could not approve it now, by themselves, cannot edit it either."""
     if approval.kind is not AskKind.EFFECT:
@@ -57,7 +58,11 @@ async def _refusal(
     if payload.stamp != approval.stamp:
         return Refusal(RefusalCode.STALE)
     verb = (await tx.definition()).verb_of(approval.step)
-    return refuse_edit(verb, effect.fields, payload.params)
+    if refusal := refuse_edit(verb, effect.fields, payload.params):
+        return refusal
+    if matter.foreseen is None:  # the request was another when policy was asked
+        return Refusal(RefusalCode.STALE)
+    return await refuse_foreseen(tx.conn, tx.row, matter.foreseen, await tx.privacy(), tx.now)
 
 
 async def _replace(

@@ -1,4 +1,4 @@
-"""When somebody may approve a request with edits, and what the action then is. Values in, values out."""
+"""When somebody may edit and resubmit a request, and what the action then is. Values in, values out."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -9,6 +9,7 @@ from policy.model import DelegationInput, OperatorQuestion, Ruling
 from receipts.fields import timestamp
 from receipts.tenant.act import Allowed
 from receipts.tenant.acts import DelegationEnded, DelegationRecorded, DelegationRefused
+from runtime.approvals.fulfilling import asked_groups, left, refuse_short
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import actor_of, denial, policy_of
@@ -17,7 +18,9 @@ from runtime.model.notification.notification import Addressed, Applied, Judged
 from runtime.model.notification.tenants import DelegatePayload, UndelegatePayload
 from runtime.model.states import NotificationStatus
 from runtime.store import directory
+from runtime.store.open_requests import open_in_groups
 from runtime.store.people import delegations
+from runtime.store.people.reaching import asked_in
 from runtime.store.tenant.acts import put_act
 
 
@@ -90,12 +93,30 @@ async def _end(matter: Matter, payload: UndelegatePayload) -> Applied:
     ruling = await _allowed(matter, payload, found)
     if isinstance(ruling, Applied):
         return ruling
+    if why := await _strands(matter, found, now):
+        return _refused(why)
     reason = matter.engine.privacy.text(payload.reason)
     if not await delegations.end_delegation(matter.conn, payload.delegation_id, by.id, reason, now):
         return _refused(f"somebody else has ended {payload.delegation_id} just now")
     act = DelegationEnded(delegation_id=payload.delegation_id, reason=reason, policy=_policy(ruling))
     await put_act(matter.conn, tenant, act, by, now)
     return _done(payload.delegation_id)
+
+
+async def _strands(matter: Matter, found: Delegation, now: datetime) -> str:
+    """Return which open request would have too few eligible approvers without the delegation, "" for none."""
+    conn, tenant = matter.conn, matter.notification.tenant
+    requests = await open_in_groups(conn, tenant, found.groups)
+    groups = sorted({group for one in requests for group in asked_groups(one.requirement)})
+    people = await asked_in(conn, tenant, groups, now)
+    without = await asked_in(conn, tenant, groups, now, without=found.delegation_id)
+    for one in requests:
+        before, after = (left(one.requirement, some, one.barred, one.votes) for some in (people, without))
+        if refuse_short(before, after):
+            return (
+                f"not enough eligible approvers would be left for request {one.approval_id} of {one.reference}: {after}"
+            )
+    return ""
 
 
 async def _groups_of(matter: Matter, payload: DelegatePayload, now: datetime) -> tuple[Sequence[str], str]:

@@ -6,6 +6,7 @@ from policy.model import OperatedRun, OperatorQuestion
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
 from runtime.engine import Engine
+from runtime.inbox.editing.foresight import foreseen
 from runtime.inbox.held.asking import ruled_on_mend
 from runtime.inbox.operators.delegations import ruled_on_delegation
 from runtime.inbox.operators.links import ruled_on_link
@@ -13,6 +14,7 @@ from runtime.inbox.operators.passkeys import ruled_on_passkey
 from runtime.inbox.people.wishes import actor_of
 from runtime.model.notification.notification import Addressed, Judged
 from runtime.model.notification.passkeys import InvitePasskeyPayload, RevokePasskeyPayload
+from runtime.model.notification.people import EditPayload
 from runtime.model.notification.runs import CancelPayload, MendPayload
 from runtime.model.notification.tenants import DelegatePayload, InstallLinkPayload, UndelegatePayload
 from runtime.store.listings import find_run
@@ -34,10 +36,17 @@ async def ruled(engine: Engine, found: Addressed) -> Addressed:
         return await ruled_on_passkey(engine, found, payload)
     if found.run_id is None:
         return found
-    if isinstance(payload, MendPayload):
-        return await ruled_on_mend(engine, found, payload)
-    if isinstance(payload, CancelPayload):
-        return await _ruled_on_cancel(engine, found, payload)
+    return await _ruled_on_run(engine, found)
+
+
+async def _ruled_on_run(engine: Engine, found: Addressed) -> Addressed:
+    match found.notification.payload:
+        case EditPayload() as edit:
+            return replace(found, foreseen=await foreseen(engine, edit.approval_id, edit.person_id, edit.params))
+        case MendPayload() as mend:
+            return await ruled_on_mend(engine, found, mend)
+        case CancelPayload() as cancel:
+            return await _ruled_on_cancel(engine, found, cancel)
     return found
 
 

@@ -43,7 +43,7 @@ class ResultCode(StrEnum):
     NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
     NOT_PERFORMED = "not_performed"
     WINDOW = "window"  # approved, and carried out once its window opens
-    REPLACED = "replaced"  # by what somebody made of it who approved it with edits
+    REPLACED = "replaced"  # by the request that somebody made of it: they edited and resubmitted it
     WORDED = "worded"  # by the first release
 
 
@@ -87,7 +87,7 @@ class NewApproval:
     reasons: Sequence[Mapping[str, str]]  # of policy: code and msg
     before: Mapping[str, Any]
     purpose: str  # what the step is for, in its author's words
-    shortfall: str = ""  # why nobody can fulfil it, as the directory stands; "" where people can
+    shortfall: str = ""  # why too few people may approve it, as the directory stands; "" where enough may
     shown: Mapping[str, Any] | None = None  # what its author declared for its card
     route: Route = NOWHERE  # where its cards go
     joined: Sequence[str] = ()  # of those next in line, who may decide from the beginning, since others cannot

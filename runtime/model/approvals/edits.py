@@ -1,4 +1,4 @@
-"""Requests that were approved with edits: who changed which params of an action, before anybody's approval counted."""
+"""Requests that were edited and resubmitted: who changed which params of an action before it was approved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -79,6 +79,8 @@ class RefusalCode(StrEnum):
     NOT_EDITABLE = "edit.not_editable"
     UNCHANGED = "edit.unchanged"
     UNFIT = "edit.unfit"
+    EDIT_DENIED = "edit.denied"
+    NOT_ENOUGH_APPROVERS = "approvers.too_few"
     PASSKEY_NEEDED = "passkey.needed"
     PASSKEY_UNKNOWN = "passkey.unknown"
     PASSKEY_REVOKED = "passkey.revoked"
@@ -99,8 +101,8 @@ class RefusalCode(StrEnum):
 class Refusal:
     """Why a click does not count.
 
-    `about` are the status that a closed request has, the groups that are asked, the name of who works on it, or what
-    is wrong with an edit.
+    `about` are the status that a closed request has, the groups that are asked, the name of who works on it, what is
+    wrong with an edit, why policy denies it, or why too few people would be left to approve.
     """
 
     code: RefusalCode

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from policy.model import Ruling
+from policy.model import Ruling, Verdict
 from receipts.chain import Actor
 from runtime.model.notification.answering import Answering
 from runtime.model.notification.answers import Answer, SignalPayload
@@ -75,6 +75,7 @@ class Addressed:
     waits: Sequence[NamedWait]
     run_id: str | None
     judged: Judged | None = None  # by policy, where it was asked
+    foreseen: Verdict | None = None  # what policy would say of the request that an edit makes
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class ClaimPayload(PersonPayload):
 
 
 class EditPayload(PersonPayload):
-    """Somebody approves with edits: `params` are those that they want to be another, with the values that they want.
+    """Somebody edits and resubmits a request: `params` are those that they change, with their new values.
 
     What is null in them is to be left out. `stamp` as for a vote.
     """

@@ -17,7 +17,8 @@ _ASKED = """
         SELECT d.delegator, d.delegation_id, d.recorded_at, d.recorded_by, d.groups, q.actor_id, q.name
           FROM delegations d JOIN asked ON asked.actor_id = d.delegator
           JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegate AND q.kind = 'person'
-         WHERE d.tenant = %(tenant)s AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
+         WHERE d.tenant = %(tenant)s AND d.delegation_id <> %(without)s
+           AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
     ), reached AS (
         SELECT s.actor_id, json_agg(DISTINCT s.account ORDER BY s.account) AS users FROM slack_accounts s
          WHERE s.tenant = %(tenant)s
@@ -32,9 +33,12 @@ _ASKED = """
 """
 
 
-async def asked_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[Asked]:
-    """Return the people of the groups, by their ids, with those who may vote for them now."""
-    given = {"tenant": tenant, "groups": list(groups), "now": now}
+async def asked_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime, *, without: str = "") -> list[Asked]:
+    """Return the people of the groups, by their ids, with those who may vote for them now.
+
+    `without` leaves out one delegation, by its id.
+    """
+    given = {"tenant": tenant, "groups": list(groups), "now": now, "without": without}
     found = await (await conn.execute(_ASKED.encode(), given)).fetchone()
     if found is None:
         raise LookupError("a statement of aggregates gives one row")

@@ -1,4 +1,4 @@
-"""Requests that were approved with edits."""
+"""Requests that were edited and resubmitted."""
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 

@@ -15,7 +15,7 @@ _EACH = 12
 class Whim(StrEnum):
     """An act of the menu on a card; the value is how its entry begins."""
 
-    EDIT = "Approve with edits"
+    EDIT = "Edit and resubmit"
     WITHDRAW = "Withdraw my vote"
     HAND = "Hand to"
     ASK = "Ask a question"
