@@ -180,7 +180,7 @@ def build_bot(
     )
     forms = Forms(client, desk, front, installation)
     delegating = Delegating(client, desk, front, installation, clock)
-    several = Several(client, desk, front.home, installation)
+    several = Several(client, desk, front.home, installation, clock)
     home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
     interactions = Interactions(client, desk, installation, forms, home, delegating)
     asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)

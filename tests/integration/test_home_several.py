@@ -13,8 +13,10 @@ from bot.cards.home.several import CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL, EVERY
 from bot.cards.home.state import SEARCH, SEVERAL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.model.approvals.votes import CardAct
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
+from tests.integration.answers_stage import say
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.home_stage import copies
@@ -123,6 +125,81 @@ async def test_the_list_before_the_vote_says_what_differs_and_what_does_not(chat
     )
     assert view
     assert view.digest[:16] in shown
+
+
+def _rows(modal: dict[str, Any]) -> dict[str, str]:
+    """Return of each request in the list what is said of it, by its name."""
+    sections = [block["fields"] for block in modal["blocks"] if block["type"] == "section" and "fields" in block]
+    fields = [(name["text"], said["text"]) for one in sections for name, said in zip(one[::2], one[1::2], strict=True)]
+    return {name: said for name, said in fields if "Expires" in said}
+
+
+def _boxes(modal: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the words of the boxes, and the values of those that are ticked."""
+    found = [block["element"] for block in modal["blocks"] if block.get("element", {}).get("type") == "checkboxes"]
+    words = [option["text"]["text"] for one in found for option in one["options"]]
+    return words, [option["value"] for one in found for option in one.get("initial_options", ())]
+
+
+async def test_a_request_with_ones_own_open_question_is_marked_and_not_ticked(chat: Chat) -> None:
+    first, second = await filings(chat, 2)
+    assert (await say(chat.bench, "ann", first, CardAct.ASK, "Is this the right year?")).counted
+    assert (await say(chat.bench, "ben", second, CardAct.ASK, "Who is the owner?")).counted
+    await chat.bench.settle()
+    ann = await chat.person("ann")
+    await choosing(chat, ann)
+    modal = await before_the_vote(ann, "approve")
+    said = _rows(modal)
+    assert {name[:7]: words.split(" · ")[0] for name, words in said.items()} == {
+        "⚠ REF-0": "Your question has no answer yet",
+        "⚠ REF-1": "No answer yet to Ben",
+    }
+    words, ticked = _boxes(modal)
+    assert all(one.startswith("⚠ ") for one in words)
+    assert [value.split(" ")[0] for value in ticked] == [second]
+    assert "2 of 2 with a warning" in str(modal)
+
+
+async def test_a_doubt_in_the_run_and_ones_own_review_of_it_are_marked(chat: Chat) -> None:
+    first, second = await filings(chat, 2)
+    review = await chat.bench.review("R-1")
+    assert (await chat.bench.click("ann", review)).counted
+    await chat.bench.meddle(
+        "UPDATE approvals SET run_id = (SELECT run_id FROM approvals WHERE approval_id = %s) WHERE approval_id = %s"
+        " RETURNING 1",
+        first,
+        review,
+    )
+    await chat.bench.meddle(
+        "INSERT INTO effects SELECT copy.* FROM effects e JOIN approvals a USING (effect_id),"
+        " LATERAL jsonb_populate_record(NULL::effects, to_jsonb(e) || jsonb_build_object('effect_id', 'eff_other',"
+        " 'dedupe_key', 'other', 'status', 'in_doubt', 'approval_id', NULL)) copy WHERE a.approval_id = %s RETURNING 1",
+        second,
+    )
+    ann = await chat.person("ann")
+    await choosing(chat, ann)
+    said = {name[:7]: words for name, words in _rows(await before_the_vote(ann, "approve")).items()}
+    assert "You reviewed this run yourself, <!date^" in said["⚠ REF-0"]
+    assert "Another step of this run is in doubt" in said["⚠ REF-1"]
+
+
+async def test_what_has_no_warning_has_no_mark_and_says_when_it_expires(chat: Chat) -> None:
+    await filings(chat, 2)
+    ann = await chat.person("ann")
+    await choosing(chat, ann)
+    modal = await before_the_vote(ann, "approve")
+    assert len(_rows(modal)) == 2
+    assert "⚠" not in str(modal)
+
+
+async def test_what_expires_soon_is_marked(chat: Chat) -> None:
+    await filings(chat, 2)
+    await chat.bench.later(hours=7)  # of the eight hours that there are
+    ann = await chat.person("ann")
+    await choosing(chat, ann)
+    modal = await before_the_vote(ann, "approve")
+    assert all(said.startswith("Expires soon, <!date^") for said in _rows(modal).values())
+    assert all(words.startswith("⚠ ") for words in _boxes(modal)[0])
 
 
 async def test_what_may_not_be_decided_is_left_out_and_said(chat: Chat) -> None:

@@ -26,11 +26,11 @@ def box(block_id: str, words: str, options: Sequence[Block], ticked: Sequence[Bl
     return {"type": "input", "block_id": block_id, "optional": True, "label": named, "element": element}
 
 
-def boxes(options: Sequence[Block], *, are_ticked: bool) -> list[Block]:
-    """Return the options in as many boxes as it takes: Slack has ten in each."""
+def boxes(options: Sequence[Block], ticked: Sequence[Block]) -> list[Block]:
+    """Return the options in as many boxes as it takes, some of them ticked: Slack has ten in each."""
     parts = [(at, options[at : at + _PER_BOX]) for at in range(0, len(options), _PER_BOX)]
     return [
-        box(f"{CHOSEN}-{at}", f"{at + 1:,} to {at + len(part):,}", part, part if are_ticked else ())
+        box(f"{CHOSEN}-{at}", f"{at + 1:,} to {at + len(part):,}", part, [one for one in part if one in ticked])
         for at, part in parts
     ]
 

@@ -1,6 +1,7 @@
 """Several requests at once: the modal to choose them, and the list before the vote."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.cards import references
 from bot.cards.blocks import Block, bold, context, heading, plain_text, rows, section
 from bot.cards.home.alike import alike
+from bot.cards.home.concerns import MARK, marked, request_rows
 from bot.cards.home.boxes import box, boxes, modal, option
 from bot.cards.home.state import PREFIX, HomeState
 from bot.cards.modals import REASON_MAX, reason_input
@@ -15,7 +17,7 @@ from bot.cards.refusals import refusal_words
 from bot.cards.request.signing import has_to_be_signed
 from bot.cards.text import Shown, inline, short
 from bot.cards.wording import headline
-from runtime.desk.home.model import Entry, Standing
+from runtime.desk.home.model import NO_CONCERNS, Concerns, Entry, Standing
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.votes import VoteVerdict
 
@@ -48,10 +50,14 @@ class DecideRef(_Strict):
 
 
 class Sorted(NamedTuple):
-    """What of the chosen can be decided by one act, and what can't, each with the reason."""
+    """What of the chosen can be decided by one act, and what can't, each with the reason.
+
+    `concerns` are what speaks against deciding a request unseen, by its id.
+    """
 
     together: Sequence[ApprovalView]
     apart: Sequence[tuple[str, str]]
+    concerns: Mapping[str, Concerns]
 
 
 def choose_modal(entries: Sequence[Entry], total: int, state: HomeState) -> dict[str, Any]:
@@ -66,7 +72,7 @@ def choose_modal(entries: Sequence[Entry], total: int, state: HomeState) -> dict
         section(Shown(words)),
         {"type": "input", "block_id": VERDICT, "label": plain_text(Shown("What do you say?")), "element": verdicts},
         box(EVERY, "Which of them?", every, ()),
-        *boxes(options, are_ticked=False),
+        *boxes(options, ()),
     ]
     return modal(CHOOSE_MODAL, "Decide several", "Look at them", ChooseRef(state=state), blocks)
 
@@ -89,7 +95,8 @@ def sort(standings: Sequence[Standing], verdict: VoteVerdict) -> Sorted:
     ]
     fits = [view.kind is kind and not has_to_be_signed(view, verdict) for view in views]
     apart = [(headline(view), _why_apart(view, verdict)) for view, fit in zip(views, fits, strict=True) if not fit]
-    return Sorted([view for view, fit in zip(views, fits, strict=True) if fit], [*refused, *apart])
+    concerns = {one.approval_id: one.concerns for one in standings}
+    return Sorted([view for view, fit in zip(views, fits, strict=True) if fit], [*refused, *apart], concerns)
 
 
 def _why_apart(view: ApprovalView, verdict: VoteVerdict) -> str:
@@ -100,21 +107,33 @@ def _why_apart(view: ApprovalView, verdict: VoteVerdict) -> str:
     return "Reviews and approvals are not decided by one act: choose the one kind, and then the other."
 
 
-def decide_modal(found: Sorted, verdict: VoteVerdict) -> dict[str, Any]:
-    """Return the list before the vote: in what all are alike, what differs, and what is left out."""
+def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str, Any]:
+    """Return the list before the vote: each request with its warnings, what all share, and what is left out.
+
+    A request in which the person's own question has no answer yet is not ticked from the beginning.
+    """
     count, word = len(found.together), _VERDICTS[verdict]
     left = _left_out(found.apart)
     if not count:
         return modal(DONE_MODAL, "Decide several", None, None, [section(Shown("None of these can be decided.")), *left])
     needs_reason = verdict is VoteVerdict.REJECT or any(view.reason_required for view in found.together)
     same, other = alike(found.together)
+    options = [_bound(view, found.concerns.get(view.approval_id, NO_CONCERNS), now) for view in found.together]
+    ticked = [
+        one
+        for one, view in zip(options, found.together, strict=True)
+        if not found.concerns.get(view.approval_id, NO_CONCERNS).own_question
+    ]
     blocks = [
         section(Shown(f"You {word.lower()} {count:,} requests, each with a vote of its own. {_CONSEQUENCE[verdict]}")),
         *([heading("What differs"), *other] if other else []),
         heading("The same in all of them"),
         *same,
-        *boxes([_bound(view) for view in found.together], are_ticked=True),
+        heading(_heading(found, now)),
+        *request_rows(found.together, found.concerns, now),
+        *boxes(options, ticked),
         context(bold("Untick what you don't want to decide now. Each vote is for the action of its fingerprint.")),
+        *([context(bold("Requests with your own open question start unticked."))] if len(ticked) < len(options) else []),
         *left,
         _reason(verdict, needs_reason=needs_reason),
     ]
@@ -136,12 +155,18 @@ def _reason(verdict: VoteVerdict, *, needs_reason: bool) -> Block:
     return {**asked, "optional": True, "element": {**element, "max_length": REASON_MAX}}
 
 
-def _bound(view: ApprovalView) -> Block:
+def _heading(found: Sorted, now: datetime) -> str:
+    with_marks = sum(bool(marked(one, found.concerns.get(one.approval_id, NO_CONCERNS), now)) for one in found.together)
+    return f"Requests: {MARK} {with_marks:,} of {len(found.together):,} with a warning" if with_marks else "Requests"
+
+
+def _bound(view: ApprovalView, concerns: Concerns, now: datetime) -> Block:
     """Return a request as an option whose value binds the vote to what is shown of it."""
     ref = references.CardRef(**references.of(view))
     where = view.target or view.reference
     note = Shown(f"{inline(where, _NOTE)} · {view.digest[:16]}")
-    return option(inline(headline(view), _TEXT), note, f"{ref.id} {ref.digest} {ref.stamp}")
+    words = Shown(f"{marked(view, concerns, now)}{inline(headline(view), _TEXT)}")
+    return option(words, note, f"{ref.id} {ref.digest} {ref.stamp}")
 
 
 def bound_to(value: str) -> references.CardRef:

@@ -24,6 +24,7 @@ from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import Actions, Submission
 from bot.listeners.private import PrivateAnswers
 from bot.slack.client import FAILURES, error_code
+from runtime.clock import Clock
 from runtime.desk.home.model import HomeDesk
 from runtime.desk.model import Click, ClickOutcome, Desk
 from runtime.model.approvals.votes import Together, VoteVerdict
@@ -42,9 +43,12 @@ _OTHER_MODAL = "This list is out of date. Please close it, and begin anew."
 class Several(Asking):
     """The listener for the button on the Home, and for the two modals."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, homes: HomeDesk, installation: InstallationWatch) -> None:
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, homes: HomeDesk, installation: InstallationWatch, clock: Clock
+    ) -> None:
         super().__init__(client, desk, installation, PrivateAnswers(client))
         self._homes = homes
+        self._clock = clock
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Open the list to choose from: what the Home shows, from the beginning, as far as one act goes."""
@@ -79,7 +83,8 @@ class Several(Asking):
         if not standings:
             await ack(response_action="errors", errors={several.EVERY: _NOTHING_CHOSEN})
             return
-        await ack(response_action="update", view=several.decide_modal(several.sort(standings, verdict), verdict))
+        view = several.decide_modal(several.sort(standings, verdict), verdict, self._clock())
+        await ack(response_action="update", view=view)
 
     async def _chosen(self, payload: Submission, person_id: str) -> list[str]:
         """Return what is ticked, or where that is all of the list, the list as it is now."""

@@ -1,12 +1,12 @@
 """The desk of a person, over the engine: each page is read by its keys, so what is open beside it costs nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime.desk.answers.looking import way_to_decide
 from runtime.desk.desk import EngineDesk, view_of
-from runtime.desk.home.model import AskedFor, Choices, Entry, Look, Standing, Waiting
+from runtime.desk.home.model import NO_CONCERNS, AskedFor, Choices, Concerns, Entry, Look, Standing, Waiting
 from runtime.desk.links.addresses import request_link, run_link
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
@@ -18,6 +18,7 @@ from runtime.store import approvals
 from runtime.store.cards.places import cards_for
 from runtime.store.database.pool import Conn
 from runtime.store.home import own
+from runtime.store.home.concerns import find_concerns
 from runtime.store.home.waiting import Looker, find_waiting
 from runtime.store.people.delegations import stand_ins_of
 
@@ -80,11 +81,21 @@ class HomeCounter:
             rows = await find_waiting(conn, self._looker(person_id), Narrowed(ids=ids), None, len(ids), counted=0)
             may = {row["approval_id"] for row in rows}
             found = await self._entries(conn, await own.find_requests(conn, self.tenant, ids))
+            concerns = {
+                row["approval_id"]: _concerns(row, person_id)
+                for row in await find_concerns(conn, self.tenant, person_id, ids)
+            }
         entries = {entry.view.approval_id: entry for entry in found}
         desk = EngineDesk(self.engine, self.tenant)
         refusals = {one: await desk.may_decide(one, person_id) for one in ids if one in entries and one not in may}
         return [
-            Standing(one, entries.get(one), refusals.get(one) if one in entries else UNKNOWN_APPROVAL) for one in ids
+            Standing(
+                one,
+                entries.get(one),
+                refusals.get(one) if one in entries else UNKNOWN_APPROVAL,
+                concerns.get(one, NO_CONCERNS),
+            )
+            for one in ids
         ]
 
     async def _in_whose_name(self, conn: Conn, person_id: str, entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -124,6 +135,16 @@ class HomeCounter:
 def replace_entries(page: Page[Any], entries: Sequence[Any]) -> Page[Any]:
     """Return the page with what its rows stand for."""
     return replace(page, entries=entries)
+
+
+def _concerns(row: Mapping[str, Any], person_id: str) -> Concerns:
+    return Concerns(
+        own_question=any(person == person_id for person, _ in row["questions"]),
+        asked_by=tuple(name for person, name in row["questions"] if person != person_id),
+        edited_by=tuple(dict.fromkeys(row["edited_by"])),
+        doubts=row["doubts"],
+        reviewed_at=row["reviewed_at"],
+    )
 
 
 def _asked_for(row: dict[str, Any], waits_for: Entry | None, link: str) -> AskedFor:

@@ -57,12 +57,27 @@ class AskedFor:
 
 
 @dataclass(frozen=True)
+class Concerns:
+    """What speaks against deciding a request unseen, for the person who would decide it."""
+
+    own_question: bool = False  # the person's own question has no answer yet
+    asked_by: tuple[str, ...] = ()  # names of others whose questions have no answer yet
+    edited_by: tuple[str, ...] = ()  # names, each once
+    doubts: int = 0  # other effects of its run of which nobody knows whether they happened
+    reviewed_at: datetime | None = None  # when the person answered a review of its run
+
+
+NO_CONCERNS = Concerns()
+
+
+@dataclass(frozen=True)
 class Standing:
     """How a request stands for somebody: as it is now, None where there is none, and why they can't decide it."""
 
     approval_id: str
     entry: Entry | None
     refusal: Refusal | None
+    concerns: Concerns = NO_CONCERNS
 
 
 @dataclass(frozen=True)
