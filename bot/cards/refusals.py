@@ -21,6 +21,10 @@ _WORDS = {
     RefusalCode.QUESTIONS_FULL: "So many questions were asked about this that it takes no more.",
     RefusalCode.NO_QUESTION: "This question was answered already, or is not there any more. Nothing has changed.",
     RefusalCode.NOT_ASKED: "This is a question to whoever asked for it, so it is not yours to answer.",
+    RefusalCode.NOBODY_ANSWERS: (
+        "Nobody can answer: neither the requester nor the submitter is a person who can be reached here, or a program that "
+        "fetches questions. Nothing was sent."
+    ),
     RefusalCode.NOT_ENTITLED: "This person may not decide this, or has voted on it already. Please choose another.",
     RefusalCode.NO_TASK: "Only a review can be claimed, given back, or answered in this way. Nothing has changed.",
     RefusalCode.CLAIMED: "Somebody else works on this. You can answer it when they give it back.",

@@ -77,6 +77,7 @@ REFUSALS = {
     "question.open": "had asked already, and had no answer yet",
     "question.too_many": "asked where so many had asked already",
     "question.none": "answered what was not asked any more",
+    "question.nobody": "asked what nobody could answer",
     "question.not_asked": "answered what others were asked",
     "hand.not_entitled": "chose somebody who may not decide it",
     "task.none": "had chosen a way that is for reviews alone",

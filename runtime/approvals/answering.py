@@ -7,7 +7,7 @@ from datetime import datetime
 from runtime.approvals.rules import REASON_MIN, Ballot, refuse_vote
 from runtime.model.actor import Person
 from runtime.model.approvals.delegation import Account
-from runtime.model.approvals.questions import MOST_QUESTIONS, Question
+from runtime.model.approvals.questions import MOST_QUESTIONS, Answerers, Question
 from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -59,14 +59,16 @@ class Asker:
 
 
 def refuse_ask(
-    to_decide: Refusal | None, person: str, asked: Sequence[Question], question: str | None
+    to_decide: Refusal | None, person: str, asked: Sequence[Question], answerers: Answerers, question: str | None
 ) -> Refusal | None:
     """Return why the person cannot ask this, or None: who may decide now may ask, one question at a time.
 
-    `to_decide` is why they may not decide.
+    `to_decide` is why they may not decide; of `answerers` there has to be one.
     """
     if to_decide is not None:
         return to_decide
+    if answerers.is_nobody:
+        return Refusal(RefusalCode.NOBODY_ANSWERS)
     if any(one.person == person and one.answer is None for one in asked):
         return Refusal(RefusalCode.QUESTION_OPEN)
     return Refusal(RefusalCode.QUESTIONS_FULL) if len(asked) >= MOST_QUESTIONS else refuse_short(question)

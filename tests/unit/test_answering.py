@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import Ballot
 from runtime.model.actor import Person
-from runtime.model.approvals.questions import MOST_QUESTIONS, Question
+from runtime.model.approvals.questions import MOST_QUESTIONS, Answerers, Question
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.states import ApprovalStatus
 from tests.unit.test_approvals import BALLOT, NOW
@@ -140,5 +140,5 @@ def test_nobody_else_answers_and_nobody_answers_twice() -> None:
 def test_one_question_at_a_time_is_asked_by_each_and_so_many_at_most(
     asked: list[Question], code: RefusalCode | None
 ) -> None:
-    refusal = refuse_ask(None, ANN.id, asked, "Why on a Sunday?")
+    refusal = refuse_ask(None, ANN.id, asked, Answerers(users=("U1",)), "Why on a Sunday?")
     assert (refusal.code if refusal else None) is code

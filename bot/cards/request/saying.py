@@ -1,5 +1,6 @@
 """The modals of the menu in which a person writes something: what it is about, what it means, and the words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -9,9 +10,9 @@ from bot.cards import references
 from bot.cards.blocks import Block, bold, plain_text, rows, section
 from bot.cards.modals import reason_input, summary
 from bot.cards.request.more import known_act
-from bot.cards.text import Shown, render, short
+from bot.cards.text import Shown, inline, render, short
 from runtime.desk.model import ApprovalView
-from runtime.model.approvals.questions import Question
+from runtime.model.approvals.questions import Answerers, Question
 from runtime.model.approvals.votes import CardAct, VoteVerdict
 
 
@@ -46,8 +47,8 @@ ASK = Saying(
     "ask",
     CardAct.ASK,
     "Ask",
-    "Whoever asked for this is called in the thread, and can answer there. Nothing is decided by it, and it stays open "
-    "until the time that its card says. Question and answer are kept as evidence.",
+    "Nothing is decided by it, and the request stays open until the time that its card says. Question and answer are "
+    "kept as evidence.",
     "What do you want to know?",
 )
 HAND = Saying(
@@ -67,8 +68,20 @@ class SayRef(references.CardRef):
     over: bool
 
 
-def say_modal(saying: Saying, view: ApprovalView, channel: str | None, *, over: bool) -> dict[str, Any]:
-    """Return the modal."""
+def who_answers(answerers: Answerers) -> Block:
+    """Return whom a question calls; where that is nobody, how its answer can come."""
+    programs = inline(", ".join(answerers.programs), 200)
+    if answerers.users:
+        words = f"{inline(', '.join(answerers.names), 200)} is called in the thread and in private, and can answer there."
+    else:
+        words = f"No person is called: a program, {programs}, asked for this. It answers only if it fetches its questions."
+    return {"type": "section", "text": plain_text(Shown(words))}
+
+
+def say_modal(
+    saying: Saying, view: ApprovalView, channel: str | None, *, over: bool, first: Sequence[Block] = ()
+) -> dict[str, Any]:
+    """Return the modal; `first` says more of what the act means."""
     ref = SayRef(**references.of(view), act=saying.act, channel=channel, over=over)
     return {
         "type": "modal",
@@ -79,6 +92,7 @@ def say_modal(saying: Saying, view: ApprovalView, channel: str | None, *, over: 
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *summary(view),
+            *first,
             section(Shown(saying.means)),
             *(_whom(view) if saying is HAND else []),
             reason_input(saying.question),

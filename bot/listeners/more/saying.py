@@ -6,9 +6,10 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import references
+from bot.cards.blocks import Block
 from bot.cards.modals import reason_fault
 from bot.cards.request.more import MoreRef
-from bot.cards.request.saying import Saying, SayRef, say_modal
+from bot.cards.request.saying import ASK, Saying, SayRef, say_modal, who_answers
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.clicks import click
@@ -44,11 +45,13 @@ class SayingAct(Asking):
             refusal = identity.refusal or references.stale(ref, view) or await self._refusal(ref, identity)
             if refusal or view is None:
                 notification = await self._record(ref, identity, payload.action.action_ts, "", refusal)
+            first = [] if notification else await self._first(ref)
         await ack()
         if notification is not None:
             await self._apply_word(notification, payload.user, payload.place)
         elif view is not None:
-            await self._open(payload, say_modal(self._saying, view, payload.place, over=payload.modal is not None))
+            over = payload.modal is not None
+            await self._open(payload, say_modal(self._saying, view, payload.place, over=over, first=first))
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Record what the modal says before it closes; a fault is shown at its input, and it stays open."""
@@ -78,6 +81,10 @@ class SayingAct(Asking):
         if isinstance(self._saying.says, VoteVerdict):
             return await self._desk.may_decide(ref.id, identity.person.id)
         return await self._desk.answers.may(self._saying.says, ref.id, identity.person.id)
+
+    async def _first(self, ref: references.CardRef) -> list[Block]:
+        """Return what the modal says first: of a question, who can answer it."""
+        return [who_answers(await self._desk.answers.answerers(ref.id))] if self._saying is ASK else []
 
     async def _record(
         self,

@@ -9,12 +9,15 @@ from runtime.desk.answers.model import CancelView, CancelWish
 from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
+from runtime.inbox.answers.answerers import answerers_of
 from runtime.inbox.answers.stranding import refuse_stranding_hand, refuse_stranding_withdrawal
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL
 from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.questions import Answerers
 from runtime.model.approvals.votes import CardAct, Refusal, VoteVerdict
 from runtime.model.json_limits import error_text
 from runtime.model.notification.runs import CancelPayload
+from runtime.store import approvals
 from runtime.store.listings import find_run
 from runtime.store.people.questions import questions_of
 
@@ -46,7 +49,17 @@ class AnswersCounter:
     async def _may_ask(self, approval_id: str, person_id: str) -> Refusal | None:
         async with self.engine.pool.connection() as conn:
             refusal = await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
-            return refuse_ask(refusal, person_id, await questions_of(conn, approval_id), None)
+            row = await approvals.approval_view_row(conn, approval_id)
+            answerers = await answerers_of(conn, self.tenant, row) if row else Answerers()
+            return refuse_ask(refusal, person_id, await questions_of(conn, approval_id), answerers, None)
+
+    async def answerers(self, approval_id: str) -> Answerers:
+        """Return who can answer questions about a request. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            row = await approvals.approval_view_row(conn, approval_id)
+            if row is None or row["tenant"] != self.tenant:
+                return Answerers()
+            return await answerers_of(conn, self.tenant, row)
 
     async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
         """Return why the person cannot answer a question now, or None. Reads only."""

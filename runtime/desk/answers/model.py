@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from runtime.model.approvals.questions import Answerers
 from runtime.model.approvals.votes import CardAct, Refusal
 
 
@@ -31,6 +32,10 @@ class AnswersDesk(Protocol):
 
     async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
         """Return why what the person would do with a request cannot count now, or None. Reads only."""
+        ...
+
+    async def answerers(self, approval_id: str) -> Answerers:
+        """Return who can answer questions about a request. Reads only."""
         ...
 
     async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:

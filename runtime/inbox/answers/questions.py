@@ -8,6 +8,7 @@ from receipts.canonical import digest
 from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Actor
 from runtime.approvals.answering import Asker, refuse_ask, refuse_reply
 from runtime.approvals.standing_in import way_to_vote
+from runtime.inbox.answers.answerers import answerers_of
 from runtime.inbox.answers.pausing import move_clock
 from runtime.inbox.answers.standing import Answer, answered, heard, heard_from_caller
 from runtime.inbox.matter import Matter
@@ -41,7 +42,8 @@ async def _refusal(answer: Answer, payload: AskPayload) -> Refusal | None:
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now)
     way = way_to_vote(answer.ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, tx.now)
     asked = await questions_of(tx.conn, answer.approval.approval_id)
-    return refuse_ask(way if isinstance(way, Refusal) else None, person.id, asked, payload.reason)
+    answerers = await answerers_of(tx.conn, tx.tenant, tx.row)
+    return refuse_ask(way if isinstance(way, Refusal) else None, person.id, asked, answerers, payload.reason)
 
 
 async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
@@ -52,18 +54,18 @@ async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
     await insert_question(tx.conn, tx.tenant, approval.approval_id, question)
     moved = await move_clock(answer, asked, [*asked, question])
     _note(answer, QUESTION_ASKED, Actor(id=person.id, kind="person"), question, digest(question.asked()), moved)
-    accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
+    answerers = await answerers_of(tx.conn, tx.tenant, tx.row)
     said = QuestionAsked(
         run=await messages.run_name(tx),
         approval_id=approval.approval_id,
         question_id=question.question_id,
         person=person.name,
         question=words,
-        mention=[user for _, user in accounts],
+        mention=list(answerers.users),
     )
     name = f"asked:{question.question_id}"
     await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
-    await messages.tell_requester(matter.engine, tx, name, said, approval.approval_id)
+    await messages.tell_people(matter.engine, tx, answerers.users, name, said, approval.approval_id)
     return await answered(matter, answer)
 
 

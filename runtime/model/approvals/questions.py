@@ -42,6 +42,20 @@ class Question:
         return {**self.asked(), **({} if self.answer is None else {"answer": dict(self.answer)})}
 
 
+@dataclass(frozen=True)
+class Answerers:
+    """Who can answer questions about a run: `names` of people who are called, by their Slack `users`, and `programs`."""
+
+    names: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()  # that asked for the run or sent it; they fetch their questions
+
+    @property
+    def is_nobody(self) -> bool:
+        """Return whether no answer can come."""
+        return not (self.users or self.programs)
+
+
 def answer_of(by: str, kind: str, name: str, text: str, at: datetime) -> dict[str, Any]:
     """Return an answer as it is stored, and as its digest on the chain has it; `kind` is that of who answered."""
     return {"by": by, "kind": kind, "name": name, "text": text, "at": timestamp(at)}

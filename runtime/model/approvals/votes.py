@@ -71,6 +71,7 @@ class RefusalCode(StrEnum):
     QUESTIONS_FULL = "question.too_many"
     NO_QUESTION = "question.none"
     NOT_ASKED = "question.not_asked"
+    NOBODY_ANSWERS = "question.nobody"
     NOT_ENTITLED = "hand.not_entitled"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"

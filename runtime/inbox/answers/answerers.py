@@ -1,0 +1,23 @@
+"""Who can answer questions about a run: the person who asked for it, else who submitted it, or a program over HTTP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.model.approvals.questions import Answerers
+from runtime.store import directory
+from runtime.store.database.pool import Conn
+
+
+async def answerers_of(conn: Conn, tenant: str, run: Mapping[str, Any]) -> Answerers:
+    """Return whom a question about the run calls, and the programs that may fetch it; `run` is its row."""
+    names, users, programs = list[str](), list[str](), list[str]()
+    for actor_id in dict.fromkeys((run["requested_by"], run["submitted_by"])):
+        known = await directory.actor(conn, tenant, actor_id)
+        if known is None:
+            continue
+        if known["kind"] != "person":
+            programs.append(known["name"])
+        elif not users and (accounts := await directory.reached_accounts_of(conn, tenant, actor_id)):
+            names.append(known["name"])
+            users += [user for _, user in accounts]
+    return Answerers(tuple(names), tuple(users), tuple(programs))
