@@ -27,6 +27,7 @@ class Sought:
     run_id: str | None = None  # this run alone
     run_ids: list[str] | None = None  # these runs
     requested_by: str | None = None  # id of who asked
+    started_by_runs: bool = True  # also runs that another run started
     seen_by: str | None = None  # id of the person who looks: what they asked for, or what their groups may decide
     person: str | None = None  # id or printed name of who asked, or voted
     definition: str | None = None  # name of the runbook

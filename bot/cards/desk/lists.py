@@ -116,17 +116,19 @@ def why_reply(view: ApprovalView) -> Reply:
 
 
 def run_reply(run: RunView) -> Reply:
-    """Return a run as it is now, with its steps."""
+    """Return a run as it is now, with its steps that the person sees."""
+    progress = [(bold("Progress"), Shown(f"{run.done:,} of {run.total:,} steps done"))] if run.total else []
     facts = [
         (bold("Reference"), short(run.reference, _LINE)),
         (bold("Runbook"), short(run.runbook, _LINE)),
         (bold("State"), short(stands(run.ending), _LINE)),
+        *progress,
         (bold("Asked for by"), short(run.requested_by, _LINE)),
         (bold("Run"), short(run.run_id, _LINE)),
     ]
     errors = [(bold("Error"), short(run.error, _LINE))] if run.error else []
     steps = "\n".join(
-        f"{step.path}: {stands(step.status)}{f' ({step.error})' if step.error else ''}" for step in run.steps[:_STEPS]
+        f"{step.name}: {stands(step.status)}{f' ({step.error})' if step.error else ''}" for step in run.steps[:_STEPS]
     )
     left = len(run.steps) - _STEPS
     more = [context(bold(f"… {left:,} more steps"))] if left > 0 else []

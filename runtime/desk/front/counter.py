@@ -1,10 +1,12 @@
 """The front door of one tenant: what a person may see is asked of the store, for each question anew."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from receipts.chain import Actor
 from receipts.tenant.acts import CommandRefused
+from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.callers import CallerDesk
 from runtime.desk.desk import EngineDesk
@@ -18,10 +20,21 @@ from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.finding import Sought
+from runtime.model.states import STEP, StepStatus, is_final
 from runtime.store import directory, listings
 from runtime.store.evidence.found import find_runs
 from runtime.store.running import runs
 from runtime.store.tenant.acts import put_act
+
+
+_SHOWN = frozenset(StepStatus) - {
+    StepStatus.PENDING,
+    StepStatus.SUCCEEDED,
+    StepStatus.FAILED_HANDLED,
+    StepStatus.SKIPPED,
+    StepStatus.CANCELED,
+}
+"""Of steps that go on, are held or failed: what a person who is no operator sees."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +67,16 @@ class FrontCounter:
                 return None
             later = await listings.why_not_yet(conn, run_id)
             who = await directory.actor(conn, self.tenant, found["requested_by"])
+            definition = await self.engine.definitions.get(conn, found["definition_name"], found["definition_version"])
         name = who["name"] if who else found["requested_by"]
-        return _run_view(found, name, later, run_link(self.engine.routing.public_url, run_id))
+        steps = [_line(step, later.get(step["path"], "")) for step in found["steps"]]
+        if not self._is_operator(person):
+            steps = [replace(one, name=_does(definition, one.name)) for one in steps if one.status in _SHOWN]
+        return _run_view(found, name, steps, run_link(self.engine.routing.public_url, run_id))
 
     async def mine(self, person: Person, limit: int, after: str | None = None) -> Runs:
         """Return the runs that the person asked for; those behind the run `after`, if that is given."""
-        return await self._find(person, Sought(requested_by=person.id, limit=limit, after=after))
+        return await self._find(person, Sought(requested_by=person.id, started_by_runs=False, limit=limit, after=after))
 
     async def search(self, person: Person, words: str, limit: int, after: str | None = None) -> Runs:
         """Return the runs that the person may see with these words in reference, trigger or the runbook's name."""
@@ -112,7 +129,7 @@ class FrontCounter:
         return Runs(found[: sought.limit], has_more=len(found) > sought.limit)
 
 
-def _run_view(found: dict[str, Any], requester: str, later: dict[str, str], link: str) -> RunView:
+def _run_view(found: dict[str, Any], requester: str, steps: Sequence[StepLine], link: str) -> RunView:
     return RunView(
         run_id=found["run_id"],
         reference=found["reference"] or found["trigger_ref"],
@@ -122,9 +139,17 @@ def _run_view(found: dict[str, Any], requester: str, later: dict[str, str], link
         requested_by=requester,
         created_at=found["created_at"],
         finished_at=found["finished_at"],
-        steps=[_line(step, later.get(step["path"], "")) for step in found["steps"]],
+        steps=steps,
         link=link,
+        done=sum(is_final(STEP, StepStatus(step["status"])) for step in found["steps"]),
+        total=len(found["steps"]),
     )
+
+
+def _does(definition: Definition, path: str) -> str:
+    """Return what a step does in its author's words, its path where they say nothing."""
+    verb = definition.calls(path)
+    return verb.description if verb and verb.description else path
 
 
 def _line(step: dict[str, Any], later: str) -> StepLine:

@@ -14,16 +14,19 @@ from runtime.model.finding import FoundRun
 
 @dataclass(frozen=True)
 class StepLine:
-    """A step of a run: its path, its status, and its error, or why it is done later; "" for neither."""
+    """A step of a run: its path or what it does, its status, and its error, or why it is done later; "" for neither."""
 
-    path: str
+    name: str
     status: str
     error: str
 
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as a command shows it; `ending` is what it came to, or how it stands; `runbook` is name and version."""
+    """A run as a command shows it; `ending` is what it came to, or how it stands; `runbook` is name and version.
+
+    `steps` are all of it for operators, and for others those that go on, are held or failed.
+    """
 
     run_id: str
     reference: str
@@ -35,6 +38,8 @@ class RunView:
     finished_at: datetime | None
     steps: Sequence[StepLine]
     link: str = ""  # of our own, to pass on; "" where browsers do not reach us
+    done: int = 0  # steps that have ended
+    total: int = 0  # steps that there are by now
 
 
 @dataclass(frozen=True)

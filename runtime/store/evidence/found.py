@@ -95,6 +95,8 @@ def _conditions(sought: Sought) -> Iterator[str]:
         yield f"CASE WHEN {_customer(sought, _MENTIONED)} THEN {seen} AND ({_customer(sought, _VALUE)}) END"
     if sought.trigger_types is not None:
         yield "r.trigger_type = ANY(%(trigger_types)s)"
+    if not sought.started_by_runs:
+        yield "r.parent IS NULL"
     if sought.states:
         yield f"{_STATE.strip()} = ANY(%(states)s)"
     yield from narrowing.values()

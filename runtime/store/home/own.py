@@ -6,11 +6,23 @@ from runtime.store.database.pool import Conn
 from runtime.store.home.narrowing import Row, along_the_index, of_requests, of_runs, page_of, values_of
 from runtime.store.home.waiting import Looker
 
-_OPEN = "FROM approvals a WHERE a.run_id = r.run_id AND a.status = 'requested'"
+# A run waits for the requests of the runs that it started, too.
+_OPEN = """
+    FROM approvals a WHERE a.status = 'requested' AND a.run_id IN (
+        WITH RECURSIVE started (run_id) AS (
+            SELECT r.run_id
+             UNION ALL
+            SELECT c.run_id FROM started s JOIN runs c ON c.parent ->> 'run_id' = s.run_id
+             WHERE c.parent IS NOT NULL AND c.finished_at IS NULL)
+        SELECT run_id FROM started)
+"""
 
 
 async def find_asked_for(conn: Conn, looker: Looker, narrowed: Narrowed, edge: Edge | None, limit: int) -> list[Row]:
-    """Return runs that the person asked for, each with how many requests it waits for, and the id of the oldest."""
+    """Return runs that the person asked for, each with how many requests it waits for, and the id of the oldest.
+
+    Runs that another run started are left out: their requests count for the one that the person asked for.
+    """
     query = f"""
         SELECT r.run_id, coalesce(nullif(r.reference, ''), r.trigger_ref) AS reference, r.definition_name,
                r.definition_version, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title, r.status, r.outcome,
@@ -19,6 +31,7 @@ async def find_asked_for(conn: Conn, looker: Looker, narrowed: Narrowed, edge: E
                (SELECT count(*) {_OPEN}) AS open
           FROM runs r JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
          WHERE r.tenant = %(tenant)s AND r.requested_by = %(person)s AND r.requester_kind = 'person'
+               AND r.parent IS NULL
                {of_runs(narrowed)} {page_of("r.created_at", "r.run_id", edge, newest_first=True)}
     """  # noqa: S608 - our own clauses
     given = {**values_of(narrowed, edge), **vars(looker), "limit": limit}
