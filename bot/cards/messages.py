@@ -6,7 +6,8 @@ from datetime import datetime
 from textwrap import shorten
 
 from bot.cards.blocks import utc
-from bot.cards.wording import result_words, verdict_word
+from bot.cards.text import one_line
+from bot.cards.wording import result_words, signed_without, verdict_word
 from runtime.model.approvals.approval import Result
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
@@ -182,14 +183,19 @@ def _quoted(reason: str) -> str:
 
 
 def _vote(said: VoteCounted) -> str:
-    progress = f" ({said.count} of {said.quorum})" if said.verdict is VoteVerdict.APPROVE else ""
+    progress = f" ({_signed(said)})" if said.verdict is VoteVerdict.APPROVE else ""
     return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
+
+
+def _signed(said: VoteCounted | VoteWithdrawn) -> str:
+    missing = said.missing if said.count else []
+    return signed_without(said.count, [*map(one_line, missing)]) if missing else f"{said.count} of {said.quorum}"
 
 
 def _answer(said: VoteWithdrawn | RequestHanded | QuestionAsked | QuestionAnswered) -> str:
     match said:
         case VoteWithdrawn():
-            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+            return f"{said.person} withdrew their vote ({_signed(said)}){_quoted(said.reason)}"
         case RequestHanded():
             return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
         case QuestionAsked():

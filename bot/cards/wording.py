@@ -1,9 +1,10 @@
 """The fixed words for a request: its state, its buttons, what people said, and what is still needed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from bot.cards.blocks import utc
-from bot.cards.text import one_line
+from bot.cards.text import inline_mrkdwn, one_line
 from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
@@ -120,14 +121,21 @@ def vote_word(view: ApprovalView, vote: VoteView) -> str:
 
 
 def approvals(view: ApprovalView) -> int:
-    """Count the approvals so far."""
-    return sum(vote.verdict is VoteVerdict.APPROVE for vote in view.votes)
+    """Count the approvals that count now."""
+    return sum(vote.verdict is VoteVerdict.APPROVE and vote.counts for vote in view.votes)
 
 
 def how_far(view: ApprovalView) -> str:
-    """Return how many of those that are needed have said so: `1 of 2 approvals`."""
+    """Return how many of those that are needed have said so: `1 of 2 approvals`; and which groups have not."""
+    if view.missing and approvals(view):
+        return signed_without(approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
     what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"
     return f"{approvals(view)} of {view.quorum} {what}{'' if view.quorum == 1 else 's'}"
+
+
+def signed_without(count: int, missing: Sequence[str]) -> str:
+    """Return how many have signed, and the groups of which nobody has."""
+    return f"{count} signature{'' if count == 1 else 's'}; still missing: {', '.join(missing)}"
 
 
 def headline(view: ApprovalView) -> str:

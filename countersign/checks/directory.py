@@ -17,6 +17,8 @@ from policy.model import PolicyText
 from policy.text import CONFIG_FILE
 from runtime.clock import Clock
 from runtime.desk import inspection
+from runtime.engine import Routing
+from runtime.model.routing.rules import Destination, surely_sent
 
 OLDEST_POSTGRES = 15
 SKEW_LIMIT = 2.0
@@ -90,12 +92,39 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     named |= _asked_by_policy(text, settings.tenant)
     async with connected(settings) as conn:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
-        short = await inspection.shortfalls(conn, settings.tenant, requirements_of(text, settings.tenant), clock())
+        requirements = requirements_of(text, settings.tenant)
+        short = await inspection.shortfalls(conn, settings.tenant, requirements, clock())
     wrong = [f"nobody can be asked in: {', '.join(empty)}"] if empty else []
     wrong += [f"requirement {name} cannot be fulfilled: {why}" for name, why in short.items()]
-    detail = "; ".join(wrong) or f"{len(named)} can be asked"
+    unread = _without_place(routing, requirements)
+    wrong += [
+        f"requirement {name} needs {group}, which no card reaches: a routing rule says nobody" for name, group in unread
+    ]
+    shared = _on_default(routing, requirements)
+    note = f"; no channel for {', '.join(shared)}: their cards go to {routing.default_channel}" if shared else ""
+    detail = "; ".join(wrong) or f"{len(named)} can be asked{note}"
     remedy = "Add people with Slack accounts to these groups in the directory file, and load it as a new version."
+    if unread:
+        remedy = "Give each group that must sign a channel, or `direct: true`, in COUNTERSIGN_ROUTING. " + remedy
     return [Fact("groups", ok=not wrong, detail=detail, remedy=remedy)]
+
+
+def _required(requirements: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return each group of which policy wants a signature of its own, with the name of the requirement."""
+    each = sorted(name for name, requirement in requirements.items() if requirement["all_groups"])
+    return [(name, group) for name in each for group in requirements[name]["groups"]]
+
+
+def _without_place(routing: Routing, requirements: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the groups that must sign, and for which a rule of routing posts no card anywhere."""
+    nowhere = Destination()
+    return [(name, group) for name, group in _required(requirements) if surely_sent(routing.rules, group) == nowhere]
+
+
+def _on_default(routing: Routing, requirements: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the groups that must sign and have neither a channel nor a rule: they share the channel for all."""
+    groups = {group for _, group in _required(requirements)} - set(routing.channels)
+    return sorted(group for group in groups if surely_sent(routing.rules, group) is None)
 
 
 def _asked_by_policy(text: PolicyText, tenant: str) -> set[str]:

@@ -1,8 +1,9 @@
 """Where the cards of a request go: decided once, by values that are on record, when people are asked."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from receipts.chain import FELL_BACK
 from runtime.approvals.reaching import able, users_of
@@ -10,7 +11,7 @@ from runtime.approvals.rules import shortfall
 from runtime.model.approvals.approval import NewApproval
 from runtime.model.approvals.reach import Asked
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.routing.route import Route
+from runtime.model.routing.route import MOST_CALLED, Route
 from runtime.model.routing.rules import Destination, first_fit
 from runtime.outbox import messages
 from runtime.outbox.subject import subject_of
@@ -46,15 +47,16 @@ async def routed(passage: Passage, new: NewApproval, first: str | None = None) -
     """
     reach, fallback = await _reach(passage, new.requirement), passage.engine.routing.fallback
     why = reach.why_not(replace(new.requirement, escalate_to=())) if fallback else ""
-    send = await _send(passage, new)
-    places = await _places(passage, new, reach, send, first)
+    sends = [(groups, await _send(passage, new, groups)) for groups in new.requirement.told_apart]
+    each = [await _places(passage, new, reach.users(*groups), groups, send, first) for groups, send in sends]
+    places = [*chain.from_iterable(each)]
     if why and fallback:
         places += [*fallback.channels, *await _in_time(passage, new, reach.users(*fallback.groups))]
         joined = tuple(group for group in fallback.groups if group in new.requirement.leads)
         new = replace(new, joined=joined)
     route = Route(
         places=tuple(dict.fromkeys(places)),
-        mention=send.mention if send else None,
+        mention=_mention(sends, reach),
         why=why,
         fallback=fallback.groups if why and fallback else (),
     )
@@ -76,27 +78,46 @@ async def _reach(passage: Passage, requirement: Requirement) -> Reach:
     return Reach(await asked_in(tx.conn, tx.tenant, groups, tx.now), frozenset(barred))
 
 
-async def _send(passage: Passage, new: NewApproval) -> Destination | None:
-    """Return where the tenant's rules have the request go, or None where none of them is for it."""
+async def _send(passage: Passage, new: NewApproval, groups: tuple[str, ...]) -> Destination | None:
+    """Return where the tenant's rules have a request to these groups go, or None where no rule is for it."""
     rules = passage.engine.routing.rules
     if not rules:
         return None
     definition, verb = await passage.tx.definition(), await passage.verb()
     params = passage.attempt.action.fields
-    rule = first_fit(rules, subject_of(passage.tx, definition, verb, new.requirement.groups, new.tier, params))
+    rule = first_fit(rules, subject_of(passage.tx, definition, verb, groups, new.tier, params))
     return rule.send if rule else None
 
 
+def _mention(sends: Sequence[tuple[tuple[str, ...], Destination | None]], reach: Reach) -> tuple[str, ...] | None:
+    """Return whom the card calls: for each part of those asked, whom its rule names, or else its people if few."""
+    named = [(groups, send.mention if send else None) for groups, send in sends]
+    if all(mention is None for _, mention in named):
+        return None
+    return tuple(dict.fromkeys(chain.from_iterable(_called(groups, mention, reach) for groups, mention in named)))
+
+
+def _called(groups: tuple[str, ...], mention: tuple[str, ...] | None, reach: Reach) -> Iterator[str]:
+    users = reach.users(*groups)
+    yield from mention if mention is not None else users if len(users) <= MOST_CALLED else ()
+
+
 async def _places(
-    passage: Passage, new: NewApproval, reach: Reach, send: Destination | None, first: str | None
+    passage: Passage,
+    new: NewApproval,
+    users: Sequence[str],
+    groups: tuple[str, ...],
+    send: Destination | None,
+    first: str | None,
 ) -> list[str]:
-    """Return where cards go, before any fallback. What would reach nobody it was meant for goes to its channel."""
-    groups = new.requirement.groups
+    """Return where cards for these groups go, before any fallback; `users` are their people.
+
+    What would reach nobody it was meant for goes to its channel.
+    """
     usual = [first or passage.engine.routing.channel(groups)]
     if send is None:
         return usual
-    users = reach.users(*groups) if send.direct else []
-    direct = await _in_time(passage, new, users) if len(users) <= MOST_DIRECT_CARDS else []
+    direct = await _in_time(passage, new, users) if send.direct and len(users) <= MOST_DIRECT_CARDS else []
     found = [*([first] if first else ()), *send.channels, *direct]
     return found if found or not send.direct else usual
 

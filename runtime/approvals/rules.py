@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from receipts.signatures.passkeys import PASSKEY
 from runtime.model.actor import Person
 from runtime.model.approvals.delegation import Account
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 REASON_MIN = 3
@@ -32,6 +33,12 @@ class Cast(NamedTuple):
     delegator: str | None = None
     breaks_glass: bool = False
     signed_with: str = ""
+
+
+def cast_of(vote: Vote) -> Cast:
+    """Return a counted vote as the rules see it."""
+    signed_with = PASSKEY if vote.passkey else ""
+    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, vote.break_glass is not None, signed_with)
 
 
 @dataclass(frozen=True)
@@ -140,16 +147,27 @@ def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
         return ApprovalStatus.REJECTED
     if any(vote.breaks_glass for vote in votes):
         return ApprovalStatus.APPROVED
+    return ApprovalStatus.APPROVED if is_met(requirement, counting(requirement, votes)) else ApprovalStatus.REQUESTED
+
+
+def counting(requirement: Requirement, votes: Sequence[Cast]) -> dict[str, AbstractSet[str]]:
+    """Return whose approval counts now, each with their groups; `votes` are those that were not withdrawn."""
     asked = {*requirement.groups, *requirement.leads}
     votes_with = Counter(person for vote in votes for person in {vote.person, vote.delegator or vote.person})
-    approvers = {
+    return {
         vote.person: frozenset(vote.groups)
         for vote in votes
-        if asked & set(vote.groups)  # who has left the groups since counts no more
+        if not vote.verdict.is_no
+        and asked & set(vote.groups)  # who has left the groups since counts no more
         and requirement.sign_with in ("", vote.signed_with)
         and (vote.delegator is None or votes_with[vote.person] == votes_with[vote.delegator] == 1)
     }
-    return ApprovalStatus.APPROVED if is_met(requirement, approvers) else ApprovalStatus.REQUESTED
+
+
+def still_missing(requirement: Requirement, signed: Mapping[str, AbstractSet[str]]) -> tuple[str, ...]:
+    """Return the groups of which nobody has signed yet, where several must; `signed` is as `counting` returns it."""
+    is_each = requirement.all_groups and len(set(requirement.groups)) > 1
+    return tuple(without_signer(requirement.groups, signed)) if is_each else ()
 
 
 def is_met(requirement: Requirement, signers: Mapping[str, AbstractSet[str]]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN
+from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.desk.answers.counter import AnswersCounter
 from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
@@ -36,7 +37,7 @@ from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCod
 from runtime.model.json_limits import error_text
 from runtime.model.notification.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
 from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
-from runtime.model.routing.route import NOWHERE, Route
+from runtime.model.routing.route import MOST_CALLED, NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
@@ -48,9 +49,6 @@ from runtime.store.people.questions import questions_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
-
-MOST_CALLED = 5
-"""People whom a card calls by name; a larger group reads its channel."""
 
 
 class EngineDesk(UndoCounter):
@@ -83,15 +81,10 @@ class EngineDesk(UndoCounter):
         if row is None or row["tenant"] != self.tenant:
             return None
         people = [*row["requirement"]["groups"], *row["joined"]]
-        accounts = await directory.accounts_in_groups(
-            conn, self.tenant, people, self.engine.clock(), without=row["requirement"]["exclude"]
-        )
         view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
-        own = {user for _, user in row["requester_accounts"]}
-        asked = tuple(user for user in accounts if user not in own)
         called = _route(row).mention
         if called is None:
-            called = asked if len(asked) <= MOST_CALLED else ()
+            called = await self._called(conn, row)
         withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
         questions = tuple(await questions_of(conn, approval_id))
         can_undo = await self._can_undo(conn, row, view)
@@ -102,6 +95,19 @@ class EngineDesk(UndoCounter):
         is_paused = pause is not None and pause > self.engine.clock()
         view = replace(view, link=self.links.to_request(approval_id), paused_until=pause if is_paused else None)
         return await seen_edits(self.engine, conn, row, view)
+
+    async def _called(self, conn: Conn, row: dict[str, Any]) -> tuple[str, ...]:
+        """Return the people whom the card calls: of each part of those asked its people, where they are few."""
+        now, own = self.engine.clock(), {user for _, user in row["requester_accounts"]}
+        requirement = Requirement.of(row["requirement"])
+        parts = [*requirement.told_apart]
+        parts[-1] = (*parts[-1], *row["joined"])
+        called = list[str]()
+        for groups in parts:
+            users = await directory.accounts_in_groups(conn, self.tenant, groups, now, without=requirement.exclude)
+            asked = [user for user in users if user not in own]
+            called += asked if len(asked) <= MOST_CALLED else ()
+        return tuple(dict.fromkeys(called))
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -189,6 +195,8 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
     requirement = row["requirement"]
     kind = AskKind(row["kind"])
     route = _route(row)
+    signed = counting(Requirement.of(requirement), [cast_of(vote) for vote in votes])
+    is_open = row["status"] == ApprovalStatus.REQUESTED
     what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
     return ApprovalView(
         approval_id=row["approval_id"],
@@ -215,7 +223,8 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         reason_required=requirement["reason_required"],
         sign_with=requirement.get("sign_with", ""),
         asked=(),
-        votes=tuple(map(_vote_view, votes)),
+        votes=tuple(_vote_view(vote, counts=not is_open or vote.person in signed) for vote in votes),
+        missing=still_missing(Requirement.of(requirement), signed) if is_open else (),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
         escalated=not set(row["joined"]) <= set(route.fallback),
@@ -254,9 +263,9 @@ def _route(row: dict[str, Any]) -> Route:
     return Route.of(row["route"]) if row["route"] else NOWHERE
 
 
-def _vote_view(vote: Vote) -> VoteView:
+def _vote_view(vote: Vote, *, counts: bool = True) -> VoteView:
     ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
-    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket)
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

@@ -41,6 +41,7 @@ class VoteView:
     reason: str
     at: datetime
     ticket: str = ""  # where it did without the others
+    counts: bool = True  # as the directory stands, while the request is open; what was decided stays decided
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ class ApprovalView:
     can_edit: bool = False  # it is open, and its verb names params that may be edited
     edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
     replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
+    missing: tuple[str, ...] = ()  # groups of which nobody has signed yet, where each must
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others

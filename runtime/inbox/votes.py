@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import Actor
-from receipts.signatures.passkeys import PASSKEY
-from runtime.approvals.rules import Cast, tally
+from runtime.approvals.rules import cast_of, counting, still_missing, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
@@ -141,7 +140,7 @@ async def _count(
     requirement = approval.requirement
     status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
-    await _tell_vote(engine, tx, approval, name, vote, len(votes))
+    await _tell_vote(engine, tx, approval, name, vote, votes)
     if glass:
         await ask_afterwards(engine, tx, approval, vote)
     if status is ApprovalStatus.REQUESTED:
@@ -152,19 +151,15 @@ async def _count(
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
 
 
-def cast_of(vote: Vote) -> Cast:
-    """Return a counted vote as the rules see it."""
-    signed_with = PASSKEY if vote.passkey else ""
-    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, vote.break_glass is not None, signed_with)
-
-
-async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, count: int) -> None:
+async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, votes: list[Vote]) -> None:
+    signed = counting(approval.requirement, [cast_of(one) for one in votes])
     said = VoteCounted(
         ask=approval.kind,
         person=vote.given_by,
         verdict=vote.verdict,
         reason=vote.reason,
-        count=count,
+        count=len(signed),
         quorum=approval.requirement.quorum,
+        missing=list(still_missing(approval.requirement, signed)),
     )
     await messages.tell_thread(engine, tx, approval.approval_id, name, said)

@@ -37,7 +37,7 @@ class Note(Message):
 
 
 class VoteCounted(Message):
-    """Somebody's vote counts; `count` of `quorum` have voted so far."""
+    """Somebody's vote counts; `count` of `quorum` count so far, and nobody of the groups `missing` has signed."""
 
     kind: Literal["vote_counted"] = "vote_counted"
     ask: Annotated[AskKind, Field(strict=False)]
@@ -46,16 +46,18 @@ class VoteCounted(Message):
     reason: str
     count: int
     quorum: int
+    missing: list[str] = Field(default_factory=list)
 
 
 class VoteWithdrawn(Message):
-    """Somebody took their vote back; `count` of `quorum` are left."""
+    """Somebody took their vote back; `count` of `quorum` are left, and nobody of the groups `missing` has signed."""
 
     kind: Literal["vote_withdrawn"] = "vote_withdrawn"
     person: str
     reason: str
     count: int
     quorum: int
+    missing: list[str] = Field(default_factory=list)
 
 
 class RequestHanded(Message):

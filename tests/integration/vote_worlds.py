@@ -12,9 +12,8 @@ from typing import Any
 
 from receipts.signatures.passkeys import PASSKEY
 from runtime.approvals.answering import refuse_withdrawal
-from runtime.approvals.rules import Ballot, refuse_glass, refuse_vote, tally
+from runtime.approvals.rules import Ballot, cast_of, refuse_glass, refuse_vote, tally
 from runtime.approvals.standing_in import way_to_vote
-from runtime.inbox.votes import cast_of
 from runtime.model.actor import Person
 from runtime.model.approvals.delegation import Account, Delegation, StandIn
 from runtime.model.approvals.requirement import Requirement

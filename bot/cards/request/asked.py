@@ -10,7 +10,7 @@ from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.request.windows import earliest, times
 from bot.cards.text import Shown, inline, inline_mrkdwn
-from bot.cards.wording import approvals, explanation, requirement, until_word, vote_word
+from bot.cards.wording import approvals, explanation, requirement, signed_without, until_word, vote_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -125,7 +125,10 @@ def so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
     people = [f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}" for vote in view.votes[-most:]]
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
-    return _joined(f"{approvals(view)} of {view.quorum}", *people, *taken_back)
+    count = approvals(view)
+    missing = [inline(group, 60) for group in view.missing]
+    progress = signed_without(count, missing) if missing and count else f"{count} of {view.quorum}"
+    return _joined(Shown(progress), *people, *taken_back)
 
 
 def _said(view: ApprovalView, level: Level) -> list[Pair]:

@@ -3,6 +3,7 @@
 from receipts.canonical import digest
 from receipts.chain import VOTE_WITHDRAWN, Actor
 from runtime.approvals.answering import refuse_withdrawal
+from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.inbox.answers.standing import Answer, answered, heard
 from runtime.inbox.answers.stranding import refuse_stranding_withdrawal
 from runtime.inbox.matter import Matter
@@ -45,8 +46,14 @@ async def _withdraw(matter: Matter, answer: Answer, payload: WithdrawPayload) ->
         approval_id=approval.approval_id,
         effect_id=approval.effect_id,
     )
-    left = len(answer.votes) - 1
-    said = VoteWithdrawn(person=vote.given_by, reason=reason, count=left, quorum=approval.requirement.quorum)
+    left = counting(approval.requirement, [cast_of(one) for one in answer.votes if one.person != person.id])
+    said = VoteWithdrawn(
+        person=vote.given_by,
+        reason=reason,
+        count=len(left),
+        quorum=approval.requirement.quorum,
+        missing=list(still_missing(approval.requirement, left)),
+    )
     name = f"withdrawn:{matter.notification.notification_id}"
     await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
     return await answered(matter, answer)

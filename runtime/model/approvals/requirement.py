@@ -127,6 +127,11 @@ class Requirement:
         return [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to]
 
     @property
+    def told_apart(self) -> tuple[tuple[str, ...], ...]:
+        """Return the groups as they are told: each for itself where each must sign, else all as one."""
+        return tuple((group,) for group in dict.fromkeys(self.groups)) if self.all_groups else (self.groups,)
+
+    @property
     def leads(self) -> tuple[str, ...]:
         """Return the groups that may decide once time has run short, each once."""
         return tuple(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))

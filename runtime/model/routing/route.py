@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MOST_CALLED = 5
+"""People of a group whom a card calls by name; a larger group reads its channel."""
+
 
 def is_person(place: str) -> bool:
     """Return whether a place is a person, by their Slack id, and not a conversation."""

@@ -76,6 +76,15 @@ def first_fit(rules: Sequence[Rule], subject: Subject) -> Rule | None:
     return next((rule for rule in rules if rule.fits(subject)), None)
 
 
+def surely_sent(rules: Sequence[Rule], group: str) -> Destination | None:
+    """Return where a rule sends whatever a group must sign, whatever it is; None where no rule does."""
+    for rule in rules:
+        if rule.groups and group not in rule.groups:
+            continue
+        return rule.send if rule == Rule(rule.send, rule.groups) else None
+    return None
+
+
 def _like(patterns: Sequence[str], name: str) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
