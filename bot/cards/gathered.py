@@ -1,14 +1,17 @@
 """Much that was said to one person, as one message: how much it is, a line for each, and the way to their Home."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from bot.cards.blocks import Block, bold, context, header, mrkdwn_text, section
+from bot.cards.blocks import Block, bold, context, header, mrkdwn_text
+from bot.cards.links.ways import to_message, ways
 from bot.cards.messages import words
-from bot.cards.text import Shown, mrkdwn, short
+from bot.cards.text import Shown, mrkdwn, one_line, short_mrkdwn
 from runtime.model.messages import Said
-from runtime.model.notices.told import Gathering
+from runtime.model.notices.ranks import Rank
+from runtime.model.notices.told import Gathered, Gathering
 
 MOST_LINES = 15
 
@@ -16,34 +19,53 @@ _SAID: TypeAdapter[Said] = TypeAdapter(Said)
 _LINE = 180
 
 
-def gathered_message(gathering: Gathering, home: Shown | None) -> tuple[Shown, list[Block]]:
-    """Return text and blocks of the message; requests that were decided since are left out, others stand once."""
-    lines = list(_lines(gathering))
+@dataclass(frozen=True)
+class _Line:
+    """What was said last of something; `at` is its place in time, `asks` says that it asks for a decision."""
+
+    item: Gathered
+    rank: Rank
+    at: int
+    asks: bool
+
+
+def gathered_message(gathering: Gathering, home: Shown | None, workspace: str = "") -> tuple[Shown, list[Block]]:
+    """Return text and blocks of the message: the most urgent first, and of these the newest.
+
+    Requests that were decided since are left out, others stand once. `workspace` is its address.
+    """
+    lines = sorted(_lines(gathering), key=lambda line: (line.rank, -line.at))
     title = _title(lines)
     rest = len(lines) - MOST_LINES
-    shown = [section(short(line, _LINE, lines=1)) for line, _ in lines[:MOST_LINES]]
     more = [context(bold(f"… and {rest:,} more"))] if rest > 0 else []
     way = home or mrkdwn("They stand in the tab Home of this app.")
+    shown = [_block(line.item, workspace) for line in lines[:MOST_LINES]]
     return Shown(title), [header(Shown(title)), *shown, *more, context(mrkdwn_text(way))]
 
 
-def _title(lines: list[tuple[str, bool]]) -> str:
+def _block(item: Gathered, workspace: str) -> Block:
+    """Return what was said, with the way to what it is about."""
+    told = short_mrkdwn(one_line(words(_SAID.validate_python(item.said), item.title)), _LINE)
+    way = ways(to_message(workspace, item.card) if workspace else None, item.link)
+    return {"type": "section", "text": mrkdwn_text(Shown(f"{told} {way}".rstrip()))}
+
+
+def _title(lines: list[_Line]) -> str:
     if not lines:
         return "Nothing waits for you any more"
-    if all(asks for _, asks in lines):
+    if all(line.asks for line in lines):
         return "1 more request waits for you" if len(lines) == 1 else f"{len(lines):,} more requests wait for you"
     return "1 more message for you" if len(lines) == 1 else f"{len(lines):,} more messages for you"
 
 
-def _lines(gathering: Gathering) -> Iterator[tuple[str, bool]]:
-    """Yield what each says, and whether it asks for a decision: of what is said again of a request, the last."""
-    asking: dict[str, tuple[str, bool]] = {}
-    others: list[tuple[str, bool]] = []
-    for item in gathering.items:
-        told = words(_SAID.validate_python(item.said), item.title)
+def _lines(gathering: Gathering) -> Iterator[_Line]:
+    """Yield a line for each message; what is said again of a request is the last of it, as urgent as any."""
+    asking: dict[str, _Line] = {}
+    for at, item in enumerate(gathering.items):
         if item.card_of is None or not item.asks:
-            others.append((told, False))
+            yield _Line(item, item.rank, at, asks=False)
         elif item.is_open:
-            asking[item.card_of] = (told, True)
+            before = asking.get(item.card_of)
+            rank = min(before.rank, item.rank) if before else item.rank
+            asking[item.card_of] = _Line(item, rank, at, asks=True)
     yield from asking.values()
-    yield from others

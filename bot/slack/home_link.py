@@ -1,4 +1,4 @@
-"""The way to the Home of our app: by the ids that Slack gives it, which are asked for once."""
+"""The way to the Home of our app and to its messages: by what Slack says of the app, which is asked for once."""
 
 import re
 
@@ -16,6 +16,16 @@ class HomeLink:
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._link: Shown | None = None
+        self._workspace = ""
+
+    async def workspace(self) -> str:
+        """Return the address of the workspace, "" where Slack does not tell it."""
+        if not self._workspace:
+            try:
+                self._workspace = str((await self._client.auth_test())["url"])
+            except (*FAILURES, KeyError):
+                return ""
+        return self._workspace
 
     async def link(self) -> Shown | None:
         """Return the link, or None where Slack does not tell by what to link."""

@@ -15,6 +15,7 @@ from bot.slack.posts import Posts
 from runtime.clock import Clock
 from runtime.desk.model import ApprovalView, Desk
 from runtime.handlers import JsonObject, NotTakenError, TransientError
+from runtime.model.approvals.approval import AskKind
 from runtime.model.messages import DirectMessage, Plain, Reminder, Said, TimeRunsShort
 from runtime.model.notices.told import Gathered, Gathering, Later, Needless, Notice, Together
 
@@ -94,7 +95,7 @@ class Told:
         if there is not None:
             await self._desk.notices.posted(found.gathering_id, channel, str(there["ts"]))
             return ()
-        text, blocks = gathered_message(found, await self._home.link())
+        text, blocks = gathered_message(found, await self._home.link(), await self._home.workspace())
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         place = await self._posts.post(channel, metadata, text, blocks, None)
         await self._desk.notices.posted(found.gathering_id, place["channel"], place["ts"])
@@ -103,7 +104,7 @@ class Told:
     async def _edit(self, found: Gathering) -> bool:
         """Return whether the message shows it: not where it is gone, or may not be edited."""
         assert found.place is not None  # noqa: S101 - it was posted before
-        text, blocks = gathered_message(found, await self._home.link())
+        text, blocks = gathered_message(found, await self._home.link(), await self._home.workspace())
         try:
             await self._posts.edit(*found.place, text, blocks)
         except SlackApiError as error:
@@ -120,4 +121,5 @@ def _document(said: Said) -> JsonObject:
 def _of_copy(view: ApprovalView, user: str) -> Notice:
     """Return a copy of a card as something that is told; its key is that of the effect which posts it."""
     said = Plain(text=f"You are asked: {headline(view)}")
-    return Notice(f"slack:card:{view.approval_id}:{user}", user, _document(said), view.approval_id, asks=True)
+    key, is_doubt = f"slack:card:{view.approval_id}:{user}", view.kind is AskKind.IN_DOUBT
+    return Notice(key, user, _document(said), view.approval_id, asks=True, is_alarm=is_doubt)

@@ -125,5 +125,5 @@ async def _places(
 async def _in_time(passage: Passage, new: NewApproval, users: Sequence[str]) -> list[str]:
     """Return whom a card of their own can reach while the request is open: of others the quiet hours last longer."""
     tx, until = passage.tx, passage.tx.now + new.requirement.lasts
-    moments = await asyncio.gather(*(messages.when_told(tx, user, new.tier) for user in users))
+    moments = await asyncio.gather(*(messages.card_told(tx, user, new) for user in users))
     return [user for user, first in zip(users, moments, strict=True) if first is None or first < until]

@@ -16,12 +16,12 @@ from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
     ApprovalOpened,
     DirectMessage,
-    GlassBroken,
     HeldOver,
     HeldSettled,
     Message,
     PostCard,
     PostMessage,
+    Reminder,
     RunName,
     Said,
     StepHeld,
@@ -29,6 +29,7 @@ from runtime.model.messages import (
     UpdateMessage,
 )
 from runtime.model.notices.notices import NOTHING_SAID
+from runtime.model.notices.ranks import Rank, rank_of
 from runtime.model.routing.route import is_person
 from runtime.model.states import ApprovalStatus
 from runtime.outbox import retry
@@ -54,14 +55,14 @@ async def post_cards(engine: Engine, tx: RunTx, new: NewApproval, until: datetim
     """Ask for cards, each worth posting as long as the approval is open; the thread will be under the first."""
     for place in new.route.places[:1]:
         card = PostCard(approval_id=new.approval_id, channel=place)
-        first = await when_told(tx, place, new.tier)
+        first = await card_told(tx, place, new)
         await _send(engine, tx, "post_card", place, card, f"card:{new.approval_id}", OnDoubt.RECONCILE, until, first)
     await post_copies(engine, tx, new, until)
 
 
 async def post_copies(engine: Engine, tx: RunTx, new: NewApproval, until: datetime) -> None:
     """Ask for further cards of a request: each is an effect of its own."""
-    moments = await asyncio.gather(*(when_told(tx, place, new.tier) for place in new.route.copies))
+    moments = await asyncio.gather(*(card_told(tx, place, new) for place in new.route.copies))
     for place, first in zip(new.route.copies, moments, strict=True):
         card = PostCard(approval_id=new.approval_id, channel=place, is_copy=True)
         key = f"card:{new.approval_id}:{place}"
@@ -158,12 +159,14 @@ async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSet
 async def tell_people(
     engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
 ) -> None:
-    """Write to people by their Slack accounts, to each when their quiet hours are over; of broken glass at any hour."""
+    """Write to people by their Slack accounts, to each when their quiet hours are over; an alarm goes out at once."""
     for user in users:
         message = DirectMessage(user=user, said=said, card_of=card_of)
-        is_alarm = isinstance(said, GlassBroken)
+        is_alarm = rank_of(said.kind, asks=False) is Rank.ALARM
         first, last = (None, None) if is_alarm else await _when_told(engine, tx, user, card_of)
-        key = f"dm:{tx.run_id}:{name}:{user}"
+        # of several reminders that wait for the end of the same quiet hours, one goes out
+        waits = isinstance(said, Reminder) and first is not None and first > tx.now
+        key = f"dm:{tx.run_id}:{f'reminded:{card_of}:{timestamp(first)}' if waits and first else name}:{user}"
         await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)
 
 
@@ -180,12 +183,15 @@ async def _when_told(
     return first, last if last == first + lasts else last + lasts
 
 
-async def when_told(tx: RunTx, place: str, tier: Tier | None) -> datetime | None:
-    """Return when the quiet hours of a person end, or None where they may be told now, as a conversation always may."""
+async def card_told(tx: RunTx, place: str, new: NewApproval) -> datetime | None:
+    """Return when the quiet hours of a person end, or None where a card may come now.
+
+    So it may into a conversation, and where it asks about a doubt.
+    """
     notices = await tx.loads.notices((tx.tenant, place)) if is_person(place) else NOTHING_SAID
-    if not notices.is_ever_quiet:
+    if not notices.is_ever_quiet or new.kind is AskKind.IN_DOUBT:
         return None
-    first = notices.from_when(tx.now, tier)
+    first = notices.from_when(tx.now, new.tier)
     return first if first > tx.now else None
 
 

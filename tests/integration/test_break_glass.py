@@ -165,15 +165,6 @@ async def test_nobody_does_without_a_ticket(bench: Bench) -> None:
     assert await bench.rows("SELECT 1 FROM votes") == []
 
 
-async def test_who_watches_over_it_hears_of_it_in_quiet_hours_too(bench: Bench) -> None:
-    quiet = {"timezone": "UTC", "quiet_hours": [{"days": ["mon", "tue"], "from": "00:00", "until": "24:00"}]}
-    await bench.meddle("UPDATE actors SET notices = %s WHERE actor_id = 'sam'", json.dumps(quiet))
-    _, approval = await filing(bench)
-    await break_glass(bench, "ivy", approval)
-    await bench.settle()
-    assert [call["user"] for call in bench.chat.said("direct_message") if call["user"] == "USAM"] == ["USAM"]
-
-
 async def test_a_review_is_not_sent_back(bench: Bench) -> None:
     _, approval = await filing(bench)
     await break_glass(bench, "ivy", approval)

@@ -58,10 +58,30 @@ def test_of_many_the_first_are_listed_and_the_rest_is_counted() -> None:
     assert (blocks.count("Still open"), "… and 7 more" in blocks) == (MOST_LINES, True)
 
 
+def test_the_most_urgent_stand_first_and_of_these_the_newest() -> None:
+    late = TimeRunsShort(run=RunName(title="Wire", reference="R2"), step="file", groups=["leads"])
+    urgent = Gathered(late.model_dump(mode="json"), "urgent", asks=True, is_open=True)
+    reminders = [replace(_reminder(f"a{number}"), title=f"Request {number}") for number in range(MOST_LINES + 5)]
+    _, blocks = gathered_message(Gathering("g1", "U1", "m1", None, [PLAIN, urgent, *reminders]), None)
+    lines = [block["text"]["text"] for block in blocks[1 : MOST_LINES + 1]]
+    assert lines[0].startswith("Time runs short for file of Wire")
+    newest = range(MOST_LINES + 4, MOST_LINES + 4 - (MOST_LINES - 1), -1)
+    assert [line.split('"')[1] for line in lines[1:]] == [f"Request {number}" for number in newest]
+
+
+def test_each_line_leads_to_what_it_is_about() -> None:
+    item = replace(_reminder("a1"), card=("C0APPROVALS", "12.34"), link="https://countersign.example/requests/a1")
+    _, blocks = gathered_message(Gathering("g1", "U1", "m1", None, [item]), None, "https://acme.slack.com/")
+    told = blocks[1]["text"]["text"]
+    assert "<https://acme.slack.com/archives/C0APPROVALS/p1234|Open the card>" in told
+    assert "<https://countersign.example/requests/a1|" in told
+
+
 def test_what_is_said_is_data() -> None:
     text, blocks = gathered_message(Gathering("g1", "U1", "m1", None, [_reminder("a1")]), None)
     line = blocks[1]["text"]
-    assert (line["type"], line["text"].count("\n"), "\u202e" in line["text"]) == ("plain_text", 0, False)
+    assert (line["type"], line["verbatim"], line["text"].count("\n")) == ("mrkdwn", True, 0)
+    assert not [one for one in ("\u202e", "<", "*", ":tada:") if one in line["text"]]
     assert "channel" not in text
 
 

@@ -1,11 +1,13 @@
 """How somebody is told something, decided just before it is sent: by their hours, by need, and by how much it is."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from runtime.desk.links.addresses import request_link
 from runtime.engine import Engine
 from runtime.model.approvals.votes import Refusal
-from runtime.model.notices.told import Alone, Gathering, Later, Needless, Notice, Turn
+from runtime.model.notices.ranks import Rank
+from runtime.model.notices.told import Alone, Gathered, Gathering, Later, Needless, Notice, Turn
 from runtime.store import directory
 from runtime.store.approvals import get_approval
 from runtime.store.notices import telling
@@ -28,10 +30,12 @@ class NoticeCounter:
             approval = await get_approval(conn, notice.card_of) if notice.card_of and notices.is_ever_quiet else None
         if await self._is_needless(notice):
             return Needless()
+        if notice.rank is Rank.ALARM:
+            return Alone()
         first = notices.from_when(now, approval.tier if approval else None)
         if first > now:
             return Later(first)
-        if notices.per_hour is None:
+        if notices.per_hour is None or notice.rank.is_alone:
             return Alone()
         async with self.engine.pool.connection() as conn, conn.transaction():
             new_id = self.engine.new_id("gat")
@@ -48,7 +52,11 @@ class NoticeCounter:
     async def gathering(self, gathering_id: str) -> Gathering | None:
         """Return what is gathered, as it is now; None of what is long over."""
         async with self.engine.pool.connection() as conn:
-            return await telling.find_gathering(conn, self.tenant, gathering_id)
+            found = await telling.find_gathering(conn, self.tenant, gathering_id)
+        return found and replace(found, items=[self._linked(item) for item in found.items])
+
+    def _linked(self, item: Gathered) -> Gathered:
+        return replace(item, link=request_link(self.engine.routing.public_url, item.card_of)) if item.card_of else item
 
     async def posted(self, gathering_id: str, channel: str, ts: str) -> None:
         """Keep where a gathering stands."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from runtime.model.notices.ranks import Rank, rank_of
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -15,13 +17,20 @@ class Notice:
     said: Mapping[str, Any]
     card_of: str | None  # the approval that it is about
     asks: bool  # the person to decide that
+    is_alarm: bool = False  # whatever its words: it is about what is in doubt
+
+    @property
+    def rank(self) -> Rank:
+        """Return how urgent it is."""
+        return Rank.ALARM if self.is_alarm else rank_of(str(self.said["kind"]), asks=self.asks)
 
 
 @dataclass(frozen=True)
 class Gathered:
     """A message that was gathered, and whether what it is about still waits for somebody; True where nothing does.
 
-    `title` is what its author calls that, "" where it has none.
+    `title` is what its author calls that, "" where it has none. `card` is where its card stands, as (channel, ts), and
+    `link` is our own to it, "" where there is none.
     """
 
     said: Mapping[str, Any]
@@ -29,6 +38,13 @@ class Gathered:
     asks: bool
     is_open: bool
     title: str = ""
+    card: tuple[str, str] | None = None
+    link: str = ""
+
+    @property
+    def rank(self) -> Rank:
+        """Return how urgent it is."""
+        return rank_of(str(self.said["kind"]), asks=self.asks)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from runtime.model.notices.ranks import rank_of
 from runtime.model.notices.told import Alone, Gathered, Gathering, Notice, Together
 from runtime.store.database.pool import Conn
 
@@ -13,7 +14,7 @@ _HOUR, _KEPT = timedelta(hours=1), timedelta(days=30)
 
 
 async def take_turn(conn: Conn, tenant: str, notice: Notice, most: int, new_id: str, now: datetime) -> Alone | Together:
-    """Count a message to somebody, once, in the caller's transaction; `most` in an hour are said by themselves.
+    """Count a message to somebody, once, in the caller's transaction; `most` of its rank an hour stand by themselves.
 
     What is more joins the gathering that was begun within an hour, or else begins one, as `new_id`.
     """
@@ -24,8 +25,10 @@ async def take_turn(conn: Conn, tenant: str, notice: Notice, most: int, new_id: 
             """
             SELECT (SELECT json_build_object('gathering_id', gathering_id) FROM told
                      WHERE tenant = %(tenant)s AND message = %(message)s) AS before,
-                   (SELECT count(*) FROM told WHERE tenant = %(tenant)s AND account = %(account)s
-                       AND at > %(since)s AND gathering_id IS NULL) AS alone,
+                   (SELECT json_agg(alike) FROM (
+                        SELECT said->>'kind' AS kind, asks, count(*) AS n FROM told
+                         WHERE tenant = %(tenant)s AND account = %(account)s AND at > %(since)s AND gathering_id IS NULL
+                         GROUP BY 1, 2) AS alike) AS alone,
                    (SELECT gathering_id FROM gatherings WHERE tenant = %(tenant)s AND account = %(account)s
                        AND begun_at > %(since)s ORDER BY begun_at DESC LIMIT 1) AS gathering_id
             """,
@@ -35,7 +38,8 @@ async def take_turn(conn: Conn, tenant: str, notice: Notice, most: int, new_id: 
     assert row is not None  # noqa: S101 - it has no FROM
     if row["before"] is not None:
         return _turn(row["before"]["gathering_id"])
-    gathering = None if row["alone"] < most else row["gathering_id"] or new_id
+    alone = sum(one["n"] for one in row["alone"] or () if rank_of(one["kind"], asks=one["asks"]) is notice.rank)
+    gathering = None if alone < most else row["gathering_id"] or new_id
     if gathering == new_id:
         await _begin(conn, tenant, notice, new_id, now)
     await _count(conn, tenant, notice, gathering, now)
@@ -84,7 +88,7 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
     rows = await (
         await conn.execute(
             """
-            SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks,
+            SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks, a.channel AS card, a.card_ts,
                    coalesce(a.status = 'requested', true) AS is_open, coalesce(a.shown->>'title', '') AS title
               FROM gatherings g JOIN told t USING (gathering_id)
               LEFT JOIN approvals a ON a.approval_id = t.card_of
@@ -99,8 +103,12 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
 def _gathering(gathering_id: str, rows: list[dict[str, Any]]) -> Gathering:
     first: Mapping[str, Any] = rows[0]
     place = None if first["channel"] is None else (first["channel"], first["ts"])
-    items = [Gathered(row["said"], row["card_of"], row["asks"], row["is_open"], row["title"]) for row in rows]
-    return Gathering(gathering_id, first["account"], first["poster"], place, items)
+    return Gathering(gathering_id, first["account"], first["poster"], place, [_gathered(row) for row in rows])
+
+
+def _gathered(row: Mapping[str, Any]) -> Gathered:
+    card = (row["card"], row["card_ts"]) if row["card_ts"] else None
+    return Gathered(row["said"], row["card_of"], row["asks"], row["is_open"], row["title"], card)
 
 
 async def keep_place(conn: Conn, tenant: str, gathering_id: str, channel: str, ts: str) -> None:
