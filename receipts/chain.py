@@ -44,6 +44,7 @@ FELL_BACK = "approval.fell_back"  # + approval_id, why, to (groups that it went 
 APPROVAL_HANDED = "approval.handed"  # approval_id, person, to, reason
 QUESTION_ASKED = "question.asked"  # + approval_id, question_id, person + digest (of the question as the bundle has it)
 QUESTION_ANSWERED = "question.answered"  # + approval_id, question_id, person who asked + digest (of the answer)
+VOTE_RESTORED = "vote.restored"  # approval_id, person: who is in the groups that are asked again
 VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason + digest (of the vote that counts no more)
 VOTE_REFUSED = "vote.refused"  # approval_id, code, verdict, team, user; nth where it stands for those before it
 ONE_BY_ONE = 8  # so many refusals of one person for one reason each stand on record; then 16, 32, … do

@@ -128,6 +128,9 @@ class Engine:
     evaluator: Evaluator = field(default_factory=Evaluator)
     wakeup: Wakeup = field(default_factory=Wakeup)
     troubled: set[tuple[str, str]] = field(default_factory=set)  # connectors, and targets, whose breaker has counted
+    directory_seen: dict[str, str] = field(
+        default_factory=dict
+    )  # of each tenant, as open requests were last held to it
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
     subscriptions: tuple[Subscription, ...] = ()
     listener: Callable[["Engine", RunTx], Awaitable[None]] | None = None  # tells subscribers, where there are any

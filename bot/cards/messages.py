@@ -8,7 +8,7 @@ from textwrap import shorten
 from bot.cards.blocks import utc
 from bot.cards.text import one_line
 from bot.cards.wording import result_words, signed_without, verdict_word
-from runtime.model.approvals.approval import Result
+from runtime.model.approvals.approval import Result, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
@@ -32,6 +32,7 @@ from runtime.model.messages import (
     RunEnded,
     RunName,
     Said,
+    StandingChanged,
     StepHeld,
     TaskClaimed,
     TaskReleased,
@@ -70,6 +71,8 @@ def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911 - one for e
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
             return _approval(said, what)
+        case StandingChanged():
+            return _standing(said, what)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _patience(said, what)
         case Edited() | EffectEnded():
@@ -219,6 +222,26 @@ def _approval(said: ApprovalOpened | ApprovalEnded, what: str) -> str:
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
     how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
     return f"{yours} {how}.{why}"
+
+
+def _standing(said: StandingChanged, what: str) -> str:
+    of = f"{_named(said.step, what)} of {_run(said.run)}"
+    match said.change:
+        case StandingChange.VOTE_LAPSED:
+            why = f"{said.person} is not in {' or '.join(said.groups)} any more"
+            return f"The approval of {said.person} for {of} does not count any more: {why}. {_so_far(said)}"
+        case StandingChange.VOTE_BACK:
+            return f"The approval of {said.person} for {of} counts again. {_so_far(said)}"
+        case StandingChange.ENOUGH_AGAIN:
+            return f"Enough people can decide {of} again."
+        case StandingChange.OUTGROWN:
+            people = "one person" if said.quorum == 1 else f"{said.quorum} people"
+            asked = f"{people} from {', '.join(said.groups)} must approve it, until {_day(said.until)}"
+            return f"Policy asks for more approvals of {of} now: {asked}. Approvals given before do not count."
+
+
+def _so_far(said: StandingChanged) -> str:
+    return f"{said.count} of {said.quorum} approvals so far."
 
 
 def _run_ended(said: RunEnded) -> str:

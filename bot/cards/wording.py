@@ -62,6 +62,7 @@ _RESULTS = {
     ResultCode.NOT_PERFORMED: "not performed: {}",
     ResultCode.WINDOW: "approved, waits for its window until {}",
     ResultCode.REPLACED: "not performed as it was asked for: edited by {}",
+    ResultCode.OUTGROWN: "not performed: policy asks for more approvals now, so people were asked again",
     ResultCode.WORDED: "{}",
 }
 
@@ -102,6 +103,8 @@ def title(view: ApprovalView, now: datetime) -> str:
         return _ASKS[view.kind][0] if is_open(view, now) else "Time has run out"
     if view.result is not None and view.result.code is ResultCode.REPLACED:
         return "Replaced by an edited version"
+    if view.result is not None and view.result.code is ResultCode.OUTGROWN:
+        return "Void: policy asks for more approvals now"
     if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
         return "Changes requested"
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
@@ -127,6 +130,8 @@ def approvals(view: ApprovalView) -> int:
 
 def how_far(view: ApprovalView) -> str:
     """Return how many of those that are needed have said so: `1 of 2 approvals`; and which groups have not."""
+    if any(vote.ticket for vote in view.votes):
+        return "by breaking the glass"
     if view.missing and approvals(view):
         return signed_without(approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
     what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"

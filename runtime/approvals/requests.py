@@ -13,7 +13,7 @@ from runtime.approvals.cards import declared_card
 from runtime.approvals.routes import routed, tell_fallback
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Verb
-from runtime.model.approvals.approval import AskKind, NewApproval
+from runtime.model.approvals.approval import AskKind, NewApproval, Result, ResultCode
 from runtime.model.approvals.requirement import NextInLine, Requirement
 from runtime.model.effects.action import Tier
 from runtime.model.messages import Unfulfillable
@@ -75,6 +75,7 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
     if answer.requirement is None:
         raise ValueError("an approval needs a requirement")
     requirement = Requirement.of(answer.requirement.model_dump())
+    outgrown = passage.attempt.approval_id if passage.attempt.is_signed else None
     verb = await passage.verb()
     approval_id = passage.engine.new_id("apr")
     await passage.settle(EffectStatus.DEFERRED, approval_id=approval_id, digest=passage.attempt.action.digest)
@@ -109,6 +110,9 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         opened = await passage.tx.loads.approval(approval_id)
         if opened is not None:
             await messages.tell_opened(passage.engine, passage.tx, opened)
+    if outgrown is not None:
+        await approvals.touch(passage.tx.conn, outgrown, result=Result(ResultCode.OUTGROWN))
+        await messages.card_changed(passage.engine, passage.tx, outgrown)
     for edit in passage.attempt.facts.edits[-1:]:  # whose card leads to this one from now on
         await approvals.touch(passage.tx.conn, edit.approval_id)
         await messages.card_changed(passage.engine, passage.tx, edit.approval_id)

@@ -46,6 +46,7 @@ from runtime.store.cards.posted import Location, location_of, remember_card, tit
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_in
 from runtime.store.people.questions import questions_of
+from runtime.store.people.standing import request_after
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -94,7 +95,10 @@ class EngineDesk(UndoCounter):
         view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions, stand_ins=pairs)
         is_paused = pause is not None and pause > self.engine.clock()
         view = replace(view, link=self.links.to_request(approval_id), paused_until=pause if is_paused else None)
-        return await seen_edits(self.engine, conn, row, view)
+        view = await seen_edits(self.engine, conn, row, view)
+        if view.result is not None and view.result.code is ResultCode.OUTGROWN:
+            view = replace(view, replaced_by=await request_after(conn, approval_id))
+        return view
 
     async def _called(self, conn: Conn, row: dict[str, Any]) -> tuple[str, ...]:
         """Return the people whom the card calls: of each part of those asked its people, where they are few."""

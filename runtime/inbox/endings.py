@@ -36,6 +36,8 @@ async def end_approval(
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
+    if any(vote.break_glass for vote in votes):
+        return  # whoever asked was told that, which is no approval
     if approval.kind is AskKind.EFFECT or _wants_changes(votes):
         said = ApprovalEnded(
             run=await messages.run_name(tx),

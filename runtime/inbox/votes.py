@@ -140,9 +140,10 @@ async def _count(
     requirement = approval.requirement
     status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
-    await _tell_vote(engine, tx, approval, name, vote, votes)
     if glass:
         await ask_afterwards(engine, tx, approval, vote)
+    else:
+        await _tell_vote(engine, tx, approval, name, vote, votes)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
         await messages.card_changed(engine, tx, approval.approval_id)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from runtime.model.approvals.approval import AskKind, ResultCode
+from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -115,6 +115,20 @@ class ApprovalOpened(Message):
     groups: list[str]
     quorum: int
     until: str
+
+
+class StandingChanged(Message):
+    """What counts for a request has changed: `person` is whose vote, `groups` whom policy asks; of OUTGROWN `until`."""
+
+    kind: Literal["standing_changed"] = "standing_changed"
+    change: Annotated[StandingChange, Field(strict=False)]
+    run: RunName
+    step: str
+    person: str = ""
+    groups: list[str] = Field(default_factory=list)
+    quorum: int = 0
+    count: int = 0
+    until: str = ""
 
 
 class ApprovalEnded(Message):
@@ -302,6 +316,7 @@ Said = Annotated[
     | TaskReleased
     | ApprovalOpened
     | ApprovalEnded
+    | StandingChanged
     | TimeRunsShort
     | NotStarted
     | Reminder

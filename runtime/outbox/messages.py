@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.model.approvals.approval import Approval, AskKind, NewApproval
+from runtime.model.approvals.approval import Approval, AskKind, NewApproval, StandingChange
 from runtime.model.effects.action import Tier, dedupe_key
 from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
@@ -24,6 +24,7 @@ from runtime.model.messages import (
     Reminder,
     RunName,
     Said,
+    StandingChanged,
     StepHeld,
     UpdateCard,
     UpdateMessage,
@@ -36,6 +37,7 @@ from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import directory
 from runtime.store.held.messages import Asking
+from runtime.store.people.standing import outgrown_voters
 from runtime.store.transactions.run_tx import RunTx
 
 MOST_DIRECT = 10
@@ -119,14 +121,23 @@ async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_
 async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:
     """Tell the requester that people are asked; of a request with a card once that is there, since it is linked."""
     if approval.kind is AskKind.EFFECT and approval.status is ApprovalStatus.REQUESTED:
-        said = ApprovalOpened(
-            run=await run_name(tx),
-            step=approval.step,
-            groups=list(approval.requirement.electorate(approval.joined)),
-            quorum=approval.requirement.quorum,
-            until=timestamp(approval.expires_at),
-        )
-        await tell_requester(engine, tx, f"opened:{approval.approval_id}", said, approval.approval_id)
+        voters = await outgrown_voters(tx.conn, approval.effect_id, approval.approval_id)
+        said = await _opened(tx, approval, is_first=not voters)
+        name = f"opened:{approval.approval_id}"
+        await tell_requester(engine, tx, name, said, approval.approval_id)
+        for voter in voters:
+            accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, voter)
+            await tell_accounts(engine, tx, accounts, name, said, approval.approval_id)
+
+
+async def _opened(tx: RunTx, approval: Approval, *, is_first: bool) -> ApprovalOpened | StandingChanged:
+    """Return what is said of a new request; where it is not the first, policy asks for more than was approved."""
+    run, until = await run_name(tx), timestamp(approval.expires_at)
+    groups, quorum = list(approval.requirement.electorate(approval.joined)), approval.requirement.quorum
+    if is_first:
+        return ApprovalOpened(run=run, step=approval.step, groups=groups, quorum=quorum, until=until)
+    change = StandingChange.OUTGROWN
+    return StandingChanged(change=change, run=run, step=approval.step, groups=groups, quorum=quorum, until=until)
 
 
 async def tell_accounts(

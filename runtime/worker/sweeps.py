@@ -17,6 +17,7 @@ from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.inbox.early import look_after_early
 from runtime.inbox.patience.reviews import press_for_reviews
+from runtime.inbox.patience.standing import look_at_open_requests
 from runtime.model.effects.effect import Effect
 from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Notification
@@ -152,5 +153,5 @@ async def _has_begun(tx: RunTx, effect: Effect) -> bool:
 
 
 SWEEPS: tuple[Callable[[Engine], Coroutine[object, object, int]], ...]
-SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, look_after_early, press_for_reviews)
+SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, look_after_early, press_for_reviews, look_at_open_requests)
 """Each is ticked for itself: one that has much to do keeps no other from its turn."""

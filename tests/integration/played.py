@@ -39,6 +39,7 @@ from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
 from tests.integration.passkeys_stage import open_vault, play_vault, play_vault_alone
 from tests.integration.pausing_stage import ask, pausing_bench, reply
+from tests.integration.standing_stage import load_directory
 from tests.integration.windows_stage import approve_filing, windows_bench
 from tests.patience import MINUTE
 
@@ -71,6 +72,7 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
             played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
             played["proven"] = await _proven(bench, targets)
+            played["restored"] = await _restored(bench)
             return await stories_of(key, bench, played)
 
 
@@ -273,6 +275,18 @@ async def _answered(bench: Bench) -> dict[str, str]:
             await _withdrawn(bench, approval)
         await bench.settle()
     return run_ids
+
+
+async def _restored(bench: Bench) -> str:
+    """Play a filing that was approved when a voter who had left the directory came back."""
+    run_id = (await bench.start("bench.file", FILE, ref="restored")).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    assert (await bench.click("ann", approval)).counted
+    await load_directory(bench, 1, without=["ann"])
+    assert (await bench.click("ben", approval)).counted
+    await load_directory(bench, 2)
+    return run_id
 
 
 async def _withdrawn(bench: Bench, approval: str) -> None:

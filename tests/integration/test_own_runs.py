@@ -18,7 +18,11 @@ steps:
   - { id: register, needs: [before], verb: file, params: { company: ACME, text: r } }
   - { id: after, needs: [register], verb: note, params: { incident: I1, text: b } }
 """
-RITA, ANN, OMAR = Person("rita", "Rita", ()), Person("ann", "Ann", ("compliance",)), Person("omar", "Omar", ("operators",))
+RITA, ANN, OMAR = (
+    Person("rita", "Rita", ()),
+    Person("ann", "Ann", ("compliance",)),
+    Person("omar", "Omar", ("operators",)),
+)
 
 
 def _front(bench: Bench) -> FrontCounter:

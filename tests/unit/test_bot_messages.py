@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bot.cards.messages import words
-from runtime.model.approvals.approval import AskKind, ResultCode
+from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
@@ -31,6 +31,7 @@ from runtime.model.messages import (
     RunEnded,
     RunName,
     Said,
+    StandingChanged,
     StepHeld,
     TaskClaimed,
     TaskReleased,
@@ -243,10 +244,46 @@ def test_nobody_in_slack_is_sent_to_the_command_line(said: Said) -> None:
     assert "countersign " not in words(said)
 
 
+_FILE = "file of Corporate onboarding (case-7)"
+_CHANGED = [
+    (
+        StandingChanged(change=StandingChange.VOTE_LAPSED, run=RUN, step="file", person="Al", groups=["a"], quorum=2),
+        f"The approval of Al for {_FILE} does not count any more: Al is not in a any more. 0 of 2 approvals so far.",
+    ),
+    (
+        StandingChanged(change=StandingChange.VOTE_BACK, run=RUN, step="file", person="Anna", quorum=2, count=1),
+        f"The approval of Anna for {_FILE} counts again. 1 of 2 approvals so far.",
+    ),
+    (
+        StandingChanged(change=StandingChange.ENOUGH_AGAIN, run=RUN, step="file"),
+        f"Enough people can decide {_FILE} again.",
+    ),
+    (
+        StandingChanged(
+            change=StandingChange.OUTGROWN,
+            run=RUN,
+            step="file",
+            groups=["a"],
+            quorum=3,
+            until="2026-01-05T09:00:00.000000Z",
+        ),
+        (
+            f"Policy asks for more approvals of {_FILE} now: 3 people from a must approve it,"
+            " until 2026-01-05 09:00 UTC. Approvals given before do not count."
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "told"), _CHANGED)
+def test_what_has_changed_of_what_counts_is_told_with_its_reason(said: Said, told: str) -> None:
+    assert words(said) == told
+
+
 def test_every_kind_has_words() -> None:
     models = TypeAdapter(Said).json_schema()["$defs"].values()
     kinds = {one["properties"]["kind"]["const"] for one in models if "kind" in one.get("properties", ())}
-    assert kinds == {said.kind for said, _ in SAID}
+    assert kinds == {said.kind for said, _ in (*SAID, *_CHANGED)}
 
 
 def test_messages_of_the_first_release_are_still_said() -> None:

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.cards import references
 from bot.cards.blocks import Block, bold, context, heading, plain_text, rows, section
 from bot.cards.home.alike import alike
-from bot.cards.home.concerns import MARK, marked, request_rows
 from bot.cards.home.boxes import box, boxes, modal, option
+from bot.cards.home.concerns import MARK, marked, request_rows
 from bot.cards.home.state import PREFIX, HomeState
 from bot.cards.modals import REASON_MAX, reason_input
 from bot.cards.refusals import refusal_words
@@ -133,7 +133,11 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
         *request_rows(found.together, found.concerns, now),
         *boxes(options, ticked),
         context(bold("Untick what you don't want to decide now. Each vote is for the action of its fingerprint.")),
-        *([context(bold("Requests with your own open question start unticked."))] if len(ticked) < len(options) else []),
+        *(
+            [context(bold("Requests with your own open question start unticked."))]
+            if len(ticked) < len(options)
+            else []
+        ),
         *left,
         _reason(verdict, needs_reason=needs_reason),
     ]

@@ -123,7 +123,11 @@ def _rule(view: ApprovalView, level: Level) -> list[Pair]:
 
 def so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
-    people = [f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}" for vote in view.votes[-most:]]
+    people = [
+        f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}"
+        f"{'' if vote.counts else ' (does not count any more)'}"
+        for vote in view.votes[-most:]
+    ]
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
     count = approvals(view)
     missing = [inline(group, 60) for group in view.missing]

@@ -8,6 +8,7 @@ from bot.cards.layout.changes import ABSENT, Change
 from bot.cards.layout.full import Unit, change_units, pair
 from bot.cards.layout.shown import Level, change_blocks, group, left_out
 from runtime.desk.model import ApprovalView, EditsView
+from runtime.model.approvals.approval import ResultCode
 
 
 def edited_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -43,4 +44,6 @@ def replacement_button(view: ApprovalView) -> list[Block]:
     if not view.replaced_by:
         return []
     ref = references.PageRef(id=view.replaced_by, digest="", page=0)
-    return [button(references.SHOW_REPLACEMENT, "Show the edited version", ref.model_dump_json())]
+    is_outgrown = view.result is not None and view.result.code is ResultCode.OUTGROWN
+    words = "Show the new request" if is_outgrown else "Show the edited version"
+    return [button(references.SHOW_REPLACEMENT, words, ref.model_dump_json())]

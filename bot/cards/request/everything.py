@@ -108,9 +108,11 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
 
 def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.votes:
-        yield from _named((f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)}", vote.person_name))
+        said = "Broke the glass" if vote.ticket else verdict_word(view.kind, vote.verdict).capitalize()
+        lapsed = "" if vote.counts else " · does not count any more"
+        yield from _named((f"{said} · {utc(vote.at)}{lapsed}", vote.person_name))
         if vote.ticket:
-            yield from _named(("Broke the glass, by the ticket", vote.ticket))
+            yield from _named(("By the ticket", vote.ticket))
         yield from _named(("Because", vote.reason))
     for vote in view.withdrawn:
         said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn since"

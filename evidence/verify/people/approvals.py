@@ -8,7 +8,7 @@ from evidence.verify.material.facts import ACTED, Decided, Facts, Requested
 from evidence.verify.material.forms import ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
-from receipts.chain import EFFECT_EDITED, Leaf
+from receipts.chain import EFFECT_EDITED, VOTE_RESTORED, Leaf
 from receipts.fields import timestamp
 
 STOPPED = "step.held"
@@ -41,12 +41,12 @@ def _used_once(facts: Facts) -> str:
 
 @rule(
     "approvals.ended",
-    "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
-    " `expires_at`, as it was moved; `canceled` once its step has ended, or is held, or in the line before the one with"
-    " which it was edited (`effect.edited`). What asks what became of an attempt, or afterwards whether it was right,"
-    " ends by a vote; the first also `canceled` once the answer came for which the attempt had asked: a"
-    " `wait.completed` of its step, or where people are asked the end of its task. None but one of kind `in_doubt`"
-    " stays open.",
+    "An approval is `approved` or `rejected` at the moment of its last vote, or of the last that counts again"
+    " (`vote.restored`); `expired` no earlier than at its `expires_at`, as it was moved; `canceled` once its step"
+    " has ended, or is held, or in the line before the one with which it was edited (`effect.edited`). What asks"
+    " what became of an attempt, or afterwards whether it was right, ends by a vote; the first also `canceled`"
+    " once the answer came for which the attempt had asked: a `wait.completed` of its step, or where people are"
+    " asked the end of its task. None but one of kind `in_doubt` stays open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -56,10 +56,21 @@ def _ended(facts: Facts) -> str:
 
 def _usable_until(facts: Facts, approval: Requested, leaf: Leaf) -> str:
     """Return from when on it is void: its `expires_at`, or `within` after its last vote where it is said when."""
-    record, granted = approval.record, max((vote.leaf.at for vote in approval.standing), default="")
+    record, granted = approval.record, _complete_at(facts, approval)
     if record.requirement.execute is None or not granted:
         return facts.until(record.id, record.expires_at, leaf)
     return timestamp(moment(granted) + lasts(record.requirement.execute.within, approval.name))
+
+
+def _complete_at(facts: Facts, approval: Requested) -> str | None:
+    """Return when the last of its votes came to count: when it was given, or was restored before the end."""
+    restored = [
+        leaf.at
+        for leaf in facts.contents.leaves_of(VOTE_RESTORED)
+        if leaf.correlation.approval_id == approval.record.id and approval.is_open_at(leaf)
+    ]
+    given = [vote.leaf.at for vote in approval.standing]
+    return max([*given, *restored]) if given else None
 
 
 def _check_end(facts: Facts, approval: Requested) -> None:
@@ -68,7 +79,7 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         if record.kind != "in_doubt":  # a glass that was broken is reviewed before the seal
             raise BrokenError(approval.name, "is still open, and its run has ended")
     elif record.status in ("approved", "rejected"):
-        last = approval.standing[-1].leaf.at if approval.standing else None
+        last = _complete_at(facts, approval)
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
     elif record.kind in UNTIL_KNOWN:
         if record.kind != "in_doubt" or record.status != "canceled" or not _has_come(facts, approval):

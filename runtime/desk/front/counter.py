@@ -26,7 +26,6 @@ from runtime.store.evidence.found import find_runs
 from runtime.store.running import runs
 from runtime.store.tenant.acts import put_act
 
-
 _SHOWN = frozenset(StepStatus) - {
     StepStatus.PENDING,
     StepStatus.SUCCEEDED,

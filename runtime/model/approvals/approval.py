@@ -31,6 +31,15 @@ class AskKind(StrEnum):
         return self in (AskKind.IN_DOUBT, AskKind.AFTERWARDS)
 
 
+class StandingChange(StrEnum):
+    """What has changed of what counts for a request."""
+
+    VOTE_LAPSED = "vote_lapsed"  # who gave it is not in the groups that are asked any more
+    VOTE_BACK = "vote_back"
+    ENOUGH_AGAIN = "enough_again"  # people who can decide it, of whom there were not
+    OUTGROWN = "outgrown"  # policy asks for more than was approved
+
+
 class ResultCode(StrEnum):
     """What became of what people were asked about. The bot words each of them."""
 
@@ -44,6 +53,7 @@ class ResultCode(StrEnum):
     NOT_PERFORMED = "not_performed"
     WINDOW = "window"  # approved, and carried out once its window opens
     REPLACED = "replaced"  # by the request that somebody made of it: they edited and resubmitted it
+    OUTGROWN = "outgrown"  # approved, and policy has asked for more since
     WORDED = "worded"  # by the first release
 
 

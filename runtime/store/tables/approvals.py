@@ -44,7 +44,7 @@ approvals = Table(
     moment("prolonged_until", nullable=True),  # since it was given more time
     moment("decided_at", nullable=True),
     moment("consumed_at", nullable=True),  # single use: set by the transaction that starts the attempt
-    words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked
+    words("shortfall", server_default=""),  # why too few can fulfil it, "" where enough can
     words("assignee", nullable=True),  # who has claimed a review
     document("shown", nullable=True),  # what its author declared for its card, as it was when people were asked
     document("route", nullable=True),  # where its cards go, as it was decided when people were asked
@@ -75,6 +75,7 @@ approvals = Table(
         "card_ts",
         "cards",
         "prolonged_until",
+        "shortfall",
         "decided_at",
         "consumed_at",
         "assignee",

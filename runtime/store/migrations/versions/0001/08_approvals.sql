@@ -51,7 +51,7 @@ CREATE INDEX ix_approvals_waiting ON approvals (tenant, coalesce(prolonged_until
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
     approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose,
-    requested_at, expires_at, shortfall, shown, route
+    requested_at, expires_at, shown, route
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER set_once BEFORE UPDATE OF decided_at
     ON approvals FOR EACH ROW
