@@ -22,7 +22,7 @@ _WORDS = {
     RefusalCode.NO_QUESTION: "This question was answered already, or is not there any more. Nothing has changed.",
     RefusalCode.NOT_ASKED: "This is a question to whoever asked for it, so it is not yours to answer.",
     RefusalCode.NOBODY_ANSWERS: (
-        "Nobody can answer: neither the requester nor the submitter is a person who can be reached here, or a program that "
+        "Nobody can answer: neither requester nor submitter is a person who can be reached here, or a program that "
         "fetches questions. Nothing was sent."
     ),
     RefusalCode.NOT_ENTITLED: "This person may not decide this, or has voted on it already. Please choose another.",

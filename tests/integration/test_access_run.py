@@ -13,6 +13,7 @@ from countersign_connector.standin import ask
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.definitions.cel.expressions import render_text
 from runtime.handlers import Json
 from runtime.model.approvals.votes import Refusal, RefusalCode
 from tests.bench import Bench, HandClock, open_bench
@@ -167,6 +168,17 @@ async def test_access_for_another_is_denied(desk: Desk) -> None:
     assert run["status"] == "failed_terminal"
     assert "People ask for access for themselves alone" in run["error"]
     assert await desk.actions() == []
+    told = [said["text"] for said in desk.bench.chat.said("direct_message")]
+    assert any("No grant of the role operator on payments to ivan is on record." in text for text in told)
+    assert not any("still has the role" in text for text in told)
+
+
+async def test_who_may_still_have_the_role_is_told_so(desk: Desk) -> None:
+    response = desk.bench.definitions["access.request"].response
+    assert response
+    assert response.failed
+    for status, says in (("succeeded", "still has the role operator"), ("failed_terminal", "No grant of the role")):
+        assert says in render_text(response.failed, {"trigger": ASKED, "steps": {"grant": {"status": status}}})
 
 
 async def test_access_to_a_system_without_an_owner_is_denied(desk: Desk) -> None:

@@ -137,7 +137,7 @@ async def test_what_is_left_empty_is_not_said(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("field", "entered", "words"),
     [
-        ("who", "ann", "does not match"),
+        ("who", "ann", "is not in the expected format"),
         ("count", "many", "whole number"),
         ("count", "0", "minimum"),
         ("share", "1e999", "Please enter a number"),

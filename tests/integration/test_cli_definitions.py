@@ -36,7 +36,7 @@ async def _json(office: Office, *words: str) -> Any:
 async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
     listed = await _json(office, "list")
     assert [(row["name"], row["version"], row["status"], row["changed_by"]) for row in listed] == [
-        ("access-request", 1, "active", "countersign"),
+        ("access-request", 2, "active", "countersign"),
         ("incident-triage", 3, "active", "countersign"),
         ("kyc-escalated", 1, "active", "countersign"),
         ("kyc-onboarding", 4, "active", "countersign"),

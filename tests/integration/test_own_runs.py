@@ -18,11 +18,9 @@ steps:
   - { id: register, needs: [before], verb: file, params: { company: ACME, text: r } }
   - { id: after, needs: [register], verb: note, params: { incident: I1, text: b } }
 """
-RITA, ANN, OMAR = (
-    Person("rita", "Rita", ()),
-    Person("ann", "Ann", ("compliance",)),
-    Person("omar", "Omar", ("operators",)),
-)
+RITA = Person("rita", "Rita", ())
+ANN = Person("ann", "Ann", ("compliance",))
+OMAR = Person("omar", "Omar", ("operators",))
 
 
 def _front(bench: Bench) -> FrontCounter:

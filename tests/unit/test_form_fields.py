@@ -8,6 +8,7 @@ from bot.cards.desk.fields import FieldKind, fields_of
 from bot.cards.desk.forms import form_modal
 from bot.listeners.front.entered import payload_of
 from bot.listeners.payloads import Input, Option
+from runtime.definitions.checks.schemas import for_people, violations
 from runtime.desk.front.model import Form
 from sandbox.rules.blocks import check_view
 
@@ -85,3 +86,41 @@ def test_words_of_a_runbook_are_data_and_fit_what_slack_takes(text: str) -> None
     modal = check_view(form_modal(form, fields_of(form.schema)[0], None), "modal")
     assert "\u202e" not in str(modal)
     assert "<!channel>" not in str(modal)
+
+
+def _inputs(spec: dict[str, Any], quoted: str = "") -> list[dict[str, Any]]:
+    trigger = schema(spec, required=["one"])
+    form = Form("r", 1, "R", "", "r.r", trigger)
+    view = form_modal(form, fields_of(trigger)[0], None, quoted)
+    check_view(view, "modal")
+    return [block for block in view["blocks"] if block["type"] == "input"]
+
+
+def test_a_text_takes_as_many_characters_as_its_schema_says() -> None:
+    (limited,) = _inputs({"type": "string", "minLength": 2, "maxLength": 1000})
+    (free,) = _inputs({"type": "string"})
+    assert (limited["element"]["min_length"], limited["element"]["max_length"]) == (2, 1000)
+    assert (free["element"].get("min_length"), free["element"]["max_length"]) == (None, 3000)
+
+
+def test_a_message_is_cut_to_what_its_field_takes_and_the_form_says_so() -> None:
+    (one,) = _inputs({"type": "string", "maxLength": 1000}, "x" * 2700)
+    assert one["element"]["initial_value"] == "x" * 1000
+    assert one["hint"]["text"] == "The message was cut: the first 1,000 of 2,700 characters."
+
+
+def test_a_cut_parts_no_character() -> None:
+    (one,) = _inputs({"type": "string", "maxLength": 3}, "a\U0001f600\U0001f600")
+    assert one["element"]["initial_value"] == "a\U0001f600"
+
+
+def test_a_message_that_fits_is_not_cut() -> None:
+    (one,) = _inputs({"type": "string", "maxLength": 1000}, "as it was")
+    assert (one["element"]["initial_value"], "hint" in one) == ("as it was", False)
+
+
+def test_no_regular_expression_is_shown_to_people() -> None:
+    (fault,) = violations(schema({"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,62}$"}), {"one": "Ivan P."})
+    assert for_people(fault) == "is not in the expected format"
+    (other,) = violations(schema({"type": "integer", "maximum": 50}), {"one": 51})
+    assert for_people(other) == "51 is greater than the maximum of 50"

@@ -127,7 +127,7 @@ def test_what_the_client_was_asked_for_is_withdrawn_when_a_case_is_canceled(onbo
 
 
 def test_access_can_be_taken_back_by_a_verb_that_needs_less_than_giving_it(catalog: Catalog) -> None:
-    verbs = catalog.definitions["access-request", 1].verbs
+    verbs = catalog.definitions["access-request", 2].verbs
     grant, revoke = verbs["grant_access"], verbs["revoke_access"]
     assert grant.reversible_by == revoke.name
     assert (grant.tier, revoke.tier) == (Tier.MEDIUM, Tier.LOW)

@@ -8,7 +8,7 @@ from bot.cards.home import came_of, several
 from bot.cards.home.home import Seen, home
 from bot.cards.home.state import HomeState, Section
 from runtime.desk.held.model import HeldView, HeldWaiting
-from runtime.desk.home.model import AskedFor, Choices, Entry, Standing, Waiting
+from runtime.desk.home.model import AskedFor, Choices, Concerns, Entry, Standing, Waiting
 from runtime.desk.model import ApprovalView, ClickOutcome
 from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.model.home.pages import Edge, Page
@@ -67,8 +67,10 @@ def lists(asked: ApprovalView) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "home-choose", several.choose_modal(entries, 40, HomeState())
     stale = Refusal(RefusalCode.CLOSED, (str(ApprovalStatus.REJECTED),))
     standings = [Standing(one.view.approval_id, one, None) for one in entries[:5]]
+    standings[0] = replace(standings[0], concerns=Concerns(own_question=True, edited_by=("Anna Berg",)))
     standings.append(Standing(entries[5].view.approval_id, entries[5], stale))
-    yield "home-before-vote", several.decide_modal(several.sort(standings, VoteVerdict.APPROVE), VoteVerdict.APPROVE)
+    chosen = several.sort(standings, VoteVerdict.APPROVE)
+    yield "home-before-vote", several.decide_modal(chosen, VoteVerdict.APPROVE, asked.requested_at)
     counted = ClickOutcome(counted=True, refusal=None, status=ApprovalStatus.REQUESTED)
     late = ClickOutcome(counted=False, refusal=Refusal(RefusalCode.STALE), status=ApprovalStatus.REQUESTED)
     ids = [one.view.approval_id for one in entries[:4]]

@@ -30,9 +30,15 @@ class FieldKind(StrEnum):
     LIST = "list"
 
 
+TEXTS = (FieldKind.TEXT, FieldKind.LONG_TEXT)
+
+
 @dataclass(frozen=True)
 class FormField:
-    """A property of the trigger. `options` are the values of a choice, in the schema's order."""
+    """A property of the trigger. `options` are the values of a choice, in the schema's order.
+
+    `longest` is how many characters a text may have, `shortest` how many it must, as the schema says; 0 for nothing.
+    """
 
     name: str
     kind: FieldKind
@@ -40,6 +46,8 @@ class FormField:
     hint: str
     is_required: bool
     options: Sequence[Any] = field(default=())
+    longest: int = 0
+    shortest: int = 0
 
 
 _KINDS = {"integer": FieldKind.INTEGER, "number": FieldKind.NUMBER}
@@ -68,7 +76,14 @@ def _field(name: str, spec: Any, *, is_required: bool) -> FormField | None:
     if kind is None or len(options) > _MOST_OPTIONS:
         return None
     return FormField(
-        name, kind, str(spec.get("title") or label((name,))), str(spec.get("description", "")), is_required, options
+        name,
+        kind,
+        str(spec.get("title") or label((name,))),
+        str(spec.get("description", "")),
+        is_required,
+        options,
+        longest=int(spec.get("maxLength", 0)) if kind in TEXTS else 0,
+        shortest=int(spec.get("minLength", 0)) if kind in TEXTS else 0,
     )
 
 

@@ -1,13 +1,14 @@
 """The modals in which people ask for something: which runbook, and what its trigger says."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.cards.blocks import Block, plain_text, section
-from bot.cards.desk.fields import FieldKind, FormField
-from bot.cards.text import Shown, chunks, render, short
+from bot.cards.desk.fields import TEXTS, FieldKind, FormField
+from bot.cards.text import Shown, chunks, render, short, units
 from runtime.desk.front.model import Form
 
 CHOOSE_MODAL = "countersign_choose_runbook"
@@ -65,15 +66,29 @@ def _carrying(channel: str | None, quoted: str) -> ChooseRef:
 def form_modal(form: Form, fields: Sequence[FormField], channel: str | None, quoted: str = "") -> dict[str, Any]:
     """Return the form of a runbook; a message that it is asked of stands in the first field that takes a text."""
     about = short(f"{form.title}. {form.description}" if form.description else form.title, 2000, lines=20)
-    texts = [one for one in fields if one.kind in (FieldKind.LONG_TEXT, FieldKind.TEXT)]
+    texts = [one for one in fields if one.kind in TEXTS]
     first = next((one for one in texts if one.kind is FieldKind.LONG_TEXT), next(iter(texts), None))
     ref = FormRef(runbook=form.name, version=form.version, channel=channel)
-    inputs = [field_input(one, _beginning(quoted) if one is first else None) for one in fields]
+    inputs = [_quoting(one, quoted) if one is first and quoted else field_input(one) for one in fields]
     return _modal(FORM_MODAL, "Request", ref, [section(about), *inputs])
 
 
-def _beginning(quoted: str) -> dict[str, Any] | None:
-    return {"value": quoted[:_LONGEST]} if quoted else None
+def _quoting(one: FormField, quoted: str) -> Block:
+    """Return a field that begins with a message, cut to what the field takes; its hint says so."""
+    begins = _cut(quoted, _most(one))
+    cut = f"The message was cut: the first {len(begins):,} of {len(quoted):,} characters."
+    shown = one if begins == quoted else replace(one, hint=" ".join(filter(None, (one.hint, cut))))
+    return field_input(shown, {"value": begins})
+
+
+def _most(one: FormField) -> int:
+    """Return how many characters a text input takes: what the schema says, as far as Slack goes."""
+    return min(one.longest or _LONGEST, _LONGEST)
+
+
+def _cut(text: str, most: int) -> str:
+    """Return as much of a text as fits, by the units in which Slack counts."""
+    return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
 
 
 def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> dict[str, Any]:
@@ -95,7 +110,7 @@ def field_input(one: FormField, start: Mapping[str, Any] | None = None) -> Block
         "block_id": one.name,
         "label": plain_text(short(one.label, _LABEL, lines=1)),
         "optional": not one.is_required,
-        "element": {"action_id": one.name, **_element(one), **_initial(one, start or {})},
+        "element": {"action_id": one.name, **_element(one, start or {}), **_initial(one, start or {})},
         **({"hint": plain_text(hint)} if (hint := _hint(one)) else {}),
     }
 
@@ -113,7 +128,7 @@ def _hint(one: FormField) -> Shown | None:
     return short(hint, _HINT, lines=5) if hint else None
 
 
-def _element(one: FormField) -> Block:
+def _element(one: FormField, start: Mapping[str, Any]) -> Block:
     match one.kind:
         case FieldKind.CHOICE:
             options = [_option(_word(value), str(index)) for index, value in enumerate(one.options)]
@@ -123,7 +138,10 @@ def _element(one: FormField) -> Block:
         case FieldKind.MOMENT:
             return {"type": "datetimepicker"}
     long = one.kind in (FieldKind.LONG_TEXT, FieldKind.LIST)
-    return {"type": "plain_text_input", "multiline": long, "max_length": _LONGEST}
+    # a value of today may take more units than the schema counts characters
+    most = max(_most(one), units(str(start.get("value", ""))))
+    least = {"min_length": min(one.shortest, most)} if one.shortest and one.is_required else {}
+    return {"type": "plain_text_input", "multiline": long, "max_length": most, **least}
 
 
 def _word(value: Any) -> str:

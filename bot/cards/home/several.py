@@ -133,11 +133,7 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
         *request_rows(found.together, found.concerns, now),
         *boxes(options, ticked),
         context(bold("Untick what you don't want to decide now. Each vote is for the action of its fingerprint.")),
-        *(
-            [context(bold("Requests with your own open question start unticked."))]
-            if len(ticked) < len(options)
-            else []
-        ),
+        *([context(bold("Your own question is open: not ticked."))] if len(ticked) < len(options) else []),
         *left,
         _reason(verdict, needs_reason=needs_reason),
     ]

@@ -72,13 +72,11 @@ def who_answers(answerers: Answerers) -> Block:
     """Return whom a question calls; where that is nobody, how its answer can come."""
     programs = inline(", ".join(answerers.programs), 200)
     if answerers.users:
-        words = (
-            f"{inline(', '.join(answerers.names), 200)} is called in the thread and in private, and can answer there."
-        )
+        names = inline(", ".join(answerers.names), 200)
+        words = f"{names} is called in the thread and in private, and can answer there."
     else:
-        words = (
-            f"No person is called: a program, {programs}, asked for this. It answers only if it fetches its questions."
-        )
+        asked_by = f"No person is called: a program, {programs}, asked for this."
+        words = f"{asked_by} It answers only if it fetches its questions."
     return {"type": "section", "text": plain_text(Shown(words))}
 
 

@@ -160,6 +160,12 @@ def violations(schema: Schema, value: Json) -> list[tuple[Path, str, str]]:
     return sorted(found, key=lambda fault: ([str(part) for part in fault[0]], fault[1:]))
 
 
+def for_people(fault: tuple[Path, str, str]) -> str:
+    """Return what is wrong with a value in words for people who fill in a form: no regular expression is one."""
+    _, keyword, message = fault
+    return "is not in the expected format" if keyword == "pattern" else message
+
+
 _BY_IDENTITY: dict[int, tuple[Schema, Draft202012Validator]] = {}
 _MOST_KEPT = 1024
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.definitions.checks.schemas import deref, violations
+from runtime.definitions.checks.schemas import deref, for_people, violations
 from runtime.definitions.model import Verb
 from runtime.desk.editing.model import EditForm, EditWish
 from runtime.desk.recording import record_said
@@ -45,7 +45,7 @@ class EditingCounter:
         """Return what is wrong with the params as a person wants them, by their names; nothing where they fit."""
         wanted = edited_fields(form.present, params)
         missing = [(name, "has to be there") for name in form.schema["required"] if name not in wanted]
-        wrong = [(str(path[0]), message) for path, _, message in violations(form.schema, wanted) if path]
+        wrong = [(str(one[0][0]), for_people(one)) for one in violations(form.schema, wanted) if one[0]]
         return missing + wrong
 
     async def refusal(self, approval_id: str, person_id: str, params: Mapping[str, Any]) -> Refusal | None:

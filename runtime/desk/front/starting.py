@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from receipts.chain import Actor
-from runtime.definitions.checks.schemas import violations
+from runtime.definitions.checks.schemas import for_people, violations
 from runtime.definitions.model import Definition
 from runtime.desk.callers import CallerDesk, NoRunbookError, Wish
 from runtime.desk.front.model import Filled, Form, FormError, Started
@@ -37,7 +37,7 @@ class Starting:
             raise FormError({"": _CHANGED})
         faults = violations(form.schema, dict(filled.payload))
         if faults:
-            raise FormError({str(path[0]) if path else "": message for path, _, message in reversed(faults)})
+            raise FormError({str(one[0][0]) if one[0] else "": for_people(one) for one in reversed(faults)})
         wish = Wish(form.trigger_type, filled.version, f"form:{filled.form_id}", filled.payload)
         try:
             claim = await self.callers.trigger(wish, Actor(id=person.id, kind="person"), person.id)

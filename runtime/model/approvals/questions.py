@@ -44,7 +44,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answerers:
-    """Who can answer questions about a run: `names` of people who are called, by their Slack `users`, and `programs`."""
+    """Who can answer questions about a run: people who are called, by name and Slack user, and programs."""
 
     names: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
