@@ -16,7 +16,6 @@ from edge.calls import Caller
 from edge.links.pages import LinkPage
 from edge.links.routes import add_links
 from edge.messages import (
-    RUN_ID,
     NotificationIn,
     NotificationOut,
     RunOut,
@@ -26,6 +25,7 @@ from edge.messages import (
     WaitOut,
 )
 from edge.passkeys.routes import add_passkeys
+from edge.paths import Id, Name
 from edge.problems import Problem, handle_problems
 from edge.routes.evidence import EvidenceIn, EvidencePage
 from edge.routes.held import add_held
@@ -136,7 +136,7 @@ class _Routes:
         self.secrets = api.secrets
         self.buckets = Buckets(api.rate)
 
-    async def trigger(self, type_: str, request: Request) -> TriggerOut:
+    async def trigger(self, type_: Name, request: Request) -> TriggerOut:
         caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
@@ -169,9 +169,9 @@ class _Routes:
             notification_id=notification_id, status=facts["status"], reason=reason, waits=waits, outcomes=outcomes
         )
 
-    async def run(self, run_id: str, request: Request) -> RunOut:
+    async def run(self, run_id: Id, request: Request) -> RunOut:
         caller, _ = await self.signed(request)
-        summary = await self.desk.run(run_id) if RUN_ID.fullmatch(run_id) else None
+        summary = await self.desk.run(run_id)
         if summary is None or await self.desk.type_of(summary) not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate({**summary, "link": self.desk.link_to(run_id) or None})
@@ -189,21 +189,22 @@ class _Routes:
     async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
         """Return the caller and the body that it signed. What cannot be signed is refused before its body is read.
 
-        Most routes take no query string; where one does, it is part of the path that is signed.
+        A query string is part of the path that is signed. Most routes take none, and say so to whoever signed.
         """
         sent = request.scope
-        asked = sent["query_string"] if query else b""
-        path = b"?".join(filter(None, (sent["raw_path"], asked)))
+        paths = [b"?".join(filter(None, (sent["raw_path"], sent["query_string"])))]
+        if not query:
+            paths.append(sent["raw_path"])
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
         if claim is None:
             raise _not_signed()
         body = await read_body(request)
-        if not is_signed(claim, self.secrets[claim.caller], sent["method"], path, body):
+        if not any(is_signed(claim, self.secrets[claim.caller], sent["method"], path, body) for path in paths):
             raise _not_signed()
         if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
             raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
         if sent["query_string"] and not query:
-            raise Problem(400, "nothing is taken from a query string")
+            raise Problem(400, "this route takes no query string: leave out what follows the question mark")
         grants = await self.desk.grants(claim.caller)
         if grants is None:
             raise Problem(403, f"the directory has no agent {claim.caller}")

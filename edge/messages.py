@@ -1,6 +1,5 @@
 """What callers send and get, strictly: unknown members are refused."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -9,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from receipts.costs import Costs
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 Sentence = Annotated[str, StringConstraints(max_length=2000)]
 
 

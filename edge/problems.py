@@ -63,7 +63,9 @@ async def _answer(_: Request, error: Exception) -> JSONResponse:
                 log.warning("refused with %s: %s", error.status, TITLES[error.status].lower(), extra={"sampled": True})
             return response(error.status, error.detail, error.headers)
         case RequestValidationError():
-            return response(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
+            faults = [(*map(str, one["loc"]), one["msg"]) for one in error.errors()]
+            status = 404 if all(where == "path" for where, *_ in faults) else 422
+            return response(status, "; ".join(f"{'.'.join(place)}: {what}" for *place, what in faults))
         case HTTPException():
             return response(error.status_code, str(error.detail), error.headers)
         case _ if isinstance(error, NO_WRITES):

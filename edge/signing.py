@@ -2,7 +2,7 @@
 
 Headers: `Countersign-Caller` (an agent of the directory), `Countersign-Timestamp` (Unix seconds) and
 `Countersign-Signature`: `v1=` and the hex digest of five lines: `v1`, the timestamp, the method, the path as sent, with
-its query string where the route takes one, and the raw body, which may hold line breaks of its own.
+its query string if there is one, and the raw body, which may hold line breaks of its own.
 """
 
 import hashlib

@@ -1,6 +1,5 @@
 """Held steps over HTTP: what callers send who bring a person's word on one, what they get, and the route."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ from pydantic import StringConstraints
 
 from edge.body import parse
 from edge.messages import Message, Word
+from edge.paths import Id, StepPath
 from edge.problems import Problem
 from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
@@ -17,7 +17,6 @@ from runtime.model.notification.runs import MendPayload
 from runtime.model.run import HeldAct
 from runtime.model.states import NotificationStatus
 
-_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _STATUS = {NotificationStatus.STALE: 409, NotificationStatus.REFUSED: 404}
 _REFUSED = {"act.denied": 403, "act.unfit": 422}
 
@@ -55,13 +54,11 @@ def add_held(app: FastAPI, desk: MendDesk, signed: Signed, requester: Requester)
     """Add the route; `signed` returns the caller and its body, `requester` the person for whom it speaks."""
 
     @app.post("/v1/runs/{run_id}/steps/{path}/{act}")
-    async def mend(run_id: str, path: str, act: str, request: Request) -> MendOut:
+    async def mend(run_id: Id, path: StepPath, act: HeldAct, request: Request) -> MendOut:
         caller, body = await signed(request)
-        if act not in list(HeldAct) or not _RUN_ID.fullmatch(run_id):
-            raise Problem(404, f"no act {act} of a run {run_id}")
         sent = parse(SupplyIn if act == HeldAct.SUPPLY else MendIn, body)
         by = await requester(caller, sent.on_behalf_of)
-        payload = MendPayload(run_id=run_id, step=path, act=HeldAct(act), submitted_by=caller.id, **_said(sent))
+        payload = MendPayload(run_id=run_id, step=path, act=act, submitted_by=caller.id, **_said(sent))
         try:
             await desk.step(caller.grants.mends, run_id, path)
             facts = await desk.mend(by, sent.id, payload)

@@ -8,7 +8,8 @@ from pydantic import StringConstraints
 
 from edge.body import parse
 from edge.calls import Signed
-from edge.messages import RUN_ID, Message, Word
+from edge.messages import Message, Word
+from edge.paths import Id
 from edge.problems import Problem
 from runtime.desk.answers.callers import QuestionDesk
 from runtime.desk.callers import AnswerConflictError
@@ -63,11 +64,9 @@ def add_questions(app: FastAPI, desk: QuestionDesk, signed: Signed) -> None:
         return QuestionsOut(questions=[QuestionOut(**row) for row in await desk.waiting(caller.id)])
 
     @app.post("/v1/questions/{question_id}/answer")
-    async def answer(question_id: str, request: Request) -> ReplyOut:
+    async def answer(question_id: Id, request: Request) -> ReplyOut:
         caller, body = await signed(request)
         sent = parse(ReplyIn, body)
-        if not RUN_ID.fullmatch(question_id):
-            raise Problem(404, f"no open question {question_id}")
         try:
             facts = await desk.reply(caller.id, sent.ref, question_id, sent.text)
         except LookupError as error:

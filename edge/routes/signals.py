@@ -7,7 +7,8 @@ from pydantic import Field, StringConstraints
 
 from edge.body import parse
 from edge.calls import Caller, Signed
-from edge.messages import RUN_ID, Message, WaitOut, Word
+from edge.messages import Message, WaitOut, Word
+from edge.paths import Id
 from edge.problems import Problem
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
@@ -44,11 +45,9 @@ def add_signals(app: FastAPI, desk: SignalDesk, signed: Signed) -> None:
     """Add the routes of signals; `signed` returns the caller and the body that it signed."""
 
     @app.post("/v1/runs/{run_id}/signals", status_code=202)
-    async def to_run(run_id: str, request: Request) -> SignalOut:
+    async def to_run(run_id: Id, request: Request) -> SignalOut:
         caller, body = await signed(request)
         sent = parse(SignalIn, body)
-        if not RUN_ID.fullmatch(run_id):
-            raise Problem(404, f"no run {run_id}")
         return await _send(desk, caller, Signal(sent.ref, run_id, None, sent.name, sent.data))
 
     @app.post("/v1/signals", status_code=202)

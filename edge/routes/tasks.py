@@ -8,7 +8,8 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from edge.body import parse
 from edge.calls import Caller, Signed
-from edge.messages import RUN_ID, Message, ProgressOut, Word
+from edge.messages import Message, ProgressOut, Word
+from edge.paths import Id
 from edge.problems import Problem
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.said import Said, outcome_of
@@ -134,13 +135,13 @@ def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed) -> None:
         return TasksOut(tasks=[_task(view) for view in page], next=more)
 
     @app.get("/v1/tasks/{task_id}")
-    async def show(task_id: str, request: Request) -> TaskOut:
+    async def show(task_id: Id, request: Request) -> TaskOut:
         caller, _ = await signed(request, query=True)
         person = _for(caller, _query(TaskIn, request).as_)
         return _task(await _seen(desk, task_id, person))
 
     @app.post("/v1/tasks/{task_id}/answer")
-    async def answer(task_id: str, request: Request) -> SaidOut:
+    async def answer(task_id: Id, request: Request) -> SaidOut:
         caller, body = await signed(request)
         sent = parse(AnswerIn, body)
         verdict = VoteVerdict.APPROVE if sent.decision == "approved" else VoteVerdict.REJECT
@@ -148,13 +149,13 @@ def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed) -> None:
         return await _bring(desk, caller, sent.ref, said)
 
     @app.post("/v1/tasks/{task_id}/claim")
-    async def claim(task_id: str, request: Request) -> SaidOut:
+    async def claim(task_id: Id, request: Request) -> SaidOut:
         caller, body = await signed(request)
         sent = parse(ClaimIn, body)
         return await _bring(desk, caller, sent.ref, Said(task_id, _for(caller, sent.as_), ClaimAct.CLAIM))
 
     @app.post("/v1/tasks/{task_id}/release")
-    async def release(task_id: str, request: Request) -> SaidOut:
+    async def release(task_id: Id, request: Request) -> SaidOut:
         caller, body = await signed(request)
         sent = parse(ClaimIn, body)
         return await _bring(desk, caller, sent.ref, Said(task_id, _for(caller, sent.as_), ClaimAct.RELEASE))
@@ -180,7 +181,7 @@ def _query(model: type[Q], request: Request) -> Q:
 
 
 async def _seen(desk: TaskDesk, task_id: str, person: str) -> ApprovalView:
-    view = await desk.show(task_id, person) if RUN_ID.fullmatch(task_id) else None
+    view = await desk.show(task_id, person)
     if view is None:
         raise Problem(404, f"no task {task_id} for {person}")
     return view

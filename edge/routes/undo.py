@@ -9,7 +9,8 @@ from pydantic import Field, StringConstraints, model_validator
 
 from edge.body import parse
 from edge.calls import Caller, Signed
-from edge.messages import RUN_ID, Message, Word
+from edge.messages import Message, Word
+from edge.paths import Id
 from edge.problems import Problem
 from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
@@ -121,7 +122,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
         return CancelAllOut(runs=[await _cancel_one(desk, wisher, sent, row) for row in found])
 
     @app.post("/v1/runs/{run_id}/cancel")
-    async def cancel(run_id: str, request: Request) -> CancelOut:
+    async def cancel(run_id: Id, request: Request) -> CancelOut:
         caller, body = await signed(request)
         sent = parse(CancelIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.cancels)
@@ -129,7 +130,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
         return _canceled(run_id, await _done(desk, wisher, sent.id, payload))
 
     @app.post("/v1/runs/{run_id}/undo")
-    async def undo(run_id: str, request: Request) -> UndoOut:
+    async def undo(run_id: Id, request: Request) -> UndoOut:
         caller, body = await signed(request)
         sent = parse(UndoIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.undoes)
@@ -164,7 +165,7 @@ def _canceled(run_id: str, facts: Mapping[str, Any]) -> CancelOut:
 async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) -> Mapping[str, Any]:
     """Have a wish recorded and applied; return the facts of what it did."""
     try:
-        _, facts = await desk.wish(wisher, wish_id, wish) if RUN_ID.fullmatch(wish.run_id) else _no_run(wish.run_id)
+        _, facts = await desk.wish(wisher, wish_id, wish)
     except LookupError as error:
         raise Problem(404, str(error)) from error
     except AnswerConflictError as error:
@@ -175,17 +176,11 @@ async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) ->
     return facts
 
 
-def _no_run(run_id: str) -> tuple[str, Mapping[str, Any]]:
-    raise LookupError(f"no run {run_id}")
-
-
 async def _previewed(desk: TakeBackDesk, wisher: Wisher, run_id: str, step: str | None) -> UndoOut:
     try:
-        items = await desk.preview(wisher, run_id, step) if RUN_ID.fullmatch(run_id) else None
+        items = await desk.preview(wisher, run_id, step)
     except LookupError:
-        items = None
-    if items is None:
-        raise Problem(404, f"no run {run_id}")
+        raise Problem(404, f"no run {run_id}") from None
     shown = [(item.is_possible, _item(item)) for item in items]
     return UndoOut(
         undone_in=None,

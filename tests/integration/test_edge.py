@@ -331,9 +331,16 @@ async def test_a_run_is_answered_with_a_link_that_opens_a_page_for_anybody(edge:
         )
 
 
-async def test_what_nobody_signed_is_not_taken_from_the_query(edge: Edge) -> None:
-    signed = signed_now("GET", "/v1/runs/r", b"")
-    assert is_problem(await edge.send("GET", "/v1/runs/r?tenant=other", signed=signed), 400, "query")
+@pytest.mark.parametrize("over", ["/v1/runs/r", "/v1/runs/r?tenant=other"])
+async def test_query_string_is_named_where_a_route_takes_none_signed_or_not(edge: Edge, over: str) -> None:
+    signed = signed_now("GET", over, b"")
+    asked = await edge.send("GET", "/v1/runs/r?tenant=other", signed=signed)
+    assert is_problem(asked, 400, "this route takes no query string")
+
+
+async def test_query_string_of_another_signature_is_signed_by_nobody(edge: Edge) -> None:
+    signed = signed_now("GET", "/v1/runs/r?tenant=mine", b"")
+    assert is_problem(await edge.send("GET", "/v1/runs/r?tenant=other", signed=signed), 401)
 
 
 async def test_slacks_callbacks_have_slacks_own_signature(edge: Edge) -> None:
