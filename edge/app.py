@@ -117,8 +117,8 @@ def build_edge(
         add_signals(app, api.signals, routes.signed)
         add_tasks(app, api.tasks, routes.signed)
         add_questions(app, QuestionDesk(api.desk.engine, api.desk.tenant), routes.signed)
-        add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.requester)
-        add_undo(app, api.taking_back, routes.signed, routes.requester)
+        add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
+        add_undo(app, api.taking_back, routes.signed, routes.speaker)
     if passkeys is not None:
         add_passkeys(app, passkeys)
     if links is not None:
@@ -221,6 +221,13 @@ class _Routes:
         if not await self.desk.knows_person(on_behalf_of):
             raise Problem(422, f"on_behalf_of: the directory has no person {on_behalf_of}")
         return Actor(id=on_behalf_of, kind="person")
+
+    async def speaker(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+        """Return who acts on a run that there is: a person only if the caller may answer for that one."""
+        by = await self.requester(caller, on_behalf_of)
+        if by.kind == "person" and by.id not in caller.grants.answers_for:
+            raise Problem(403, f"{caller.id} may not answer for {by.id}")
+        return by
 
 
 def _not_signed() -> Problem:

@@ -136,7 +136,7 @@ def stale(ref: CardRef, view: ApprovalView | None) -> Refusal | None:
     """Say why a click on a card that showed `ref` cannot count, or None. The desk decides again when it applies."""
     if view is None:
         return Refusal(RefusalCode.UNKNOWN)
-    if not view.digest.startswith(ref.digest) or not ref.digest:
+    if ref.digest != view.digest[:DIGEST_PREFIX] or not ref.digest:
         return Refusal(RefusalCode.OTHER_ACTION)
     if view.status is not ApprovalStatus.REQUESTED:
         return Refusal(RefusalCode.CLOSED, (str(view.status),))

@@ -9,19 +9,35 @@ from aiohttp.resolver import DefaultResolver
 
 from runtime.handlers import RefusedError
 
-_METADATA = frozenset({"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16"})
+_METADATA = frozenset({"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"})
 """Where clouds tell machines their secrets, beside the link-local addresses."""
 
 _PROTOCOLS, _SEGMENTS = IPv4Network("192.0.0.0/24"), IPv6Network("5f00::/16")
 _NAT64 = IPv6Network("64:ff9b::/96")
+_SPELLINGS = tuple(map(IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48")))
+"""Where the last four bytes spell an IPv4 address, though few machines take it for that one: RFC 4291, 2765, 8215."""
+_ISATAP = (0x5EFE, 0x0200_5EFE)
 
 
 def may_go_to(address: str, *, inside: bool) -> bool:
     """Return whether a connection to an IP address may be made; `inside` lets private ones and this machine's pass."""
     ip = _reached(ip_address(address))
-    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or str(ip) in _METADATA:
+    if any(_tells_secrets(one) for one in (ip, *_spelled(ip))) or ip.is_multicast or ip.is_unspecified:
         return False
     return inside or (ip.is_global and not _is_beside_the_internet(ip))
+
+
+def _tells_secrets(ip: IPv4Address | IPv6Address) -> bool:
+    return ip.is_link_local or str(ip) in _METADATA
+
+
+def _spelled(ip: IPv4Address | IPv6Address) -> list[IPv4Address]:
+    """Return the IPv4 addresses that an IPv6 one spells for some machine or router, Teredo and ISATAP included."""
+    if isinstance(ip, IPv4Address):
+        return []
+    last = IPv4Address(int(ip) & 0xFFFF_FFFF)
+    is_spelled = any(ip in network for network in _SPELLINGS) or int(ip) >> 32 & 0xFFFF_FFFF in _ISATAP
+    return [*(ip.teredo or ()), *([last] if is_spelled else ())]
 
 
 def _is_beside_the_internet(ip: IPv4Address | IPv6Address) -> bool:

@@ -30,7 +30,13 @@ from tests.patience import MINUTE
 __all__ = ["started"]
 
 SECRET = "a secret of the portal, long enough"
-GRANTS = {"triggers": [], "on_behalf": True, "completes": [], "mends": ["bench.held"]}
+GRANTS = {
+    "triggers": [],
+    "on_behalf": True,
+    "completes": [],
+    "mends": ["bench.held"],
+    "answers_for": ["omar", "ann", "mallory"],
+}
 
 
 @dataclass
@@ -100,6 +106,7 @@ async def test_an_entitled_caller_brings_a_persons_word_once(started: Opener, ta
         ({}, {"on_behalf_of": "mallory"}, 422),
         ({}, {"on_behalf_of": None}, 422),
         ({}, {"on_behalf_of": "ann"}, 403),
+        ({"answers_for": ["ann"]}, {}, 403),
         ({}, {"version": 1}, 409),
         ({}, {"act": "undo"}, 404),
         ({}, {"step": "other"}, 404),

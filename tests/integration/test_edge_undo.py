@@ -127,16 +127,22 @@ async def test_what_a_run_did_is_listed_and_then_undone(bench: Bench, caller: Ca
 
 async def test_a_caller_who_speaks_for_people_wishes_for_one_of_them(bench: Bench, caller: Caller) -> None:
     run_id = await ran(bench, "three")
-    await caller.may(undoes=["undo.three"], on_behalf=True)
+    await caller.may(undoes=["undo.three"], on_behalf=True, answers_for=["rita", "ann"])
     nobody = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False)
     assert is_problem(nobody, 422, f"on_behalf_of: missing; {CALLER} speaks for people")
+    other = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False, on_behalf_of="omar")
+    assert is_problem(other, 403, f"{CALLER} may not answer for omar")
     done = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False, on_behalf_of="rita")
     assert (await bench.run(done.body["undone_in"]))["requested_by"] == "rita"
 
 
 async def test_a_run_is_stopped_in_the_name_of_people_whom_policy_lets_stop_it(bench: Bench, caller: Caller) -> None:
     run_id = await ran(bench, "asking")
-    await caller.may(cancels=["undo.asking"], on_behalf=True)
+    await caller.may(cancels=["undo.asking"], on_behalf=True, answers_for=["rita", "ann"])
+    for path in (f"/v1/runs/{run_id}/cancel", "/v1/runs/cancel"):
+        meant = {"definition": "asking", "dry_run": False} if path == "/v1/runs/cancel" else {}
+        other = await caller.send(path, on_behalf_of="omar", **meant)
+        assert is_problem(other, 403, f"{CALLER} may not answer for omar")
     denied = await caller.send(f"/v1/runs/{run_id}/cancel", on_behalf_of="ann")
     assert is_problem(denied, 403, "denied by policy: Only people of the tenant's operators may do this")
     every = await caller.send("/v1/runs/cancel", id="w-2", definition="asking", dry_run=False, on_behalf_of="ann")
@@ -150,7 +156,7 @@ async def test_an_id_that_was_used_for_another_wish_is_refused_for_each_run_that
     bench: Bench, caller: Caller
 ) -> None:
     await ran(bench, "asking")
-    await caller.may(cancels=["undo.asking"], on_behalf=True)
+    await caller.may(cancels=["undo.asking"], on_behalf=True, answers_for=["rita", "ann"])
     meant = {"definition": "asking", "dry_run": False}
     await caller.send("/v1/runs/cancel", on_behalf_of="ann", **meant)
     again = await caller.send("/v1/runs/cancel", on_behalf_of="ann", reason="entered thrice", **meant)
@@ -165,7 +171,7 @@ async def test_who_brought_an_undo_brings_no_answer_to_what_people_are_asked_in_
     run_id = await ran(bench, "twelve")
     await bench.click("ann", await bench.approval_id(), "reject", "not wanted")
     await bench.settle()
-    await caller.may(undoes=["undo.twelve"], on_behalf=True)
+    await caller.may(undoes=["undo.twelve"], on_behalf=True, answers_for=["rita", "ann"])
     undo = (await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False, on_behalf_of="rita")).body["undone_in"]
     await bench.settle()
     (run,) = await bench.rows("SELECT requested_by, submitted_by FROM runs WHERE run_id = %s", undo)

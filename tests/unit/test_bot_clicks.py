@@ -91,6 +91,8 @@ def test_a_click_on_an_older_or_forged_card_is_refused() -> None:
         (REF, replace(KYC, stamp="6" * 16), "vote.stale"),
         (REF, replace(KYC, digest="cd" * 32), "vote.other_action"),
         (CardRef(id="apr-1", digest=""), KYC, "vote.other_action"),
+        (CardRef(id="apr-1", digest="a", stamp=REF.stamp), KYC, "vote.other_action"),
+        (CardRef(id="apr-1", digest="abababababababa", stamp=REF.stamp), KYC, "vote.other_action"),
     ):
         refusal = stale(ref, view)
         assert refusal
