@@ -60,7 +60,7 @@ REACHED = {
     "out": {"bot", "worker"},
 }
 SLACK = {
-    "countersign_slack_bot_token": "xoxb-1",
+    "countersign_slack_bot_token": "xoxb-1234",
     "countersign_slack_signing_secrets": json.dumps(["0123456789abcdef0123456789abcdef"]),
 }
 
