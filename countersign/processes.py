@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-import os
+import sys
 from collections.abc import Collection, Sequence
 
-from countersign.compose.system import Role
-from countersign.config.settings import Settings
+from countersign.config.machine import Machine
+from countersign.config.roles import Role
+from countersign.config.settings import DEFAULT_CONNECTIONS, Settings, variable
 from countersign.embedded.children import TRIES, Child, Supervisor, python_child
 from countersign.embedded.ports import free_port
 from countersign.parts import THREADS_LIMIT, ServeError
@@ -17,22 +18,37 @@ LOOPBACK = "127.0.0.1"
 _GRACE = 5.0
 """Seconds beyond its own limit in which a process must have ended."""
 
+PARENT_BYTES, PROCESS_BYTES = 64 * 1024**2, 224 * 1024**2
+"""Room that the parent and each process have; idle they take 55 and 150 MiB."""
+CONNECTIONS = 40
+"""PostgreSQL's connections for all processes: two machines with workers and one front fit into its default of 100."""
+_FEWEST, _LISTENING = 3, 1
+"""Connections without which a process does not get on with its work, and with which it hears of new work."""
+
 log = logging.getLogger(__name__)
 
 
-def count_for(roles: Collection[Role], wanted: int | None) -> int:
-    """Return in how many processes the roles are to run: as many as there are cores, if not told; raise ServeError."""
+def count_for(roles: Collection[Role], wanted: int | None, machine: Machine) -> int:
+    """Return in how many processes the roles are to run; raise ServeError.
+
+    If not told, there are as many as there are cores, as far as memory and PostgreSQL's connections allow.
+    """
     if MANY.issuperset(roles):
-        return wanted or _cores()
+        return wanted or min(machine.cores, _fitting(machine.memory), CONNECTIONS // (_FEWEST + _LISTENING))
     if wanted in (None, 1):
         return 1
     others = " and ".join(sorted(set(roles) - MANY))
     raise ServeError(f"what has the role {others} is one process: run worker and sweeps apart from it")
 
 
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _fitting(memory: int | None) -> int:
+    """Return how many processes have room beside their parent, one at least."""
+    return sys.maxsize if memory is None else max((memory - PARENT_BYTES) // PROCESS_BYTES, 1)
+
+
+def pool_size(count: int) -> int:
+    """Return how many connections the pool of each of so many processes has, if not told."""
+    return min(max(CONNECTIONS // count - _LISTENING, _FEWEST), DEFAULT_CONNECTIONS)
 
 
 async def serve_in(settings: Settings, roles: Collection[Role], count: int) -> None:
@@ -42,16 +58,21 @@ async def serve_in(settings: Settings, roles: Collection[Role], count: int) -> N
     if it cannot be started any more, all end, and ChildError is raised.
     """
     supervisor = Supervisor()
-    log.info("serving in %d processes", count)
-    await supervisor.until_told(_run(supervisor, [_child(settings, roles, number) for number in range(1, count + 1)]))
+    size = settings.database_connections
+    if "database_connections" not in settings.model_fields_set:
+        size = pool_size(count)
+    log.info("serving in %d processes, each with %d connections to PostgreSQL", count, size)
+    children = [_child(settings, roles, number, size) for number in range(1, count + 1)]
+    await supervisor.until_told(_run(supervisor, children))
 
 
-def _child(settings: Settings, roles: Collection[Role], number: int) -> Child:
+def _child(settings: Settings, roles: Collection[Role], number: int, connections: int) -> Child:
     is_first = number == 1
     host = settings.host if is_first else LOOPBACK
     port = (settings.port if is_first else 0) or free_port()
     arguments = ["-m", "countersign", "serve", *(f"--role={role}" for role in sorted(roles)), "--processes=1"]
-    env = {"COUNTERSIGN_HOST": host, "COUNTERSIGN_PORT": str(port)}
+    own = {"host": host, "port": port, "database_connections": connections}
+    env = {variable(name): str(value) for name, value in own.items()}
     url = f"http://{_reached(host)}:{port}/healthz"
     patience = settings.stop_seconds + THREADS_LIMIT + _GRACE
     tries = 1 if is_first else TRIES

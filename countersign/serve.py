@@ -11,7 +11,8 @@ from fastapi import FastAPI
 
 from countersign.checks.readiness import Readiness
 from countersign.compose.stores.archive import check_lock, make_jobs
-from countersign.compose.system import Role, System, compose, prepare
+from countersign.compose.system import System, compose, prepare
+from countersign.config.roles import Role
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
 from edge.app import Api, build_edge

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what can be made of the secrets: `sh docker/secrets.sh`, once. What is there stays. Slack's are left empty, to be
-# filled in; a pack's settings and the callers' secrets are JSON.
+# Makes what can be made of the secrets: `sh docker/secrets.sh`, once. What is there stays. The others are left empty, which
+# is not set; lists and mappings are JSON.
 set -eu
 
 umask 077
@@ -22,7 +22,7 @@ put minio_root_password "$(random)"
 put countersign_s3_access_key "keeper-$(random | cut -c1-8)"
 put countersign_s3_secret_key "$(random)"
 put countersign_callers "{\"onboarding-portal\": \"$(random)\"}"
-put countersign_pack ""
-put countersign_slack_bot_token ""
-put countersign_slack_signing_secrets ""
-put countersign_slack_app_token ""
+for name in database_direct_url opa_token pack slack_bot_token slack_signing_secrets slack_app_token slack_client_secret \
+    slack_token_keys webhook_secrets; do
+    put "countersign_$name" ""
+done

@@ -17,7 +17,7 @@ from countersign.checks.stamps import time_stamps
 from countersign.checks.usergroups import user_groups
 from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.compose.stores.archive import make_archive
-from countersign.compose.system import Role
+from countersign.config.roles import Role
 from countersign.config.settings import Settings
 from receipts.signatures.signing import load_or_create
 from runtime.clock import Clock

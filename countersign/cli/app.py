@@ -113,15 +113,17 @@ def serve(
             min=1,
             max=256,
             metavar="NUMBER",
-            help="Processes that run worker and sweeps: as many as there are cores if not given; one with edge or bot.",
+            help="Processes that run worker and sweeps: as many as cores, memory and database allow if not given;"
+            " one with edge or bot.",
         ),
     ] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
+    from countersign.config.machine import this_machine
     from countersign.processes import count_for, serve_in
 
-    roles = roles_of(role)
-    settings, count = own_settings(serving=True), count_for(roles, processes)
+    roles, settings = roles_of(role), own_settings(serving=True)
+    count = count_for(roles, processes, this_machine(settings.cgroup))
     if count > 1:
         run(serve_in(settings, roles, count))
         return

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from countersign.compose.system import Role
+    from countersign.config.roles import Role
     from countersign.config.settings import Settings
     from countersign.embedded.attach import Attached
 
@@ -81,7 +81,7 @@ def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
 
 def roles_of(names: list[str] | None) -> "frozenset[Role]":
     """Return the roles by these names, and all of them where none is named."""
-    from countersign.compose.system import Role
+    from countersign.config.roles import Role
 
     if unknown := sorted(set(names or ()) - set(Role)):
         raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")

@@ -8,17 +8,19 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from countersign.compose.key_files import named
 from countersign.config.settings import Settings
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
-from receipts.signatures.signing import PublicKey, load_or_create, load_public, public_path, replace
+from receipts.signatures.signing import PublicKey, load_or_create, load_public, making, public_path, replace
 
 _EARLIER = "log-earlier"
 
 
 def make_signer(settings: Settings) -> NoteSigner:
-    """Return what signs the log; its key is made where there is none. Raise KeyFileError."""
-    return NoteSigner(settings.origin, load_or_create(settings.log_key_path))
+    """Return what signs the log; its key is made where there is none. Raise ConfigError where it cannot be used."""
+    with named("log_key"):
+        return NoteSigner(settings.origin, load_or_create(settings.log_key_path))
 
 
 def log_keys(settings: Settings) -> LogKeys:
@@ -35,7 +37,7 @@ def rotate_log_key(settings: Settings) -> LogKeys:
     Whatever moment this is cut off at, one key is current, and no public half of one that has signed is lost.
     """
     path = settings.log_key_path
-    with _locked(path.parent):
+    with named("log_key"), making(path), _locked(path.parent):
         old = load_or_create(path)
         _earlier(settings).mkdir(mode=0o700, exist_ok=True)
         kept = _earlier(settings) / f"{old.public.key_id[:16]}.pub.pem"

@@ -48,7 +48,9 @@ def check_hearing(settings: Settings) -> None:
 
 
 def bot_settings(settings: Settings) -> BotSettings:
-    """Return what the bot needs."""
+    """Return what the bot needs; raise ConfigError where installing the app by OAuth lacks something."""
+    if missing := settings.missing_of_app():
+        raise ConfigError(missing)
     return BotSettings(
         token=None if settings.slack_client_id else required(settings, "slack_bot_token"),
         signing_secrets=tuple(secret.get_secret_value() for secret in settings.slack_signing_secrets),

@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 
 from bot.listeners.app import Bot, build_bot
 from bot.slack.connector import slack_handlers
@@ -24,6 +23,7 @@ from countersign.compose.engine import (
 from countersign.compose.hooks import make_subscriptions
 from countersign.compose.slack import bot_settings, check_hearing, make_places
 from countersign.compose.stores.storage import await_database, open_storage
+from countersign.config.roles import Role
 from countersign.config.settings import Settings
 from edge.hooks.courier import PATIENCE, webhook_handlers
 from runtime.definitions.sources.catalog import Catalog
@@ -37,15 +37,6 @@ from runtime.mocks.handlers import completing, overlaid
 from runtime.store.database.signals import announcing
 
 log = logging.getLogger(__name__)
-
-
-class Role(StrEnum):
-    """A part of the work that a process may take on."""
-
-    EDGE = "edge"
-    BOT = "bot"
-    WORKER = "worker"
-    SWEEPS = "sweeps"
 
 
 @dataclass(frozen=True)

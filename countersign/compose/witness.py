@@ -7,9 +7,8 @@ from pathlib import Path
 
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import Algorithm, NoteSigner, VerifierKey, parse_verifier_key
-from receipts.signatures.signing import SigningKey, load_or_create
+from receipts.signatures.signing import load_or_create
 from runtime.clock import Clock
-from witness.errors import WitnessError
 from witness.state import open_state
 from witness.witness import Witness
 
@@ -26,17 +25,10 @@ class Made:
 def make_witness(name: str, key_file: Path, folder: Path, vkeys: Iterable[str], clock: Clock) -> Iterator[Made]:
     """Give the witness `name` until the block ends; its key is made if absent."""
     logs = logs_of(vkeys)
-    signer = NoteSigner(name, _key(key_file))
+    signer = NoteSigner(name, load_or_create(key_file))
     key = signer.verifier(Algorithm.COSIGNATURE_V1)
     with open_state(folder, logs) as state:
         yield Made(Witness(signer, logs, state, lambda: int(clock().timestamp())), key)
-
-
-def _key(file: Path) -> SigningKey:
-    try:
-        return load_or_create(file)
-    except OSError as error:
-        raise WitnessError(f"{file} cannot be made: {error.strerror}") from error
 
 
 def logs_of(vkeys: Iterable[str]) -> list[LogKeys]:

@@ -30,6 +30,8 @@ SECRET_FILES = Path("/run/secrets")
 START_HEADER = "Countersign-Start"
 """The header of answers in which a process shows COUNTERSIGN_START."""
 
+DEFAULT_CONNECTIONS = 10
+
 # Set-up and tests have variables of their own.
 _NOT_OURS = re.compile(r"COUNTERSIGN_(OPA|TEST_.*)")
 _NAME = r"^[a-z0-9][a-z0-9._-]*$"
@@ -141,7 +143,12 @@ class Settings(BaseSettings):
     database_direct_url: Annotated[Secret, AfterValidator(_database)] | None = Field(
         None, description="PostgreSQL past its pooler, to listen for work; without it workers poll"
     )
-    database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
+    database_connections: int = Field(
+        DEFAULT_CONNECTIONS,
+        ge=2,
+        le=200,
+        description="connections of each process's pool; if not set, fewer where `serve` is many processes",
+    )
     database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
     opa_token: Token | None = Field(None, description="bearer token, where OPA wants one")
@@ -232,6 +239,10 @@ class Settings(BaseSettings):
     caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")
     http_connections: int = Field(500, ge=10, le=50_000, description="connections to this process at once")
     request_seconds: float = Field(10.0, gt=0, le=300, description="how long a request may take to arrive")
+    cgroup: Path = Field(
+        Path("/sys/fs/cgroup"),
+        description="where cgroups are, whose limits say how many processes run worker and sweeps",
+    )
     concurrency: int = Field(8, ge=1, le=256, description="pieces of work that a worker does at once")
     sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
     lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
@@ -275,12 +286,9 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _whole_app(self) -> Self:
-        needed = ("slack_client_id", "slack_client_secret", "slack_token_keys", "public_url")
-        if self.slack_client_id is None and not self.slack_client_secret and not self.slack_token_keys:
-            return self
-        if missing := [variable(name) for name in needed if not getattr(self, name)]:
-            raise ValueError(f"{' and '.join(missing)}: not set, and installing the app by OAuth needs it")
-        if self.slack_bot_token is not None:
+        if (self.slack_client_secret or self.slack_token_keys) and (missing := self.missing_of_app()):
+            raise ValueError(missing)
+        if self.slack_client_id is not None and self.slack_bot_token is not None:
             raise ValueError("COUNTERSIGN_SLACK_BOT_TOKEN and COUNTERSIGN_SLACK_CLIENT_ID: set one of them")
         return self
 
@@ -291,6 +299,16 @@ class Settings(BaseSettings):
                 "COUNTERSIGN_REQUIRE_LOCK: a local folder locks nothing, and there is no COUNTERSIGN_S3_BUCKET"
             )
         return self
+
+    def missing_of_app(self) -> str | None:
+        """Return what installing the app by OAuth lacks, as a sentence; None where nothing, or not even its id, is set.
+
+        A process that does not talk to Slack has the id without the secrets.
+        """
+        needed = ("slack_client_id", "slack_client_secret", "slack_token_keys", "public_url")
+        app = self.slack_client_id or self.slack_client_secret or self.slack_token_keys
+        missing = [variable(name) for name in needed if not getattr(self, name)] if app else []
+        return f"{' and '.join(missing)}: not set, and installing the app by OAuth needs it" if missing else None
 
     @property
     def wants_lock(self) -> bool:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from receipts.signatures.signing import SigningKey, load, load_or_create, replace
+from receipts.signatures.signing import SigningKey, load, load_or_create, making, replace
 
 _RETIRED = "retired"
 
@@ -54,7 +54,7 @@ class KeyRing:
 
         Whatever moment this is cut off at, no private key is lost and one key is current.
         """
-        with self._locked(fcntl.LOCK_EX):
+        with making(self._path), self._locked(fcntl.LOCK_EX):
             old = load_or_create(self._path)
             self._retired.mkdir(mode=0o700, exist_ok=True)
             kept = self._retired / f"{old.public.key_id[:16]}.pem"

@@ -5,6 +5,8 @@ import os
 import secrets
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,20 +72,33 @@ def load_or_create(path: Path) -> SigningKey:
     the other: who reads in between looks again.
     """
     for _ in range(_LOOKS):
-        if not path.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write_new(path, _private_pem(Ed25519PrivateKey.generate()), 0o600)
-        key = SigningKey(_load_private(path))
-        if _has_half(public_path(path), key):
-            return key
+        with making(path):
+            if not path.exists():
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _write_new(path, _private_pem(Ed25519PrivateKey.generate()), 0o600)
+            key = SigningKey(_load_private(path))
+            if _has_half(public_path(path), key):
+                return key
         time.sleep(_PAUSE)
     raise KeyFileError(f"{public_path(path)} is not the public half of {path}")
+
+
+@contextmanager
+def making(path: Path) -> Iterator[None]:
+    """Raise KeyFileError where the folder of a key, or a file in it, cannot be made."""
+    try:
+        yield
+    except OSError as error:
+        raise KeyFileError(
+            f"{path} cannot be made: {error.strerror}; name another place, or let this process write to its folder"
+        ) from error
 
 
 def _has_half(beside: Path, key: SigningKey) -> bool:
     """See that there is a public half, and return whether it is that of the key."""
     if not beside.exists():
-        _write_new(beside, key.public.pem(), 0o644)
+        with making(beside):
+            _write_new(beside, key.public.pem(), 0o644)
     try:
         return load_public(beside).key_id == key.public.key_id
     except KeyFileError as error:
@@ -104,10 +119,11 @@ def replace(path: Path) -> SigningKey:
     """
     key = SigningKey(Ed25519PrivateKey.generate())
     beside = public_path(path)
-    private, public = _draft(path, _private_pem(key.key), 0o600), _draft(beside, key.public.pem(), 0o644)
-    beside.unlink(missing_ok=True)
-    private.replace(path)
-    public.replace(beside)
+    with making(path):
+        private, public = _draft(path, _private_pem(key.key), 0o600), _draft(beside, key.public.pem(), 0o644)
+        beside.unlink(missing_ok=True)
+        private.replace(path)
+        public.replace(beside)
     return key
 
 

@@ -17,7 +17,8 @@ from psycopg.rows import dict_row
 from pydantic import SecretStr
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.system import Role, System, compose, prepare
+from countersign.compose.system import System, compose, prepare
+from countersign.config.roles import Role
 from countersign.config.settings import ROOT, Settings, variable
 from countersign.embedded.system import workspace_file
 from countersign.serve import make_edge

@@ -12,7 +12,8 @@ import pytest
 from countersign.compose.configuration import note_configuration
 from countersign.compose.engine import make_routing
 from countersign.compose.hooks import make_subscriptions
-from countersign.compose.system import Role, compose, prepare
+from countersign.compose.system import compose, prepare
+from countersign.config.roles import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from receipts.chain import PROGRAM, Actor

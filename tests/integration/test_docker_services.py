@@ -6,12 +6,10 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from countersign.checks.probe import policy_text
 from countersign.compose.stores.bucket import BucketError, make_bucket
@@ -21,6 +19,8 @@ from policy.bundle import build_bundle
 from policy.text import PolicyFolders
 from policy.transport import connect
 from runtime.clock import utc_now
+from tests.integration.compose_file import SERVICES
+from tests.integration.compose_servers import opa_service
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import command, environment
 from tests.opa_server import PACKS, SHIPPED, copy_policies, opa_program
@@ -30,10 +30,6 @@ ADDED = """# METADATA
 # description: A policy of one's own.
 package system.added
 """
-
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))[
-    "services"
-]
 
 
 def write_policies(folder: Path, own: Path) -> Path:
@@ -64,19 +60,6 @@ def test_policies_and_packs_of_ones_own_are_in_the_bundle(tmp_path: Path) -> Non
     assert revision != build_bundle(SHIPPED).revision
 
 
-@contextmanager
-def opa_service(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the service `opa` on another port."""
-    arguments = [word.replace("0.0.0.0:8181", f"127.0.0.1:{port}") for word in SERVICES["opa"]["command"]]
-    with (folder / "opa.log").open("wb") as log:
-        process = subprocess.Popen([opa_program(), *arguments], cwd=folder, env={}, stdout=log, stderr=log)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def probe(port: int) -> int:
     """Run the health check of the service `opa`; return its exit status."""
     words = [word.replace(":8181", f":{port}") for word in SERVICES["opa"]["healthcheck"]["test"]]
@@ -90,7 +73,7 @@ async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Pa
     with opa_service(policies, port) as process:
         async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
             while not await client.check_health():
-                assert process.poll() is None, (policies / "opa.log").read_text()
+                assert process.poll() is None, (policies.parent / "opa.log").read_text()
                 await asyncio.sleep(0.02)
         assert probe(port) == 0
         text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from countersign.checks.doctor import examine
-from countersign.compose.system import Role
+from countersign.config.roles import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from receipts.signatures.signing import load_or_create

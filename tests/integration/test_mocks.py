@@ -12,7 +12,7 @@ from countersign_kyc.handlers import handlers as kyc
 
 from countersign.checks.doctor import examine
 from countersign.compose.engine import bind_tenant
-from countersign.compose.system import Role
+from countersign.config.roles import Role
 from countersign.config.settings import ConfigError, Settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.system import _environment

@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign import processes
-from countersign.compose.system import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
-from countersign.parts import ServeError
 from tests.integration.program_stage import SOON, Program, environment, program, settings_of
 from tests.patience import MINUTE
 
@@ -87,13 +84,3 @@ async def test_what_people_and_callers_reach_is_one_process(settings: Settings) 
     async with program("serve", "--processes=2", env=environment(settings)) as refused:
         assert await refused.ended() == 1
     assert refused.lines[-1]["message"].startswith("countersign: what has the role bot and edge is one process")
-
-
-def test_there_are_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_cores", lambda: 3)
-    assert processes.count_for({Role.WORKER}, None) == 3
-    assert processes.count_for({Role.WORKER, Role.SWEEPS}, 2) == 2
-    assert processes.count_for(set(Role), None) == 1
-    assert processes.count_for({Role.EDGE}, 1) == 1
-    with pytest.raises(ServeError):
-        processes.count_for({Role.WORKER, Role.BOT}, 2)

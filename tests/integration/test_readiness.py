@@ -11,7 +11,8 @@ import pytest
 
 from countersign.checks.probe import examined
 from countersign.checks.readiness import Readiness
-from countersign.compose.system import Role, compose
+from countersign.compose.system import compose
+from countersign.config.roles import Role
 from countersign.embedded.opa import OpaChild
 from policy.model import (
     OperatorQuestion,

@@ -13,7 +13,8 @@ import pytest
 from countersign.checks.readiness import Readiness
 from countersign.checks.slack import members, slack
 from countersign.compose.manifest import manifest_of
-from countersign.compose.system import Role, compose
+from countersign.compose.system import compose
+from countersign.config.roles import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from countersign.serve import make_edge

@@ -1,4 +1,7 @@
-"""The production shape names only what is there: commands, roles, ports, probes, settings, files and volumes."""
+"""The production shape names only what is there: commands, roles, ports, probes, settings, files and volumes.
+
+That every service of ours starts from it is in tests/integration/test_compose_services.py.
+"""
 
 import json
 import os
@@ -18,8 +21,9 @@ from starlette.routing import Route
 from typer.main import get_command
 
 from countersign.cli.app import app
-from countersign.compose.system import Role
-from countersign.config.settings import ROOT, Settings, read_settings
+from countersign.config.roles import Role
+from countersign.config.secret import is_secret
+from countersign.config.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -36,6 +40,14 @@ GIVEN = {"COUNTERSIGN_TENANT": "acme", "COUNTERSIGN_SLACK_CHANNEL": "C1", "DIREC
 POSTGRES = {"postgres_password", "migrate_database_url", "countersign_database_url"}
 MINIO = {"minio_root_user", "minio_root_password"}
 KEEPER = {"countersign_s3_access_key", "countersign_s3_secret_key"}
+SHARED = {
+    "countersign_database_url",
+    "countersign_opa_token",
+    "countersign_slack_bot_token",
+    "countersign_slack_client_secret",
+    "countersign_slack_token_keys",
+    "countersign_webhook_secrets",
+}
 TOLD = {
     "postgres": POSTGRES,
     "policy": set(),
@@ -44,14 +56,8 @@ TOLD = {
     "keeper": MINIO | KEEPER,
     "migrate": {"migrate_database_url"},
     "bucket": MINIO,
-    "bot": {
-        "countersign_database_url",
-        "countersign_callers",
-        "countersign_slack_bot_token",
-        "countersign_slack_signing_secrets",
-        "countersign_slack_app_token",
-    },
-    "worker": {"countersign_database_url", "countersign_slack_bot_token", "countersign_pack", *KEEPER},
+    "bot": {*SHARED, "countersign_callers", "countersign_slack_signing_secrets", "countersign_slack_app_token"},
+    "worker": {*SHARED, "countersign_database_direct_url", "countersign_pack", *KEEPER},
 }
 REACHED = {
     "data": {"postgres", "migrate", "bot", "worker"},
@@ -95,6 +101,16 @@ def filled(text: str) -> str:
     return VARIABLE.sub(lambda found: GIVEN.get(found[1], "" if found[2] == ":?" else found[3]), text)
 
 
+def alone(monkeypatch: pytest.MonkeyPatch, service: str, **more: str) -> None:
+    """Have no setting in the environment but those of a service, and others that stand in `.env`."""
+    for name in [one for one in os.environ if one.startswith("COUNTERSIGN_")]:
+        monkeypatch.delenv(name)
+    values = {f"COUNTERSIGN_{name}": value for name, value in more.items()}
+    values |= {name: filled(str(value)) for name, value in OURS[service]["environment"].items()}
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+
+
 def test_every_variable_that_is_demanded_is_one_that_this_test_knows() -> None:
     demanded = {name for name, kind, _ in VARIABLE.findall(COMPOSE) if kind == ":?"}
     assert demanded == GIVEN.keys()
@@ -118,10 +134,7 @@ def test_all_roles_are_served() -> None:
 def test_its_environment_and_secrets_are_settings_that_the_program_accepts(
     name: str, secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in [one for one in os.environ if one.startswith("COUNTERSIGN_")]:
-        monkeypatch.delenv(variable)
-    for variable, value in OURS[name].get("environment", {}).items():
-        monkeypatch.setenv(variable, filled(str(value)))
+    alone(monkeypatch, name)
     files = mounted(name, secrets, tmp_path / "run")
     settings = read_settings(files)
     filled_in = [file for file in told(name) if (files / file).read_text(encoding="utf-8").strip()]
@@ -136,6 +149,44 @@ def test_each_container_has_the_secrets_that_it_needs_and_no_other() -> None:
     assert declared.keys() == set().union(*TOLD.values())
     for name, secret in declared.items():
         assert secret == {"file": f"${{SECRETS_FOLDER:-./secrets}}/{name}"}
+
+
+def test_every_setting_that_is_secret_is_a_file_of_some_container() -> None:
+    given = {target for name in COMMANDS for target in told(name)}
+    assert given == {variable(name).lower() for name in Settings.model_fields if is_secret(name)}
+
+
+def test_every_other_setting_reaches_our_containers_from_env() -> None:
+    for service in OURS.values():
+        assert service["env_file"] == [{"path": ".env", "required": False}]
+    fixed = {
+        name: value
+        for service in COMMANDS.values()
+        for name, value in service["environment"].items()
+        if not str(value).startswith(f"${{{name}:")
+    }
+    assert fixed == {
+        "COUNTERSIGN_HOST": "0.0.0.0",
+        "COUNTERSIGN_PORT": str(Settings().port),
+        "COUNTERSIGN_DIRECTORY": "/etc/countersign/directory.yaml",  # DIRECTORY_FILE says which file that is
+    }
+
+
+def test_no_other_variable_of_env_is_taken_for_a_setting() -> None:
+    used = {name for name, _, _ in VARIABLE.findall(COMPOSE) if name.startswith("COUNTERSIGN_")}
+    assert used <= {variable(name) for name in Settings.model_fields}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_container_without_slacks_secrets_takes_the_settings_of_an_app_that_is_installed_by_oauth(
+    name: str, secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"slack_client_secret": "s" * 32, "slack_token_keys": json.dumps(["a" * 43 + "="]), "slack_bot_token": ""}
+    for secret, value in given.items():
+        (secrets / f"countersign_{secret}").write_text(value, encoding="utf-8")
+    alone(monkeypatch, name, SLACK_CLIENT_ID="1.1", PUBLIC_URL="https://here.example", REQUIRE_LOCK="true")
+    settings = read_settings(mounted(name, secrets, tmp_path / "run"))
+    assert (settings.slack_client_secret is not None) == (name in ("bot", "worker"))
 
 
 def test_no_secret_stands_in_an_environment() -> None:
@@ -188,8 +239,6 @@ def test_what_is_ones_own_has_its_place() -> None:
     for name in ("policy", "bot", "worker"):
         assert "${OWN_FOLDER:-./own}:/own:ro" in SERVICES[name]["volumes"]
     assert re.search(r"^ENV PYTHONPATH=/own/python$", DOCKERFILE, re.MULTILINE)
-    for name in ("bot", "worker"):
-        assert SERVICES[name]["environment"]["COUNTERSIGN_PACKS"] == "${COUNTERSIGN_PACKS:-}"
 
 
 def test_files_that_containers_run_are_there() -> None:
@@ -224,8 +273,8 @@ def test_addresses_name_services_at_the_ports_where_they_listen(secrets: Path) -
         "minio": SERVICES["minio"]["command"][-1].removeprefix(":"),
         "postgres": "5432",
     }
-    for variable in ("COUNTERSIGN_OPA_URL", "COUNTERSIGN_S3_ENDPOINT", "COUNTERSIGN_DATABASE_URL"):
-        host, port = re.findall(r"(?://|@)(\w+):(\d+)", filled(environment[variable]))[-1]
+    for name in ("COUNTERSIGN_OPA_URL", "COUNTERSIGN_S3_ENDPOINT", "COUNTERSIGN_DATABASE_URL"):
+        host, port = re.findall(r"(?://|@)(\w+):(\d+)", filled(environment[name]))[-1]
         assert listens[host] == port
 
 
@@ -250,8 +299,9 @@ def test_volumes_are_declared_and_used_and_the_key_is_with_the_workers_alone() -
     named = {parts[0] for _, parts in mounts if re.fullmatch(r"\w+", parts[0])}
     assert named == yaml.safe_load(COMPOSE)["volumes"].keys()
     assert [name for name, parts in mounts if parts[0] == "keys"] == ["worker"]
-    key = SERVICES["worker"]["environment"]["COUNTERSIGN_SIGNING_KEY"]
-    assert key.startswith(next(parts[1] for _, parts in mounts if parts[0] == "keys"))
+    volume = next(parts[1] for _, parts in mounts if parts[0] == "keys")
+    for key in ("COUNTERSIGN_SIGNING_KEY", "COUNTERSIGN_LOG_KEY"):
+        assert filled(SERVICES["worker"]["environment"][key]).startswith(f"{volume}/")
     for folder in ("/keys", "/policy"):
         assert re.search(rf"install -d -o countersign .* {folder}\b", DOCKERFILE)
 

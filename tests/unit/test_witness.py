@@ -16,6 +16,7 @@ from receipts.log.errors import NoteError, ProofError
 from receipts.log.hashes import EMPTY_ROOT, TreeHead
 from receipts.log.keys import NoteSigner, Signature, VerifierKey
 from receipts.log.note import Note, signature_line
+from receipts.signatures.signing import KeyFileError
 from tests.unit.log_sample import MemoryLog, sample_log, signer, vkey, witness_key
 from witness.errors import OtherSizeError, RefusedError, WitnessError
 from witness.witness import Witness
@@ -226,7 +227,7 @@ def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(WitnessError, match="file cannot be used: File exists"), opened(tmp_path / "file"):
         pass
     with (
-        pytest.raises(WitnessError, match=r"witness.pem cannot be made: File exists"),
+        pytest.raises(KeyFileError, match=r"witness.pem cannot be made: File exists"),
         opened(tmp_path / "file" / "state"),
     ):
         pass

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from countersign.compose.key_files import named
 from countersign.compose.log_key import make_signer
 from countersign.config.settings import ConfigError, Settings, variable
 from evidence.archive.archive import Archive, ArchiveError, UnlockedError
@@ -87,7 +88,7 @@ def make_retention(settings: Settings) -> Retention:
 def make_jobs(settings: Settings, engine: Engine) -> list[Job]:
     """Return the worker's jobs that seal and hold evidence, and that sign, publish and have stamped the audit log.
 
-    Raise KeyFileError, NoteError of a witness, or StampError.
+    Raise ConfigError over a key, NoteError of a witness, or StampError.
     """
     stamping = make_stamping(settings, engine)
     notary = make_notary(settings, engine, stamping)
@@ -98,7 +99,8 @@ def make_jobs(settings: Settings, engine: Engine) -> list[Job]:
 def make_sealer(settings: Settings, engine: Engine, notary: Notary) -> Sealer:
     """Return the worker's job that seals evidence; its key is made where there is none."""
     ring = KeyRing(settings.key_path)
-    ring.keys()  # what is wrong with the files is said at the start
+    with named("signing_key"):
+        ring.keys()  # what is wrong with the files is said at the start
     return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, notary)
 
 

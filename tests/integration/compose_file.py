@@ -1,0 +1,153 @@
+"""What docker-compose.yml and the Dockerfile say of the containers of our image, read as Docker reads it."""
+
+import io
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dotenv import dotenv_values
+
+from countersign.config.settings import ROOT
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = [name for name, service in SERVICES.items() if "build" in service]
+"""The services that run our image."""
+UNITS = {"m": 1024**2, "g": 1024**3}
+
+_VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")
+_IMAGE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file or folder of the host, and where the container finds it."""
+
+    source: Path
+    target: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container: what runs in it, as whom, and what it can see and change."""
+
+    name: str
+    words: list[str]
+    env: dict[str, str]
+    mounts: list[Mount]
+    tmpfs: list[str]
+    user: int
+    memory: int
+    networks: list[str]
+    probe: list[str]
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the Dockerfile says of our image."""
+
+    user: int
+    env: dict[str, str]
+    entrypoint: list[str]
+    folder: str
+    copied: list[str]
+    folders: dict[str, int]
+    """The folders that are made for volumes, which the user owns, with their modes."""
+
+
+def read_image() -> Image:
+    """Return what the Dockerfile says."""
+    made = re.findall(r"install -d -o countersign -g countersign -m (\d+) (\S+)", _IMAGE)
+    told = re.findall(r"^ENV (.+)$", _IMAGE, re.MULTILINE)
+    lines = re.findall(r"^COPY (.+)$", _IMAGE, re.MULTILINE)
+    return Image(
+        user=int(re.findall(r"useradd --uid (\d+)", _IMAGE)[0]),
+        env=dict(word.split("=", 1) for line in told for word in shlex.split(line)),
+        entrypoint=yaml.safe_load(re.findall(r"^ENTRYPOINT (.+)$", _IMAGE, re.MULTILINE)[0]),
+        folder=re.findall(r"^WORKDIR (\S+)$", _IMAGE, re.MULTILINE)[0],
+        copied=[source for line in lines for source in shlex.split(line)[:-1]],
+        folders={folder: int(mode, 8) for mode, folder in made},
+    )
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder in which an operator runs Compose: `.env`, secrets, what is their own, and Docker's volumes."""
+
+    folder: Path
+
+    def container(self, name: str) -> Container:
+        """Return a service's container."""
+        image, service = read_image(), self._filled(SERVICES[name])
+        assert service["read_only"], "a container of ours whose files can be changed"
+        return Container(
+            name=name,
+            words=[*service.get("entrypoint", image.entrypoint), *service["command"]],
+            env={**image.env, **self._env(service)},
+            mounts=[*self._secrets(service), *(self._mount(volume) for volume in service.get("volumes", ()))],
+            tmpfs=service["tmpfs"],
+            user=image.user,
+            memory=bytes_of(service["deploy"]["resources"]["limits"]["memory"]),
+            networks=service.get("networks", []),
+            probe=service.get("healthcheck", {}).get("test", []),
+        )
+
+    def variables(self, file: str = ".env") -> dict[str, str]:
+        """Return what stands in a file of variables, or nothing where it is not there."""
+        path = self.folder / file
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        return {name: value or "" for name, value in dotenv_values(stream=io.StringIO(text)).items()}
+
+    def _env(self, service: Mapping[str, Any]) -> dict[str, str]:
+        env: dict[str, str] = {}
+        for file in service.get("env_file", ()):
+            assert (self.folder / file["path"]).exists() or not file["required"]
+            env |= self.variables(file["path"])
+        return env | {name: str(value) for name, value in service.get("environment", {}).items()}
+
+    def _secrets(self, service: Mapping[str, Any]) -> list[Mount]:
+        given = [one if isinstance(one, dict) else {"source": one, "target": one} for one in service.get("secrets", ())]
+        files = {name: self.folder / self._filled(secret)["file"] for name, secret in COMPOSE["secrets"].items()}
+        return [Mount(files[one["source"]], f"/run/secrets/{one['target']}", read_only=True) for one in given]
+
+    def _mount(self, volume: str) -> Mount:
+        source, target, *rest = volume.split(":")
+        path = self._volume(source, target) if re.fullmatch(r"\w+", source) else self.folder / source
+        return Mount(path, target, read_only="ro" in rest)
+
+    def _volume(self, name: str, target: str) -> Path:
+        """Return a named volume, which takes over owner and mode of the image's folder, or is root's."""
+        path, image = self.folder / "volumes" / name, read_image()
+        if not path.exists():
+            path.mkdir(parents=True)
+            path.chmod(image.folders.get(target, 0o755))
+            if target in image.folders and os.geteuid() == 0:
+                os.chown(path, image.user, image.user)
+        return path
+
+    def _filled(self, value: Any) -> Any:
+        """Return a part of the file with its variables filled in, as Compose does from `.env`."""
+        if isinstance(value, dict):
+            return {key: self._filled(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._filled(one) for one in value]
+        return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
+
+    def _variable(self, found: re.Match[str]) -> str:
+        dollar, name, kind, default = found.groups()
+        if dollar:
+            return "$"
+        value = self.variables().get(name, "")
+        assert value or kind != "?", f"{name} is demanded: {default}"
+        return value or (default or "" if kind == "-" else "")
+
+
+def bytes_of(size: str) -> int:
+    """Return the bytes of a size such as `512m`."""
+    return int(size[:-1]) * UNITS[size[-1]]

@@ -1,0 +1,162 @@
+"""Every service of docker-compose.yml that runs our image starts from that file, as its user, on its read-only root.
+
+PostgreSQL, OPA and MinIO are real, OPA with the bundle that the service `policy` wrote; Slack is the sandbox, whose
+address stands in `.env`. No other variable is the test's: behind the names and ports of Compose's networks are those
+servers. Workers have MinIO's root in the place of the user that `docker/keeper.sh` makes with MinIO's own program.
+"""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import pytest
+
+from countersign.config.settings import ROOT
+from countersign.embedded.ports import free_port
+from policy.transport import connect
+from tests.integration.compose_file import Container, Project
+from tests.integration.compose_servers import opa_service, postgres_service
+from tests.integration.container import WAY, Inside, running
+from tests.integration.minio_server import PASSWORD, USER, minio_server
+from tests.integration.program_stage import SLACK_SECRET, WORKSPACE, Finished, sandbox
+from tests.integration.relays import Peer
+from tests.patience import MINUTE, until
+
+ONE_SHOT = ("policy", "migrate", "bucket")
+ROLES = {"bot": ("edge", "bot"), "worker": ("worker", "sweeps")}
+ENV = """\
+COUNTERSIGN_TENANT=acme
+COUNTERSIGN_SLACK_CHANNEL=C0APPROVALS
+COUNTERSIGN_SLACK_CHANNELS='{"compliance": "C0COMPLIANCE", "incident-managers": "C0INCIDENTS"}'
+COUNTERSIGN_SLACK_API_URL=http://slack:80/api/
+COUNTERSIGN_PACKS='["/app/packs/access-request", "/app/packs/kyc"]'
+COUNTERSIGN_PUBLIC_URL=https://countersign.example
+DIRECTORY_FILE=./directory.yaml
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operator's folder, how the services ended that run once, and the servers that the others reach."""
+
+    project: Project
+    ended: dict[str, Finished]
+    peers: list[Peer]
+
+    def container(self, name: str) -> Container:
+        """Return a service's container."""
+        return self.project.container(name)
+
+
+@pytest.fixture(scope="module")
+async def site() -> AsyncIterator[Site]:
+    """Run what runs once, and keep the servers until the last test."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="compose-")))
+        folder.chmod(0o755)  # the containers' user passes
+        project = _prepared(folder)
+        limits = limited(folder / "once", cores=1, memory=project.container("migrate").memory)
+        data = stack.enter_context(postgres_service(folder / "secrets"))
+        minio = stack.enter_context(minio_server(folder))
+        slack = await stack.enter_async_context(sandbox("http://127.0.0.1:1/slack/events"))
+        opa = free_port()
+        peers = [
+            Peer("postgres", 5432, "data", str(data / ".s.PGSQL.5432")),
+            Peer("opa", 8181, "policy", ("127.0.0.1", opa)),
+            Peer("minio", 9000, "store", _address(minio.endpoint)),
+            Peer("slack", 80, "out", _address(slack)),
+        ]
+        ended = await asyncio.gather(*(_run(project.container(name), peers, limits) for name in ONE_SHOT))
+        assert [one.err for one in ended if one.code] == []
+        stack.enter_context(opa_service(folder / "volumes/policy", opa))
+        await _until_served(opa)
+        yield Site(project, dict(zip(ONE_SHOT, ended, strict=True)), peers)
+
+
+def _prepared(folder: Path) -> Project:
+    """Do what docs/operator.md has the operator do before the start."""
+    given = {
+        "minio_root_user": USER,
+        "minio_root_password": PASSWORD,
+        "countersign_s3_access_key": USER,
+        "countersign_s3_secret_key": PASSWORD,
+        "countersign_slack_bot_token": WORKSPACE["app"]["bot_token"],
+        "countersign_slack_signing_secrets": json.dumps([SLACK_SECRET]),
+    }
+    (folder / "secrets").mkdir()
+    (folder / "own").mkdir()
+    for name, value in given.items():
+        (folder / "secrets" / name).write_text(f"{value}\n", encoding="utf-8")
+    subprocess.run(["sh", ROOT / "docker/secrets.sh", folder / "secrets"], check=True)
+    (folder / ".env").write_text(ENV, encoding="utf-8")
+    shutil.copy(ROOT / "docker/directory.yaml", folder)
+    return Project(folder)
+
+
+def limited(folder: Path, *, cores: int, memory: int) -> Path:
+    """Write the files of a cgroup with these limits; return its folder."""
+    folder.mkdir()
+    (folder / "cpu.max").write_text(f"{cores * 100_000} 100000\n", encoding="ascii")
+    (folder / "memory.max").write_text(f"{memory}\n", encoding="ascii")
+    return folder
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return str(parts.hostname), int(parts.port or 0)
+
+
+async def _run(container: Container, peers: list[Peer], limits: Path) -> Finished:
+    async with running(container, peers, limits) as inside, asyncio.timeout(MINUTE):
+        out, err = await inside.process.communicate()
+        return Finished(int(inside.process.returncode or 0), out.decode(), err.decode())
+
+
+async def _until_served(port: int) -> None:
+    async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
+        await until(client.check_health)
+
+
+@pytest.mark.parametrize("name", ONE_SHOT)
+def test_what_runs_once_does_its_work(name: str, site: Site) -> None:
+    sys.stdout.write(f"{name} in {WAY}\n")
+    assert (site.ended[name].code, site.ended[name].err) == (0, "")
+
+
+@pytest.mark.parametrize("cores", [1, 4, 16])
+async def test_what_serves_is_in_order_and_stays_within_its_memory_on_any_number_of_cores(
+    cores: int, site: Site
+) -> None:
+    await asyncio.gather(*(_serves(name, cores, site) for name in ROLES))
+
+
+async def _serves(name: str, cores: int, site: Site) -> None:
+    container = site.container(name)
+    limits = limited(site.project.folder / f"{name}-{cores}", cores=cores, memory=container.memory)
+    async with running(container, site.peers, limits) as inside:
+        count = await inside.serves()
+        taken = inside.memory()
+        sizes = [one >> 20 for one in taken.values()]
+        sys.stdout.write(f"{name} in {WAY} with {cores} cores: {count} serving; the processes take {sizes} MiB\n")
+        assert sum(taken.values()) < container.memory
+        assert count == (min(cores, 2) if name == "worker" else 1)
+        assert await inside.probe() == 0
+        if cores == 1:
+            await _is_in_order(inside)
+        inside.process.terminate()
+        _, err = await inside.process.communicate()
+        assert inside.process.returncode == 0, err
+
+
+async def _is_in_order(inside: Inside) -> None:
+    """Ask doctor in the container, as docs/operator.md does."""
+    checked = await inside.run("countersign", "doctor", *(f"--role={role}" for role in ROLES[inside.container.name]))
+    assert (checked.code, checked.err) == (0, ""), checked.out
