@@ -10,6 +10,7 @@ from countersign.checks.probe import policy_text
 from countersign.compose.engine import make_routing
 from countersign.compose.stores.connection import connected
 from countersign.compose.stores.schema import check_migration_and_schema
+from countersign.compose.stores.storage import try_connection
 from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
 from evidence.reading.words import counted
@@ -26,7 +27,8 @@ SKEW_LIMIT = 2.0
 
 
 async def database(settings: Settings, clock: Clock) -> list[Fact]:
-    """Check version, role and clock of the server."""
+    """Check that it takes connections such as those of a process that serves; and version, role and clock."""
+    await asyncio.to_thread(try_connection, settings)
     async with connected(settings) as conn:
         server = await inspection.server(conn)
     skew = abs((server["now"] - clock()).total_seconds())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.slack.doctor import Fact
 from countersign.checks import directory, evidence
+from countersign.checks.causes import remedy_of
 from countersign.checks.held import held
 from countersign.checks.links import links
 from countersign.checks.probe import examined
@@ -61,7 +62,8 @@ async def _guarded(name: str, check: Awaitable[list[Fact]], remedy: str) -> list
     try:
         return await check
     except Exception as error:  # noqa: BLE001 - whatever a part raises is what is wrong with it; the others are checked too
-        return [Fact(name, ok=False, detail=first_line(error) or type(error).__name__, remedy=remedy)]
+        why = first_line(error) or type(error).__name__
+        return [Fact(name, ok=False, detail=why, remedy=remedy_of(why, remedy))]
 
 
 async def _program(_: Settings) -> list[Fact]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from countersign.checks.doctor import examine
 from countersign.checks.probe import policy_text
 from countersign.compose.engine import make_policy
 from countersign.compose.stores.bucket import BucketError, make_bucket
+from countersign.config.roles import Role
 from countersign.config.settings import ConfigError, Settings
 from countersign.embedded.ports import free_port
 from policy.access import Access
@@ -129,6 +131,29 @@ async def test_the_settings_say_how_it_is_reached(wants_token: str, ours: Author
     settings = Settings(opa_url=wants_token, opa_token=TOKEN, opa_ca=ours.certificate, opa_timeout=MINUTE)
     assert TOKEN not in repr(settings)
     assert (await policy_text(settings, utc_now)).files["system/authz.rego"] == AUTHZ
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"opa_token": "another"}, "Set COUNTERSIGN_OPA_TOKEN"),
+        ({"opa_ca": None}, "Set COUNTERSIGN_OPA_CA"),
+        ({"opa_url": "https://127.0.0.1:1"}, "Start OPA, or set COUNTERSIGN_OPA_URL"),
+    ],
+)
+async def test_doctors_hint_is_that_of_the_cause(
+    wants_token: str, ours: Authority, given: dict[str, Any], names: str
+) -> None:
+    right: dict[str, Any] = {
+        "opa_url": wants_token,
+        "opa_token": TOKEN,
+        "opa_ca": ours.certificate,
+        "opa_timeout": MINUTE,
+    }
+    facts = await examine(Settings(**right | given), utc_now, frozenset({Role.SWEEPS}))
+    policy = next(fact for fact in facts if fact.name == "policy")
+    assert not policy.ok
+    assert policy.remedy.startswith(names)
 
 
 @pytest.mark.parametrize(

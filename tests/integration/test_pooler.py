@@ -9,8 +9,11 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
+from countersign.checks.doctor import examine
+from countersign.config.roles import Role
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
+from runtime.clock import utc_now
 from runtime.desk.desk import EngineDesk
 from runtime.store.database.pool import Pool, make_pool
 from runtime.store.database.signals import announce, listening
@@ -117,6 +120,19 @@ async def test_a_process_serves_through_it_and_says_what_is_wrong_without_the_se
     assert refused.err.endswith(
         "FATAL:  unsupported startup parameter: options; behind a pooler set COUNTERSIGN_DATABASE_POOLER=transaction\n"
     )
+
+
+async def test_doctor_finds_a_pooler_without_its_setting_and_names_it(
+    pooled: Pooled, opa: OpaChild, tmp_path: Path
+) -> None:
+    settings = settings_of(pooled.through, opa.url, tmp_path)
+    for pooler, is_well in (("none", False), ("transaction", True)):
+        facts = await examine(
+            settings.model_copy(update={"database_pooler": pooler}), utc_now, frozenset({Role.SWEEPS})
+        )
+        found = next(fact for fact in facts if fact.name == "database")
+        assert found.ok == is_well
+        assert is_well or found.remedy.startswith("Set COUNTERSIGN_DATABASE_POOLER=transaction")
 
 
 async def test_a_database_is_migrated_through_it(postgres: str, bouncer: str) -> None:

@@ -62,6 +62,14 @@ def await_database(settings: Settings) -> None:
         raise unusable(error) from error
 
 
+def try_connection(settings: Settings) -> None:
+    """Connect once as a process that serves does, or raise DatabaseError."""
+    try:
+        wait_until_up(required(settings, "database_url"), 0.0, limits(_is_pooled(settings)))
+    except psycopg.Error as error:
+        raise unusable(error) from error
+
+
 def check_migrations(dsn: str) -> None:
     """Raise DatabaseError unless the database is at the migration that this program was written for."""
     current, newest = database_versions(dsn)
