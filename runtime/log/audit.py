@@ -13,6 +13,7 @@ from receipts.chain import (
     APPROVAL_REQUESTED,
     CARD_SHOWN,
     DECISION_RECORDED,
+    EFFECT_EDITED,
     QUESTION_ANSWERED,
     QUESTION_ASKED,
     READ_RECORDED,
@@ -24,6 +25,7 @@ from receipts.log.hashes import TreeHead
 from receipts.log.range import EMPTY, CompactRange
 from runtime.log.chains import check_spans, leaves_of
 from runtime.log.findings import Finding
+from runtime.log.rows import check_bundle, check_rows
 from runtime.log.tenant import check_tenant
 from runtime.store.log import audit as rows
 from runtime.store.log.audit import ChainRows, Place, RunRows
@@ -135,8 +137,10 @@ def check_run(run: RunRows) -> Iterator[Finding]:
     for table, event in _NAMED.items():
         named = {leaf.seq: str(leaf.data.get("digest")) for leaf in leaves if leaf.event == event}
         yield from _compared(run.chain, table, named, run.records[table])
+    yield from check_bundle(run, leaves)
     if leaves and leaves[0].data.get("format", 1) >= _BINDING:
         yield from _check_approvals(run, leaves)
+        yield from check_rows(run, leaves)
 
 
 def _compared(run_id: str, table: str, named: dict[int, str], there: dict[int, Any]) -> Iterator[Finding]:
@@ -152,7 +156,7 @@ def _compared(run_id: str, table: str, named: dict[int, str], there: dict[int, A
 
 
 def _check_approvals(run: RunRows, leaves: Sequence[Leaf]) -> Iterator[Finding]:
-    """Each request, vote, card, question and answer is the one that its leaf names."""
+    """Each request, vote, edit, card, question and answer is the one that its leaf names."""
     asked = {
         str(leaf.data["approval_id"]): str(leaf.data.get("asked"))
         for leaf in leaves
@@ -170,6 +174,7 @@ def _check_approvals(run: RunRows, leaves: Sequence[Leaf]) -> Iterator[Finding]:
             yield Finding("record.changed", where, "asks for something else than its leaf says")
         for what, event, found in (
             ("votes", VOTE_COUNTED, run.votes[approval_id]),
+            ("edits", EFFECT_EDITED, run.edits[approval_id]),
             ("cards", CARD_SHOWN, run.cards[approval_id]),
             ("questions", QUESTION_ASKED, [one.asked() for one in run.questions[approval_id]]),
             ("answers", QUESTION_ANSWERED, [one.answer for one in run.questions[approval_id] if one.answer]),

@@ -182,7 +182,7 @@ async def test_a_row_that_is_not_as_its_leaves_tell_is_said_and_the_export_does_
     made = await office.export()
     assert made.code == 1
     assert f"row.changed: {office.runs['file']}: its row has another requested_by than its leaves tell" in made.out
-    assert "row.changed" in (await office.verify()).err
+    assert "its requested_by is not what its leaves say" in (await office.verify()).err
 
 
 async def test_verifying_it_imports_nothing_that_needs_a_server_or_a_network(office: Office) -> None:

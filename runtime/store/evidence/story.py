@@ -37,10 +37,14 @@ def read_story(dsn: str, run_id: str) -> Story:
     with psycopg.connect(dsn, row_factory=dict_row, prepare_threshold=None) as conn:
         conn.isolation_level = IsolationLevel.REPEATABLE_READ
         conn.read_only = True
-        return _story(conn, run_id)
+        return story_in(conn, run_id)
 
 
-def _story(conn: Connection[DictRow], run_id: str) -> Story:
+def story_in(conn: Connection[DictRow], run_id: str) -> Story:
+    """Return the run's records up to its sealing, in the view that a connection has.
+
+    Each table that is read here stands in evidence, and is compared by `runtime.log.audit`.
+    """
     (bundle,) = _all(conn, "SELECT * FROM evidence_bundles WHERE run_id = %s", run_id)
     (run,) = _all(conn, "SELECT * FROM runs WHERE run_id = %s", run_id)
     (definition,) = _all(

@@ -13,7 +13,7 @@ from psycopg.rows import DictRow, dict_row
 from receipts.log.hashes import TreeHead
 from receipts.tenant.acts import chain_of
 from runtime.model.approvals.questions import Question
-from runtime.store.evidence.story import asked, question, vote
+from runtime.store.evidence.story import asked, edited, question, vote
 
 _AT_ONCE = 200
 """Runs that are read together."""
@@ -45,15 +45,28 @@ class ChainRows:
 
 @dataclass
 class RunRows(ChainRows):
-    """A run's chain, and what stands where its leaves say."""
+    """A run's chain, its own row, and what stands where its leaves say."""
 
+    row: dict[str, Any] = field(default_factory=dict)
+    bundle: dict[str, Any] | None = None
     records: dict[str, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))  # by table, by leaf
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)  # requests by approval
     cards: dict[str, list[Any]] = field(default_factory=dict)
     votes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     questions: dict[str, list[Question]] = field(default_factory=lambda: defaultdict(list))
+    edits: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
 
 
+OF_RUN = (
+    *("definition_name", "definition_version", "trigger_type", "trigger_ref", "requested_by", "submitted_by"),
+    *("status", "outcome"),
+)
+"""The columns of a run that its leaves tell, too."""
+
+_RUNS = f"""
+    SELECT run_id, audit_seq, audit_hash, {", ".join(OF_RUN)} FROM runs
+     WHERE tenant = %s AND run_id > %s ORDER BY run_id LIMIT %s
+"""  # noqa: S608 - our own words
 _WAITING = "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending WHERE tenant = %s"
 
 View = Connection[DictRow]
@@ -104,18 +117,15 @@ def runs(conn: View, tenant: str) -> Iterator[RunRows]:
     waiting = pending(conn, tenant)
     last = ""
     while True:
-        found = all_rows(
-            conn,
-            "SELECT run_id AS chain, audit_seq, audit_hash FROM runs"
-            " WHERE tenant = %s AND run_id > %s ORDER BY run_id LIMIT %s",
-            tenant,
-            last,
-            _AT_ONCE,
-        )
+        found = all_rows(conn, _RUNS, tenant, last, _AT_ONCE)
         if not found:
             return
-        last = found[-1]["chain"]
-        yield from _filled(conn, {row["chain"]: RunRows(**row) for row in found}, waiting)
+        last = found[-1]["run_id"]
+        yield from _filled(conn, {row["run_id"]: _run(row) for row in found}, waiting)
+
+
+def _run(row: DictRow) -> RunRows:
+    return RunRows(row["run_id"], row["audit_seq"], row["audit_hash"], row={name: row[name] for name in OF_RUN})
 
 
 def _filled(
@@ -131,6 +141,16 @@ def _filled(
     for table in ("policy_decisions", "receipts", "reads"):
         for row in all_rows(conn, f"SELECT run_id, seq, document FROM {table} WHERE run_id = ANY(%s)", ids):  # noqa: S608
             found[row["run_id"]].records[table][row["seq"]] = row["document"]
+    _fill_asked(conn, found, ids)
+    for row in all_rows(conn, "SELECT * FROM evidence_bundles WHERE run_id = ANY(%s)", ids):
+        found[row["run_id"]].bundle = row
+    for run in found.values():
+        run.waiting += waiting.get(run.chain, ())
+        yield run
+
+
+def _fill_asked(conn: View, found: Mapping[str, RunRows], ids: list[str]) -> None:
+    """Fill in what people were asked, saw and said."""
     for row in all_rows(conn, "SELECT * FROM approvals WHERE run_id = ANY(%s)", ids):
         found[row["run_id"]].asked[row["approval_id"]] = asked(row)
         found[row["run_id"]].cards[row["approval_id"]] = row["cards"]
@@ -140,9 +160,8 @@ def _filled(
     query = "SELECT a.run_id, q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
     for row in all_rows(conn, query, ids):
         found[row["run_id"]].questions[row["approval_id"]].append(question(row))
-    for run in found.values():
-        run.waiting += waiting.get(run.chain, ())
-        yield run
+    for row in all_rows(conn, "SELECT * FROM edits WHERE run_id = ANY(%s)", ids):
+        found[row["run_id"]].edits[row["approval_id"]].append(edited(row))
 
 
 def pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
