@@ -19,6 +19,7 @@ class Options:
     due: int
     sequential: int
     clicks: int
+    pestered: float
     peer_parked: int
     lease: float
     iterations: int
@@ -37,6 +38,7 @@ QUICK = Options(
     due=5_000,
     sequential=10,
     clicks=50,
+    pestered=10.0,
     peer_parked=500,
     lease=5.0,
     iterations=500,
@@ -49,6 +51,7 @@ WHOLE = Options(
     due=100_000,
     sequential=30,
     clicks=400,
+    pestered=60.0,
     peer_parked=10_000,
     lease=30.0,
     iterations=10_000,

@@ -16,7 +16,6 @@ from countersign.config.roles import Role
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
 from edge.app import Api, build_edge
-from edge.buckets import Rate
 from edge.links.pages import LinkPage
 from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
@@ -27,6 +26,7 @@ from runtime.desk.passkeys.counter import PasskeyCounter
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.engine import Engine
 from runtime.log.sequencer import Sequencer
+from runtime.model.buckets import Rate
 from runtime.model.json_limits import first_line
 from runtime.worker.sweeps import SWEEPS
 from runtime.worker.worker import Worker
@@ -117,6 +117,7 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
         links=_links(settings) if Role.EDGE in system.roles else None,
+        counts=system.bot.counts if system.bot is not None else dict,
     )
 
 

@@ -5,13 +5,13 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
-from edge.buckets import Buckets, Rate
 from edge.calls import Caller
 from edge.links.pages import LinkPage
 from edge.links.routes import add_links
@@ -52,10 +52,12 @@ from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.passkeys.counter import PasskeyCounter
 from runtime.desk.undo.callers import TakeBackDesk
+from runtime.model.buckets import Buckets, Rate
 from runtime.model.notification.answers import AnswerCode
 from runtime.model.states import NotificationStatus
 
 Ready = Callable[[], Awaitable[list[str]]]
+Counts = Callable[[], Mapping[str, int]]
 
 _REFUSED = {
     AnswerCode.NOT_YOURS: 403,
@@ -89,8 +91,11 @@ def build_edge(
     install: ASGIApp | None = None,
     passkeys: PasskeyCounter | None = None,
     links: LinkPage | None = None,
+    counts: Counts = dict,
 ) -> FastAPI:
     """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends.
+
+    `counts` says how often the Slack side was limited or has turned somebody away: it is ready nevertheless.
 
     `install` shows browsers the pages by which the Slack app is installed; `passkeys` and `links` are
     there where they reach it.
@@ -103,10 +108,11 @@ def build_edge(
         return {"status": "ok"}
 
     @app.get("/readyz")
-    async def readyz() -> dict[str, str]:
+    async def readyz() -> dict[str, Any]:
         if missing := await ready():
             raise Problem(503, f"not in order: {', '.join(missing)}")
-        return {"status": "ready"}
+        told = counts()
+        return {"status": "ready", **({"counts": told} if told else {})}
 
     if api is not None:
         routes = _Routes(api)

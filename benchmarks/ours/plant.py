@@ -200,6 +200,7 @@ def _environment(plant: Plant) -> dict[str, str]:
         "slack_channel": "C0BENCH",
         "callers": {CALLER: SECRET},
         "caller_rate": 1e9,
+        "person_rate": 1e9,
         "caller_burst": 10**9,
         "concurrency": CONCURRENCY,
         "log_level": "error",

@@ -7,8 +7,9 @@ import asyncio
 import hashlib
 import hmac
 import json
+import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from countersign.embedded.ports import free_port
 TEAM, CHANNEL = "T0BENCH", "C0BENCH"
 PEOPLE = ("U0ANNA", "U0BORIS")
 AT_ONCE = 16
+PROFILES = 100
+"""Questions about people that Slack answers in a minute (`users.info` is of its tier 4)."""
 
 _ASKED = "SELECT count(*) >= %s FROM approvals WHERE status = 'requested'"
 _OPEN = "SELECT approval_id AS id, left(digest, 16) AS digest FROM approvals WHERE status = 'requested' ORDER BY 1"
@@ -35,8 +38,10 @@ _POSTED = "UPDATE approvals SET channel = 'C0BENCH', card_ts = '1.' || approval_
 
 @dataclass
 class Slack:
-    """The stand-in; `drawn` counts how often the Home of each has been."""
+    """The stand-in; `drawn` counts how often the Home of each has been, `limited` what was asked too often."""
 
+    limited: int = 0
+    asked: deque[float] = field(default_factory=deque)
     drawn: Counter[str] = field(default_factory=Counter)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -53,11 +58,25 @@ class Slack:
             async with self._changed:
                 self.drawn[str(given.get("user_id", ""))] += 1
                 self._changed.notify_all()
+        if method == "users.info" and (wait := self._wait()):
+            limit = {"Retry-After": str(wait)}
+            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=limit)
         profile = dict.fromkeys(("deleted", "is_bot", "is_restricted", "is_ultra_restricted"), False)
         user = {"id": given.get("user", request.query.get("user", "")), "team_id": TEAM, **profile}
         place = {"channel": CHANNEL, "ts": str(time.time()), "permalink": "https://bench.example/card"}
         who = {"team_id": TEAM, "user_id": "U0BOT", "bot_id": "B0BOT", "url": "https://bench.example/"}
         return web.json_response({"ok": True, "user": user, **place, **who})
+
+    def _wait(self) -> int:
+        """Return after how many seconds another question about somebody is answered, 0 for now."""
+        now = time.monotonic()
+        while self.asked and self.asked[0] <= now - 60:
+            self.asked.popleft()
+        if len(self.asked) < PROFILES:
+            self.asked.append(now)
+            return 0
+        self.limited += 1
+        return math.ceil(self.asked[0] + 60 - now)
 
 
 @dataclass(frozen=True)
@@ -109,14 +128,15 @@ class Desk:
         }
         await self.send(urlencode({"payload": json.dumps(payload)}).encode(), "application/x-www-form-urlencoded")
 
-    async def send(self, body: bytes, content_type: str) -> None:
-        """Send what Slack sends, signed."""
+    async def send(self, body: bytes, content_type: str) -> str:
+        """Send what Slack sends, signed; return the answer."""
         stamp = str(int(time.time()))
         digest = hmac.new(self.secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
         signed = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}", "Content-Type": content_type}
         async with self.http.post(f"{self.url}/slack/events", data=body, headers=signed) as response:
             if not response.ok:
                 raise EdgeRefusedError(f"/slack/events: {response.status} {await response.text()}")
+            return await response.text()
 
 
 async def ask(plant: Plant, more: int) -> None:
@@ -139,7 +159,10 @@ async def opened(plant: Plant) -> AsyncIterator[Desk]:
     await web.TCPSite(runner, "127.0.0.1", port).start()
     plant.env["COUNTERSIGN_SLACK_API_URL"] = f"http://127.0.0.1:{port}/api/"
     try:
-        async with plant.serve("bot") as process, aiohttp.ClientSession() as http:
+        async with (
+            plant.serve("bot") as process,
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
+        ):
             yield Desk(process.url, http, plant, slack, SIGNING_SECRET)
     finally:
         del plant.env["COUNTERSIGN_SLACK_API_URL"]

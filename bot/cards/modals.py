@@ -78,6 +78,17 @@ def reason_modal(
     }
 
 
+def note_modal(text: str) -> dict[str, Any]:
+    """Return a modal with a sentence of ours and nothing to do."""
+    return {
+        "type": "modal",
+        "callback_id": references.NOTE_MODAL,
+        "title": plain_text(Shown("Countersign")),
+        "close": plain_text(Shown("Close")),
+        "blocks": [section(Shown(text))],
+    }
+
+
 def reason_fault(reason: str) -> str | None:
     """Say what is wrong with a reason, or None."""
     if visible_length(reason) < REASON_MIN:

@@ -28,6 +28,7 @@ TURN = "countersign_list_turn"
 ANSWER = "countersign_answer"
 REPLY_MODAL = "countersign_reply"
 MORE_MODAL = "countersign_more_modal"
+NOTE_MODAL = "countersign_note"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
 LONGEST_WORDS = 300

@@ -54,6 +54,9 @@ _WORDS = {
     RefusalCode.LOOKUP_FAILED: (
         "Slack did not confirm who you are just now, so this was not counted. Please try again."
     ),
+    RefusalCode.UNCONFIRMED: (
+        "Your click is recorded. It counts as soon as Slack confirms who you are; there is no need to click again."
+    ),
     RefusalCode.UNUSABLE: "This cannot be recorded as it is. Nothing has changed.",
     RefusalCode.FAILING: "This could not be recorded just now, and will be tried again.",
 }

@@ -1,8 +1,9 @@
 """The Bolt application, over HTTP behind our own signature check, and over Socket Mode."""
 
-import json
+import asyncio
 import re
 from dataclasses import dataclass, field
+from functools import partial
 
 from slack_bolt import BoltResponse
 from slack_bolt.adapter.asgi.async_handler import AsyncSlackRequestHandler
@@ -10,6 +11,8 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.cards import references
+from bot.listeners.confirming import Confirming
+from bot.listeners.door import Door
 from bot.listeners.front import commands
 from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
@@ -22,12 +25,14 @@ from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
 from bot.listeners.links.shared import EVENT, SharedLinks
-from bot.listeners.payloads import as_read, parse_request
+from bot.listeners.payloads import parse_request
 from bot.listeners.places.install import InstallPages
 from bot.listeners.places.life import Life
 from bot.listeners.places.watch import WorkspaceWatch
+from bot.listeners.private import PrivateAnswers
 from bot.listeners.signature import App, SignatureMiddleware
 from bot.listeners.socket_mode import SocketMode
+from bot.listeners.timely import Timely
 from bot.slack.client import SlackClient, slack_client
 from bot.slack.log import Tally, slack_logger
 from bot.workspaces.client import WorkspaceClient
@@ -37,8 +42,11 @@ from runtime.clock import Clock
 from runtime.desk.front.model import FrontDesk
 from runtime.desk.model import CardLedger, Desk
 from runtime.desk.workspaces.model import LifeDesk
+from runtime.model.buckets import Rate
 
 _ANY = re.compile("")
+RATE = Rate(per_second=2.0, burst=60)
+"""What one person may do where nothing else is said."""
 _CONNECT_SECONDS = 5
 """Seconds that the question for a Socket Mode address may take."""
 
@@ -47,7 +55,7 @@ _CONNECT_SECONDS = 5
 class BotSettings:
     """How to reach Slack. More than one signing secret is for rotation: requests signed by any of them are accepted.
 
-    Without a `token` each workspace has one of its own (`Places.workspaces`).
+    Without a `token` each workspace has one of its own (`Places.workspaces`). `rate` is how much one person may do.
     """
 
     token: str | None = field(repr=False)
@@ -55,6 +63,7 @@ class BotSettings:
     app_token: str | None = field(default=None, repr=False)
     base_url: str | None = None
     path: str = "/slack/events"
+    rate: Rate = RATE
 
 
 @dataclass(frozen=True)
@@ -67,12 +76,12 @@ class Places:
 
 
 class _Endpoint(AsyncSlackRequestHandler):
-    """Bolt over ASGI; what is not handled or not well formed does not reach it."""
+    """Bolt's handler over ASGI; what is not well formed does not reach the door."""
 
-    def __init__(self, app: AsyncApp, path: str, refused: Tally, life: Life) -> None:
+    def __init__(self, app: AsyncApp, path: str, refused: Tally, door: Door) -> None:
         super().__init__(app, path=path)
         self._refused = refused
-        self._life = life
+        self._door = door
 
     async def dispatch(self, request: AsgiHttpRequest) -> BoltResponse:
         """Answer 400 to what was signed but is no payload of ours."""
@@ -82,16 +91,17 @@ class _Endpoint(AsyncSlackRequestHandler):
         except ValueError:
             self._refused.add()
             return BoltResponse(status=400, body="")
-        if not await self._life.let_in(payload, origin):
-            return BoltResponse(status=503, body="")
-        body = json.dumps(as_read(payload))
-        return await self.app.async_dispatch(AsyncBoltRequest(body=body, headers={"content-type": "application/json"}))
+        return await self._door.answer(payload, origin)
 
 
 async def _on_error(error: Exception, response: BoltResponse | None) -> BoltResponse | None:
     """Log what failed without a trace, which may quote a payload; what is not acknowledged yet must not be."""
     slack_logger().error("a request from Slack was not handled: %s", type(error).__name__)
     return BoltResponse(status=503, body="") if response is not None else None
+
+
+async def _hand_on(app: AsyncApp, body: str) -> BoltResponse:
+    return await app.async_dispatch(AsyncBoltRequest(body=body, headers={"content-type": "application/json"}))
 
 
 async def _ignore_event() -> None:
@@ -114,25 +124,28 @@ class Bot:
         client: SlackClient,
         places: Places,
         groups: GroupWatch,
+        confirming: Confirming,
+        door: Door,
     ) -> None:
         self.client = client  # with which everything is said, cards too
         self.pages = places.pages
-        self._life = Life(places.life, places.workspaces, clock)
+        self._door = door
         self._app = app
         self._settings = settings
         self._clock = clock
         self._installation = installation
+        self._confirming = confirming
         self.groups = groups
         self._refused = Tally("payloads that are not handled or not well formed were refused")
         web = slack_client(None, settings.base_url, timeout=_CONNECT_SECONDS)
         self._socket = (
-            SocketMode(app, settings.app_token, web, self._refused, self._life) if settings.app_token else None
+            SocketMode(app, settings.app_token, web, self._refused, self._door) if settings.app_token else None
         )
 
     @property
     def asgi(self) -> App:
         """Return the application for HTTP; it answers POSTs to the settings' path."""
-        endpoint: App = _Endpoint(self._app, self._settings.path, self._refused, self._life)  # type: ignore[assignment]  # Bolt narrows Scope
+        endpoint: App = _Endpoint(self._app, self._settings.path, self._refused, self._door)  # type: ignore[assignment]  # Bolt narrows Scope
         return SignatureMiddleware(endpoint, self._settings.signing_secrets, self._clock)
 
     def health(self) -> list[str]:
@@ -140,13 +153,22 @@ class Bot:
         troubles = (self._installation.trouble, self._socket.trouble if self._socket else None)
         return [trouble for trouble in troubles if trouble]
 
+    def counts(self) -> dict[str, int]:
+        """Return how often this process was limited, or has turned somebody away, by what it was; nothing for never."""
+        tallies = {
+            "users.info limited": self._installation.profiles.limited,
+            "people over their limit": self._door.too_fast,
+            "too many at once": self._door.busy,
+        }
+        return {name: tally.count for name, tally in tallies.items() if tally.count}
+
     def is_connected(self) -> bool:
         """Return whether Socket Mode is not in use, or its connection stands."""
         return self._socket is None or self._socket.trouble is None
 
     async def watch(self) -> None:
-        """Ask Slack again and again where the app is installed and whether its token is good, until canceled."""
-        await self._installation.run()
+        """Ask Slack again and again where the app is installed, and who made unconfirmed clicks, until canceled."""
+        await asyncio.gather(self._installation.run(), self._confirming.run())
 
     async def run_socket_mode(self) -> None:
         """Keep a Socket Mode connection until canceled."""
@@ -177,7 +199,10 @@ def build_bot(
         request_verification_enabled=False,
         attaching_function_token_enabled=False,
         attaching_conversation_kwargs_enabled=False,
+        raise_error_for_unhandled_request=True,
     )
+    answers = PrivateAnswers(client)
+    timely = Timely(client, answers)
     forms = Forms(client, desk, front, installation)
     delegating = Delegating(client, desk, front, installation, clock)
     several = Several(client, desk, front.home, installation, clock)
@@ -185,17 +210,20 @@ def build_bot(
     interactions = Interactions(client, desk, installation, forms, home, delegating)
     asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
     app.action(references.TURN)(Turning(asked).on_turn)
-    app.action(_ANY)(interactions.on_action)
-    app.view(_ANY)(interactions.on_submission)
-    app.command(commands.NAME)(asked.on_command)
-    app.shortcut(NEW_REQUEST)(forms.on_shortcut)
-    app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)
+    app.action(_ANY)(timely(interactions.on_action))
+    app.view(_ANY)(timely(interactions.on_submission))
+    app.command(commands.NAME)(timely(asked.on_command))
+    app.shortcut(NEW_REQUEST)(timely(forms.on_shortcut))
+    app.shortcut(ASK_APPROVAL)(timely(forms.on_message_shortcut))
     app.event(EVENT)(SharedLinks(client, desk, front, installation, clock).on_shared)
     app.event("app_mention")(Mentions(client, asked).on_mention)
     app.event("app_home_opened")(home.on_opened)
     groups = GroupWatch(client, desk.groups, installation)
     for event in CHANGED:
         app.event(event)(groups.on_changed)
+    app.event("user_change")(installation.profiles.on_changed)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    return Bot(app, settings, clock, installation, client, places, groups)
+    confirming = Confirming(desk, installation, answers)
+    door = Door(Life(places.life, places.workspaces, clock), partial(_hand_on, app), answers, settings.rate)
+    return Bot(app, settings, clock, installation, client, places, groups, confirming, door)

@@ -16,7 +16,8 @@ from bot.slack.log import slack_logger
 from runtime.desk.model import Desk
 from runtime.desk.strangers.model import Stranger
 
-DEADLINE = 2.0
+DEADLINE = 10.0
+"""Seconds after which it is given up that something is recorded. Slack is answered long before: see timely.py."""
 
 
 class Asking:
@@ -32,7 +33,7 @@ class Asking:
         self._log = slack_logger()
 
     async def _identity(self, user: User) -> Identity:
-        return await identify(user, self._installation.known, self._client, self._desk)
+        return await identify(user, self._installation, self._desk)
 
     @staticmethod
     def _stranger(identity: Identity) -> Stranger | None:

@@ -1,15 +1,14 @@
-"""From a Slack user to exactly one person, or a refusal. Whatever is not known counts against the click."""
+"""From a Slack user to exactly one person, or a refusal. What is not known counts against the click."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from slack_sdk.web.async_client import AsyncWebClient
-
-from bot.listeners.installation import Installation
+from bot.listeners.installation import Installation, InstallationWatch
 from bot.listeners.payloads import User
 from bot.slack.client import FAILURES
+from bot.slack.profiles import Profile
 from runtime.desk.model import Desk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.votes import Refusal, RefusalCode
@@ -21,13 +20,20 @@ _LOOKUP_SECONDS = 1.0
 _MUST_BE_FALSE = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted")
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Identity:
-    """Who acted: the account always, and either the one person or why not."""
+    """Who acted: the account always, and either the one person or why not.
+
+    `claimed` is the one person behind an account that Slack has not confirmed yet; they may do nothing until it has.
+    """
 
     account: SlackAccount
     person: Person | None
     refusal: Refusal | None
+    claimed: Person | None = None
 
 
 def is_elsewhere(user: User, installation: Installation) -> bool:
@@ -80,25 +86,6 @@ def the_one(people: Sequence[Person]) -> Person | Refusal:
     return Refusal(RefusalCode.AMBIGUOUS if people else RefusalCode.NOT_IN_DIRECTORY)
 
 
-async def _vet(
-    user: User, known: Callable[[], Awaitable[Installation]], client: AsyncWebClient
-) -> Sequence[str] | Refusal:
-    """Return the teams under which the directory may know the user, their own first, or why they cannot act."""
-    try:
-        async with asyncio.timeout(_LOOKUP_SECONDS):
-            installation = await known()
-            if is_elsewhere(user, installation):
-                return Refusal(RefusalCode.OTHER_TEAM)
-            profile = (await client.users_info(user=user.id)).get("user")
-    except FAILURES:
-        profile = None
-    if not isinstance(profile, dict) or profile.get("id") != user.id:
-        return Refusal(RefusalCode.LOOKUP_FAILED)
-    teams = (*_teams(profile)[:1], installation.team, installation.enterprise)
-    found = [team for team in dict.fromkeys(teams) if team]
-    return team_refusal(user, installation, profile) or profile_refusal(profile) or found
-
-
 async def _behind(accounts: Iterable[SlackAccount], desk: Desk) -> tuple[SlackAccount, list[Person]] | None:
     """Return the people behind accounts that are one user's, with the first account that the directory knows."""
     found: dict[str, Person] = {}
@@ -110,18 +97,54 @@ async def _behind(accounts: Iterable[SlackAccount], desk: Desk) -> tuple[SlackAc
     return (first, list(found.values())) if first else None
 
 
-async def identify(
-    user: User, known: Callable[[], Awaitable[Installation]], client: AsyncWebClient, desk: Desk
-) -> Identity:
-    """Find the person behind a payload's user: Slack's record of them, then the directory.
+async def identify(user: User, where: InstallationWatch, desk: Desk) -> Identity:
+    """Find the person behind a payload's user: the directory first, then Slack's record of them.
 
-    On Enterprise Grid a user has one id in all workspaces of the organization, so the directory may name any of them.
+    Slack is asked about users of the directory alone, so strangers cannot use up what Slack allows us. On Enterprise
+    Grid a user has one id in all workspaces of the organization, so the directory may name any of them.
     """
     account = SlackAccount(user.team_id or "", user.id)
-    teams = await _vet(user, known, client)
+    until = asyncio.get_running_loop().time() + _LOOKUP_SECONDS
+    installation = await _in_time(where.known(), until)
+    if installation is not None and is_elsewhere(user, installation):
+        return Identity(account, None, Refusal(RefusalCode.OTHER_TEAM))
+    if not await desk.accounts.knows(user.id):
+        return Identity(account, None, Refusal(RefusalCode.NOT_IN_DIRECTORY))
+    profile = await _in_time(where.profiles.of(installation.team, user.id), until) if installation is not None else None
+    if installation is None or profile is None:
+        where.profiles.missed.set()
+        return await _unconfirmed(account, installation, desk)
+    teams = _vet(user, installation, profile)
     if isinstance(teams, Refusal):
         return Identity(account, None, teams)
     found = await _behind((SlackAccount(team, user.id) for team in teams), desk)
     one = the_one(found[1] if found else [])
     account = found[0] if found else account
     return Identity(account, None, one) if isinstance(one, Refusal) else Identity(account, one, None)
+
+
+async def _in_time(asked: Awaitable[T], until: float) -> T | None:
+    """Return what Slack says, None where it says nothing in time."""
+    try:
+        async with asyncio.timeout_at(until):
+            return await asked
+    except FAILURES:
+        return None
+
+
+def _vet(user: User, installation: Installation, profile: Profile) -> Sequence[str] | Refusal:
+    """Return the teams under which the directory may know the user, their own first, or why they cannot act."""
+    if profile.get("id") != user.id:
+        return Refusal(RefusalCode.LOOKUP_FAILED)
+    teams = (*_teams(profile)[:1], installation.team, installation.enterprise)
+    found = [team for team in dict.fromkeys(teams) if team]
+    return team_refusal(user, installation, profile) or profile_refusal(profile) or found
+
+
+async def _unconfirmed(account: SlackAccount, installation: Installation | None, desk: Desk) -> Identity:
+    """Return whom the directory knows by an account that Slack has not confirmed."""
+    teams = (account.team, installation.team if installation else "", (installation and installation.enterprise) or "")
+    found = await _behind((SlackAccount(team, account.user) for team in dict.fromkeys(teams) if team), desk)
+    one = the_one(found[1] if found else [])
+    claimed = one if isinstance(one, Person) else None
+    return Identity(account, None, Refusal(RefusalCode.LOOKUP_FAILED), claimed)

@@ -9,6 +9,7 @@ from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import FAILURES, error_code
+from bot.slack.profiles import machine_profiles
 from bot.workspaces.origin import Origin
 
 ASK_AGAIN = 15.0
@@ -36,6 +37,7 @@ class InstallationWatch(AsyncAuthorize):
     def __init__(self, client: AsyncWebClient) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Bolt's
         self._client = client
+        self.profiles = machine_profiles(client)
         self._bot: tuple[str | None, str | None] = (None, None)
         self._installation: Installation | None = None
         self._told = asyncio.Event()

@@ -1,8 +1,8 @@
 """What a click does: resolve the person, record, acknowledge, apply, and answer in private.
 
-The order is the point. A vote is recorded before it is acknowledged, within a deadline that leaves room in Slack's
-three seconds; what can't be is not acknowledged. Modals open and answers are given after the acknowledgement, with
-deadlines of their own. What fails from there on is told to the person, and the runtime applies what is recorded later.
+The order is the point. A vote is recorded before it is acknowledged; what can't be is not acknowledged. Modals open
+and answers are given after the acknowledgement, with deadlines of their own. What fails from there on is told to the
+person, and the runtime applies what is recorded later.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
 from bot.cards.request.signing import has_to_be_signed
 from bot.listeners import private
-from bot.listeners.clicks import click
+from bot.listeners.asking import DEADLINE
+from bot.listeners.clicks import click, refusal_of
 from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
@@ -43,9 +44,6 @@ from runtime.desk.model import ApprovalView, Desk
 from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
-# Slack waits three seconds for the acknowledgement, and a trigger lives as long.
-DEADLINE = 2.0
-
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,
     references.REJECT: VoteVerdict.REJECT,
@@ -62,10 +60,15 @@ class _Standing:
     view: ApprovalView | None
     refusal: Refusal | None
 
+    @property
+    def may_go_on(self) -> bool:
+        """Return whether a reason may be asked: nothing speaks against it, or Slack's word alone is missing."""
+        return self.refusal is None or (self.identity.claimed is not None and self.refusal == self.identity.refusal)
+
 
 def _modal(standing: _Standing, verdict: VoteVerdict | ClaimAct, payload: Actions) -> dict[str, Any] | None:
     """Return the modal that must come before the vote, if one must."""
-    if standing.refusal or standing.view is None or isinstance(verdict, ClaimAct):
+    if not standing.may_go_on or standing.view is None or isinstance(verdict, ClaimAct):
         return None
     if not _wants_reason(standing.view, verdict):
         return None
@@ -202,9 +205,9 @@ class Interactions:
         await self._tell(payload, private.UNKNOWN_BUTTON)
 
     async def _standing(self, user: User, ref: references.CardRef) -> _Standing:
-        identity = await identify(user, self._installation.known, self._client, self._desk)
+        identity = await identify(user, self._installation, self._desk)
         view = await self._desk.approval(ref.id)
-        return _Standing(identity, view, identity.refusal or references.stale(ref, view))
+        return _Standing(identity, view, refusal_of(identity, ref, view))
 
     async def _record(
         self, ref: references.CardRef, standing: _Standing, verdict: VoteVerdict | ClaimAct, occasion: str, reason: str
@@ -275,7 +278,7 @@ class Interactions:
         """Open or turn the pages of everything, for people of the directory only."""
         ref = references.PageRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
-            identity = await identify(payload.user, self._installation.known, self._client, self._desk)
+            identity = await identify(payload.user, self._installation, self._desk)
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
                 await self._desk.figures.looked(view.approval_id, identity.person)

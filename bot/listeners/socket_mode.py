@@ -4,13 +4,14 @@ import asyncio
 
 import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.payloads import as_read, parse_payload
-from bot.listeners.places.life import Life
+from bot.listeners.door import Door
+from bot.listeners.payloads import parse_payload
 from bot.slack.log import Tally, slack_logger
 from bot.workspaces.origin import origin_of
 
@@ -18,12 +19,12 @@ _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
 
 
 class _Handler(AsyncSocketModeHandler):
-    """Bolt over a WebSocket, but for payloads that are not handled or not well formed."""
+    """Bolt's handler over a WebSocket; what is not well formed does not reach the door."""
 
-    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, life: Life) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, door: Door) -> None:
         super().__init__(app, app_token, web_client=web, ping_interval=_PING)
         self._refused = refused
-        self._life = life
+        self._door = door
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]  # as Bolt
         """Hand on what can be read; what can't is counted, and stays without an acknowledgement."""
@@ -32,18 +33,15 @@ class _Handler(AsyncSocketModeHandler):
         except ValueError:
             self._refused.add()
             return
-        if not await self._life.let_in(payload, origin):
-            return
-        req.payload = as_read(payload)
-        await super().handle(client, req)
+        await send_async_response(client, req, await self._door.answer(payload, origin), 0.0)
 
 
 class SocketMode:
     """The connection over which Slack brings what people do."""
 
-    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, life: Life) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, door: Door) -> None:
         self._app = app
-        self._life = life
+        self._door = door
         self._app_token = app_token
         self._web = web
         self._refused = refused
@@ -57,7 +55,7 @@ class SocketMode:
     async def run(self) -> None:
         """Keep a connection until canceled."""
         self._is_wanted = True
-        handler = _Handler(self._app, self._app_token, self._web, self._refused, self._life)
+        handler = _Handler(self._app, self._app_token, self._web, self._refused, self._door)
         socket = handler.client
         # The client's own session would wait five minutes for the answer to a handshake.
         await socket.aiohttp_client_session.close()

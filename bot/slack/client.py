@@ -75,6 +75,11 @@ def retry_after(error: SlackApiError) -> float | None:
     return float(value) if value.isdigit() else None
 
 
+def is_limit(error: SlackApiError) -> bool:
+    """Return whether Slack says that it is asked too often."""
+    return _status(error) == _TOO_MANY or str(error_data(error).get("error", "")) in _LIMITED
+
+
 def failure(error: Exception) -> HandlerError:
     """Say what a failed call means for the side effect: not done, held, refused, or unknown."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -84,7 +89,7 @@ def failure(error: Exception) -> HandlerError:
     data = error_data(error)
     code = str(data.get("error", ""))
     status = _status(error)
-    if status == _TOO_MANY or code in _LIMITED:
+    if is_limit(error):
         return NotTakenError(f"Slack: {code or status}", retry_after(error))
     if code in _TRANSIENT:
         return TransientError(f"Slack: {code or status}", retry_after(error))

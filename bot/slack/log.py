@@ -32,10 +32,10 @@ class Tally:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._count = 0
+        self.count = 0
 
     def add(self) -> None:
         """Count one more."""
-        self._count += 1
-        if self._count & (self._count - 1) == 0:
-            slack_logger().warning("%s: %s so far", self._what, self._count)
+        self.count += 1
+        if self.count & (self.count - 1) == 0:
+            slack_logger().warning("%s: %s so far", self._what, self.count)

@@ -13,7 +13,7 @@ from runtime.desk import inspection
 from runtime.model.json_limits import first_line
 
 PATIENCE = 3.0
-FRESH = 2.0
+FRESH = 0.5
 """Seconds for which an answer is given again: whoever asks is not known, and must not make work for the parts."""
 
 log = logging.getLogger(__name__)

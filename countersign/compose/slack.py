@@ -16,6 +16,7 @@ from runtime.desk.workspaces.counter import InstallationCounter
 from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Engine
 from runtime.handlers import Handler
+from runtime.model.buckets import Rate
 from runtime.store.database.pool import Conn
 
 
@@ -56,6 +57,7 @@ def bot_settings(settings: Settings) -> BotSettings:
         signing_secrets=tuple(secret.get_secret_value() for secret in settings.slack_signing_secrets),
         app_token=settings.slack_app_token.get_secret_value() if settings.slack_app_token else None,
         base_url=settings.slack_api_url,
+        rate=Rate(settings.person_rate, settings.person_burst),
     )
 
 

@@ -237,6 +237,8 @@ class Settings(BaseSettings):
     )
     caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
     caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")
+    person_rate: float = Field(2.0, gt=0, description="acts a second that a person may do in Slack on end")
+    person_burst: int = Field(60, ge=1, description="acts that a person may do at once after a pause")
     http_connections: int = Field(500, ge=10, le=50_000, description="connections to this process at once")
     request_seconds: float = Field(10.0, gt=0, le=300, description="how long a request may take to arrive")
     cgroup: Path = Field(

@@ -19,6 +19,7 @@ from runtime.desk.held.counter import HeldCounter
 from runtime.desk.links.counter import LinkCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ExecuteView, ProgressView, VoteView
 from runtime.desk.notices.counter import NoticeCounter
+from runtime.desk.people.accounts import AccountCounter
 from runtime.desk.people.usergroups import GroupCounter
 from runtime.desk.recording import record_said
 from runtime.desk.signing.counter import SigningCounter
@@ -65,6 +66,7 @@ class EngineDesk(UndoCounter):
         self.strangers = StrangerCounter(engine, tenant)
         self.notices = NoticeCounter(engine, tenant, self.may_decide)
         self.groups = GroupCounter(engine, tenant)
+        self.accounts = AccountCounter(engine, tenant)
         self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:

@@ -12,7 +12,7 @@ from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.links.model import LinkDesk
 from runtime.desk.notices.model import NoticeDesk
-from runtime.desk.people.model import GroupDesk
+from runtime.desk.people.model import AccountDesk, GroupDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -219,6 +219,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def accounts(self) -> AccountDesk:
+        """Return the counter of Slack accounts."""
         ...
 
     @property

@@ -34,6 +34,7 @@ from runtime.inbox.operators.passkeys import apply_to_passkey
 from runtime.inbox.operators.retries import apply_repair, apply_retry
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
+from runtime.inbox.people.confirming import CONFIRMED_AS, is_unconfirmed
 from runtime.inbox.people.strangers import apply_stranger
 from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
@@ -68,9 +69,13 @@ from runtime.store.transactions.loads import Loads
 from runtime.store.transactions.run_tx import RunTx
 
 NOT_NOW = "This could not be recorded just now, and will be tried again."
+NOT_CONFIRMED = "This waits until Slack confirms who says it."
 
 _BACKOFF = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=10))
 """How long a notification is left alone that a fault of ours kept from being applied; nothing ends it but the mend."""
+
+_CONFIRMING = timedelta(minutes=1)
+"""How long a worker leaves alone what waits for Slack's word; the bot applies it as soon as there is some."""
 
 _HANDED_AT_ONCE = 64
 """Notifications that are applied side by side, of one that was handed to many waits."""
@@ -153,6 +158,8 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     found = await engine.addressed(notification_id)
     if found.notification.status not in _OPEN:
         return await _told_of_all(engine, found.notification.outcome or {})
+    if is_unconfirmed(found.notification.payload):
+        return await _leave_alone(engine, notification_id)
     found = await ruled(engine, found)
     runs = runs_meant(found)
     if runs:
@@ -165,8 +172,17 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     return await _told_of_all(engine, facts)
 
 
+async def _leave_alone(engine: Engine, notification_id: str) -> Mapping[str, Any]:
+    """Leave to the bot what waits for Slack to confirm who says it."""
+    async with engine.pool.connection() as conn, conn.transaction():
+        await notifications.postpone(conn, notification_id, engine.clock() + _CONFIRMING)
+    return _told(RefusalCode.UNCONFIRMED, NotificationStatus.RECEIVED, NOT_CONFIRMED)
+
+
 async def _told_of_all(engine: Engine, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the facts, or where a notification was handed to many waits what it did to each, now or before."""
+    """Return the facts, or those of what a notification became: confirmed, or handed to many waits, now or before."""
+    if (confirmed := facts.get(CONFIRMED_AS)) is not None:
+        return await apply(engine, confirmed)
     handed = facts.get(HANDED)
     if handed is None:
         return facts

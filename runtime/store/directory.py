@@ -101,6 +101,12 @@ async def replace_directory(
             await put_act(conn, tenant, act, PROGRAM, now)
 
 
+async def knows_account(conn: Conn, tenant: str, account: str) -> bool:
+    """Return whether a Slack user stands in the directory, under whichever team."""
+    query = "SELECT 1 FROM slack_accounts WHERE tenant = %s AND account = %s LIMIT 1"
+    return await (await conn.execute(query, (tenant, account))).fetchone() is not None
+
+
 async def people_of(conn: Conn, tenant: str, team: str, account: str) -> list[Person]:
     """Return every person behind a Slack account."""
     rows = await (

@@ -220,6 +220,18 @@ async def postpone(conn: Conn, notification_id: str, next_try_at: datetime) -> N
     )
 
 
+async def unconfirmed(conn: Conn, tenant: str) -> Sequence[Mapping[str, Any]]:
+    """Return id, team and user of what waits for Slack to confirm who says it, oldest first."""
+    return await (
+        await conn.execute(
+            "SELECT notification_id, payload ->> 'team' AS team, payload ->> 'user' AS account FROM notifications"
+            " WHERE tenant = %s AND status = 'received' AND payload #>> '{refusal,code}' = 'identity.unconfirmed'"
+            " ORDER BY received_at, notification_id",
+            (tenant,),
+        )
+    ).fetchall()
+
+
 async def is_answered_by_letter(conn: Conn, tenant: str, correlation_key: str) -> bool:
     """Return whether a dead letter stands under the key that nobody has had looked at again."""
     query = (

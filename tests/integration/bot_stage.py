@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from typing import Any
 import uvicorn
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import Bot, BotSettings, Places, build_bot
+from bot.listeners.app import RATE, Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
@@ -21,13 +22,13 @@ from runtime.desk.links.model import LinkDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.people.model import GroupDesk
-from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.model.buckets import Rate
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, HandClock, served
@@ -35,6 +36,7 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
+from tests.integration.bot_accounts import Links, MemoryAccounts, is_unconfirmed
 from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_no_life import NoLife
@@ -113,18 +115,6 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @dataclass
-class Links:
-    """Links to sign, as they were asked for; there are none where the edge has no `address`."""
-
-    address: str | None = "https://countersign.example/passkeys/"
-    wishes: list[SigningWish] = field(default_factory=list)
-
-    async def link(self, wish: SigningWish) -> str | None:
-        self.wishes.append(wish)
-        return self.address and f"{self.address}{len(self.wishes)}"
-
-
-@dataclass
 class MemoryDesk:
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
 
@@ -146,11 +136,17 @@ class MemoryDesk:
     groups: GroupDesk = field(default_factory=NoUserGroups)
     signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)
+    recording: Callable[[], Awaitable[object]] | None = None  # what has to be waited for before
+    reached: Counter[str] = field(default_factory=Counter)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def _reach(self, what: str, detail: object = "") -> None:
         if what in self.down:
             raise DatabaseDownError(f"cannot {what} {detail}")
+
+    @property
+    def accounts(self) -> MemoryAccounts:
+        return MemoryAccounts(PEOPLE, self.inbox, self.outcomes, self._reach)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         self._reach("people", account)
@@ -173,6 +169,9 @@ class MemoryDesk:
         return None
 
     async def record(self, click: Click) -> str:
+        self.reached["record"] += 1
+        if self.recording:
+            await self.recording()
         self._reach("record", click)
         self.inbox.setdefault(click.dedupe_key, click)
         return click.dedupe_key
@@ -181,6 +180,8 @@ class MemoryDesk:
         async with self.applied:
             self.applications += 1
             self._reach("apply", notification_id)
+            if is_unconfirmed(self.inbox[notification_id]):
+                return ClickOutcome(counted=False, refusal=self.inbox[notification_id].refusal, status=None)
             if notification_id not in self.outcomes:
                 self.outcomes[notification_id] = await self._decide(self.inbox[notification_id])
                 self.applied.notify_all()
@@ -365,6 +366,7 @@ async def staged(
     limits: Limits | None = None,
     faults: Faults | None = None,
     is_heard: bool = True,
+    rate: Rate = RATE,
     **changes: Any,
 ) -> AsyncIterator[Stage]:
     """Run the sandbox, its workspace changed as wished, and the bot over one transport until the block ends.
@@ -382,7 +384,7 @@ async def staged(
         sandbox = create_app(workspace, clock=clock, sleep=clock.sleep, limits=limits)
         faults.attach(sandbox)
         url = await stack.enter_async_context(served(sandbox))
-        settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/")
+        settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/", rate=rate)
         bot = build_bot(settings, desk, front, desk, clock, Places(NoLife()))
         running = heard(bot.asgi, listener) if transport == "http" else _socket_mode(bot, is_heard=is_heard)
         await stack.enter_async_context(running)

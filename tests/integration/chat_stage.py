@@ -89,6 +89,10 @@ class Chat:
         courier = HttpCourier(self.sandbox, str(self.workspace.app.request_url))
         assert await People(self.sandbox, courier).hear(event)
 
+    async def forgotten(self, person: SandboxUser) -> None:
+        """Have Slack say that somebody has changed: what it said of them before does not count any more."""
+        await self.happen({"type": "user_change", "user": {"id": person.user_id, "team_id": TEAM, "deleted": False}})
+
     async def file(self, ref: str = "1") -> str:
         """Start a filing, which wants two signatures of compliance; return its approval."""
         run_id = (await self.bench.start("bench.file", FILING, ref)).run_id

@@ -15,9 +15,21 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bot.cards.references import APPROVE
-from bot.listeners.signature import MAX_BODY, sign
+from bot.listeners.signature import MAX_BODY
+from runtime.model.buckets import Rate
 from sandbox.core import ACK_SECONDS
-from tests.integration.bot_stage import CHANNEL, SECRET, WORKSPACE, Stage, ask, staged, the_card, until, whispered
+from tests.integration.bot_accounts import headers_of
+from tests.integration.bot_stage import (
+    CHANNEL,
+    SECRET,
+    WORKSPACE,
+    Stage,
+    ask,
+    staged,
+    the_card,
+    until,
+    whispered,
+)
 
 CANARY = "canary-3f9a"
 JSON = st.recursive(
@@ -32,7 +44,7 @@ JSON = st.recursive(
 
 @pytest.fixture(scope="module")
 async def stage() -> AsyncIterator[Stage]:
-    async with staged() as running:
+    async with staged(rate=Rate(per_second=1e6, burst=10**6)) as running:
         yield running
 
 
@@ -43,9 +55,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def headers(stage: Stage, body: bytes, content_type: str = "application/json") -> dict[str, str]:
-    stamp = str(int(stage.clock().timestamp()))
-    signature = sign(SECRET, stamp.encode(), body).decode()
-    return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature, "Content-Type": content_type}
+    return headers_of(SECRET, stage.clock, body, content_type)
 
 
 async def post(http: aiohttp.ClientSession, stage: Stage, body: bytes, given_headers: dict[str, str]) -> int:

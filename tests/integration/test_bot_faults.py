@@ -31,7 +31,7 @@ async def test_a_slow_modal_does_not_cost_the_acknowledgement(transport: str) ->
 
 
 @TRANSPORTS
-async def test_a_click_before_slack_said_who_we_are_is_acknowledged_recorded_and_answered(transport: str) -> None:
+async def test_a_click_before_slack_said_who_we_are_is_recorded_and_counts_once_it_has(transport: str) -> None:
     faults = Faults()
     faults.hold("auth.test")
     async with staged(transport=transport, faults=faults) as stage:
@@ -39,15 +39,11 @@ async def test_a_click_before_slack_said_who_we_are_is_acknowledged_recorded_and
         await stage.post(ask())
         assert any("auth.test" in trouble for trouble in stage.bot.health())
         assert (await anna.click(await the_card(anna, stage), APPROVE))["ok"]
-        await whispered(anna, "did not confirm who you are")
-        assert [click.refusal and click.refusal.code for click in stage.desk.inbox.values()] == [
-            "identity.lookup_failed"
-        ]
+        await whispered(anna, "counts as soon as Slack confirms who you are")
         faults.lift("auth.test")
-        await until(lambda: stage.bot.health() == [])
-        await anna.click(await the_card(anna, stage), APPROVE)
-        await stage.desk.settled(2)
-        assert len(stage.desk.approvals["apr-1"].votes) == 1
+        await stage.desk.settled()
+        assert [vote.person_name for vote in stage.desk.approvals["apr-1"].votes] == ["Anna Berg"]
+        assert stage.bot.health() == []
 
 
 async def test_slack_is_asked_who_we_are_at_the_start_and_not_again_by_a_click() -> None:
@@ -93,7 +89,7 @@ async def test_deliveries_of_one_refused_click_are_answered_once(transport: str)
         guest, carla = await stage.person("U0GUEST"), await stage.person("U0CARLA")
         await stage.post(ask())
         await guest.click(await the_card(guest, stage), APPROVE, deliveries=5)
-        await until(lambda: stage.desk.applications == 5)
+        await until(lambda: stage.desk.applications >= 1)  # deliveries side by side share one answer
         await carla.click(await the_card(carla, stage), APPROVE)
         await whispered(carla, "You asked for this")
         assert len(whispers(await guest.see())) == 1

@@ -128,6 +128,7 @@ async def test_what_policy_denies_is_said_and_on_record(dsn: str, targets: Targe
 
 async def test_slack_taking_ten_seconds_keeps_the_modal_open_and_records_nothing(chat: Chat) -> None:
     ann = await _open(chat)
+    await chat.forgotten(ann)
     chat.faults.hold("users.info")
     errors = (await ann.submit(_values(chat)))["errors"]
     assert "Slack did not confirm who you are" in errors["whom"]

@@ -159,6 +159,7 @@ async def test_a_submission_while_slack_is_slow_starts_nothing_and_can_be_made_a
     await grant(chat, "rita", "wide.asked")
     rita = await chat.person("rita")
     await opened(chat, rita)
+    await chat.forgotten(rita)
     chat.faults.hold("users.info")
     assert "did not confirm who you are" in str((await rita.submit(FULL))["errors"])
     assert await runs(chat) == []

@@ -13,7 +13,6 @@ import pytest
 from yarl import URL
 
 from edge.app import Api, build_edge
-from edge.buckets import Rate
 from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.sources.catalog import load_catalog
@@ -22,6 +21,7 @@ from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.handlers import RefusedError
+from runtime.model.buckets import Rate
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_mending import LOOK, VALUE, Held, Opener, started

@@ -11,7 +11,6 @@ import aiohttp
 import pytest
 
 from edge.app import Api, build_edge
-from edge.buckets import Rate
 from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.sources.catalog import Catalog
@@ -21,6 +20,7 @@ from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.model.approvals.votes import RefusalCode, VoteVerdict
+from runtime.model.buckets import Rate
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
 from tests.integration.undo_stage import Shelves, bench, ran, shelves

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.buckets import Buckets, Rate
+from runtime.model.buckets import Buckets, Rate
 
 RATE = Rate(per_second=2.0, burst=5)
 
@@ -39,3 +39,11 @@ def test_in_no_stretch_of_time_does_more_pass_than_the_burst_and_the_rate(pauses
     for first, since in enumerate(passed):
         for last, until in enumerate(passed[first:], start=first):
             assert last - first + 1 <= RATE.burst + (until - since) * RATE.per_second + 1e-6
+
+
+def test_callers_that_may_ask_for_their_burst_again_are_forgotten() -> None:
+    buckets = Buckets(Rate(per_second=1.0, burst=2))
+    for number in range(20_000):
+        assert buckets.take(f"caller-{number}", float(number)) == 0.0
+    assert buckets.known < 10_000
+    assert [buckets.take("caller-19999", 19_999.0) for _ in range(2)] == [0.0, 1.0]

@@ -32,6 +32,7 @@ SIGNALED = "A run about the same goes on already, {}, and is told what you enter
 IN_NO_GROUP = "You are in no group, so there is nothing in which somebody could vote for you."
 GROUPS_CHANGED = "Your groups have changed since you opened this. Nothing was done. Please ask again."
 NOT_THEM = "This person cannot vote for you: they are nobody in Countersign's directory, or no full member here."
+NOT_CONFIRMED = "Slack did not confirm this person just now. Nothing was done. Please try again."
 NOT_YOURSELF = "You vote for yourself anyway. Please choose somebody else."
 OVER_BEFORE = "Please choose a moment that is yet to come, and after the beginning."
 WHICH_GROUPS = "Please choose at least one group."

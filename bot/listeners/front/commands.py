@@ -95,7 +95,7 @@ class Commands:
         """Return what one command is answered with: the text of a reply, or a form."""
         name, _, rest = text.strip().partition(" ")
         name = name.lower()
-        identity = await identify(user, self._installation.known, self._client, self._desk)
+        identity = await identify(user, self._installation, self._desk)
         if identity.person is None:
             known = (*self._answers, "request", DELEGATE)
             return await self._refuse(identity, name if name in known else "help")
@@ -113,7 +113,7 @@ class Commands:
 
     async def turned(self, user: User, ref: TurnRef) -> Reply:
         """Return what of a list is behind an entry, as it is for the person now."""
-        identity = await identify(user, self._installation.known, self._client, self._desk)
+        identity = await identify(user, self._installation, self._desk)
         if identity.person is None:
             return await self._refuse(identity, ref.list)
         person = identity.person

@@ -82,7 +82,7 @@ class Delegating:
             return {WHOM: words.NOT_ANSWERED}
 
     async def _who(self, user: User) -> Identity:
-        identity = await identify(user, self._installation.known, self._client, self._desk)
+        identity = await identify(user, self._installation, self._desk)
         if identity.refusal is not None:
             await self._front.refused(identity.account, COMMAND, identity.refusal.code)
         return identity
@@ -90,7 +90,7 @@ class Delegating:
     async def _whom(self, payload: Submission) -> Identity:
         chosen = _input(payload, WHOM).selected_user or ""
         user = User(id=chosen, team_id=(await self._installation.known()).team)
-        return await identify(user, self._installation.known, self._client, self._desk)
+        return await identify(user, self._installation, self._desk)
 
     def _wish(self, payload: Submission, ref: DelegationRef, person: Person, whom: Identity) -> StandInWish | Faults:
         """Return what is wished for, or by input what is wrong with it."""
@@ -99,7 +99,7 @@ class Delegating:
         if ref.shown != digest(list(person.groups)):
             return {f"{GROUPS}0": words.GROUPS_CHANGED}
         if whom.person is None:
-            return {WHOM: words.NOT_THEM}
+            return {WHOM: words.NOT_CONFIRMED if whom.claimed else words.NOT_THEM}
         if whom.person.id == person.id:
             return {WHOM: words.NOT_YOURSELF}
         if since is None or until is None or until <= max(since, now):

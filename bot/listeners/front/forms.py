@@ -149,7 +149,7 @@ class Forms:
         await ack(response_action="errors", errors=at)
 
     async def _identity(self, user: User) -> Identity:
-        return await identify(user, self._installation.known, self._client, self._desk)
+        return await identify(user, self._installation, self._desk)
 
     async def _refuse(self, identity: Identity) -> Reply:
         assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none

@@ -39,7 +39,7 @@ class Mentions:
             return
         if not self._is_new(event.place, event.ts):
             return
-        # The envelope names the team of the installation; users.info corrects it to the user's own.
+        # The envelope names the team of the installation; the profile corrects it to the user's own.
         user = User(id=event.user, team_id=payload.team_id)
         asked = _MENTION.split(event.text, maxsplit=1)[-1]
         try:

@@ -94,7 +94,7 @@ class Drawing:
         return entries
 
     async def _view(self, user: User, state: HomeState) -> tuple[dict[str, Any], list[Entry]]:
-        identity = await identify(user, self._installation.known, self._client, self._desk)
+        identity = await identify(user, self._installation, self._desk)
         if identity.refusal or identity.person is None:
             return home_refusal(refusal_words(identity.refusal) if identity.refusal else ""), []
         seen = await self._seen(identity.person, state)

@@ -25,7 +25,7 @@ class HomeTab:
         payload = EventCallback.model_validate(body)
         if not isinstance(payload.event.user, str) or payload.event.tab != "home":
             return
-        # The envelope names the team of the installation; users.info corrects it to the user's own.
+        # The envelope names the team of the installation; the profile corrects it to the user's own.
         user = User(id=payload.event.user, team_id=payload.team_id)
         before = payload.event.view.private_metadata if payload.event.view else ""
         await self._drawing.show(user, state_of(before).turned())

@@ -57,7 +57,7 @@ class SharedLinks:
         shared = payload.event.shared
         if shared is None or not (linked := self._ours(shared)):
             return
-        # The envelope names the team of the installation; users.info corrects it to the user's own.
+        # The envelope names the team of the installation; the profile corrects it to the user's own.
         user = User(id=shared.user, team_id=payload.team_id)
         try:
             await self._answer(user, shared, linked)
@@ -71,7 +71,7 @@ class SharedLinks:
         return dict(list(ours.items())[:MOST])
 
     async def _answer(self, user: User, shared: SharedAt, linked: Mapping[str, Linked]) -> None:
-        identity = await identify(user, self._installation.known, self._client, self._desk)
+        identity = await identify(user, self._installation, self._desk)
         if identity.person is None:
             assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none
             await self._front.refused(identity.account, SHARED, identity.refusal.code)

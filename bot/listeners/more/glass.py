@@ -13,7 +13,7 @@ from bot.cards.request.glass import TICKET, GlassRef, glass_modal, ticket_fault
 from bot.cards.request.more import MoreRef
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
-from bot.listeners.clicks import click
+from bot.listeners.clicks import click, refusal_of
 from bot.listeners.more.acting import close
 from bot.listeners.passkeys.links import SigningLinks
 from bot.listeners.payloads import Actions, Submission
@@ -63,7 +63,7 @@ class BreakingGlass(Asking):
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
                 view = await self._desk.approval(ref.id)
-                refusal = identity.refusal or references.stale(ref, view)
+                refusal = refusal_of(identity, ref, view)
                 signed = None if refusal else view
                 links = SigningLinks(self._desk)
                 if modal := await links.modal(identity, signed, VoteVerdict.APPROVE, payload.reason, ticket):

@@ -12,7 +12,7 @@ from bot.cards.request.more import MoreRef
 from bot.cards.request.saying import ASK, Saying, SayRef, say_modal, who_answers
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
-from bot.listeners.clicks import click
+from bot.listeners.clicks import click, refusal_of
 from bot.listeners.identity import Identity
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import close, keep_open
@@ -69,7 +69,7 @@ class SayingAct(Asking):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
-                refusal = identity.refusal or references.stale(ref, await self._desk.approval(ref.id))
+                refusal = refusal_of(identity, ref, await self._desk.approval(ref.id))
                 about = await self._about(payload, identity)
                 return await self._record(ref, identity, payload.view.id, payload.reason, refusal, about)
         except Exception as error:  # noqa: BLE001 - fails closed, see above

@@ -1,10 +1,42 @@
-"""What the bot sees of the groups that are Slack's user groups."""
+"""What the bot sees of Slack accounts, and of the groups that are Slack's user groups."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from receipts.tenant.acts import DirectoryRefreshed
+from runtime.model.actor import SlackAccount
+from runtime.model.approvals.votes import Refusal
 from runtime.model.people.usergroups import Member, Sources
+
+
+@dataclass(frozen=True)
+class Unconfirmed:
+    """A recorded click that counts as soon as Slack confirms who is behind its account."""
+
+    notification_id: str
+    account: SlackAccount
+
+
+class AccountDesk(Protocol):
+    """Which accounts the directory knows, and what waits for Slack to confirm one."""
+
+    async def knows(self, user: str) -> bool:
+        """Return whether the directory has an account of a Slack user, under whichever team."""
+        ...
+
+    async def unconfirmed(self) -> Sequence[Unconfirmed]:
+        """Return what waits for Slack to confirm who said it, oldest first."""
+        ...
+
+    async def confirm(
+        self, notification_id: str, account: SlackAccount, person_id: str | None, refusal: Refusal | None
+    ) -> str | None:
+        """Record who said what was unconfirmed, or why it cannot count; return the notification to apply.
+
+        None where another process has done so before.
+        """
+        ...
 
 
 class GroupDesk(Protocol):

@@ -94,6 +94,7 @@ class RefusalCode(StrEnum):
     NOT_IN_DIRECTORY = "identity.unknown"
     AMBIGUOUS = "identity.ambiguous"
     LOOKUP_FAILED = "identity.lookup_failed"
+    UNCONFIRMED = "identity.unconfirmed"  # by Slack, so far: it waits, and is no refusal yet
     UNUSABLE = "inbox.unusable"
     FAILING = "inbox.failing"
 

@@ -30,6 +30,11 @@ class PersonPayload(PayloadModel):
     via: Via = Via.SLACK
     brought_by: str = ""
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Return whether it waits for Slack to confirm who says it."""
+        return self.refusal is not None and self.refusal.code is RefusalCode.UNCONFIRMED
+
 
 class TogetherPayload(PayloadModel):
     """One act that decided several requests: its id, and how many they were."""

@@ -228,6 +228,7 @@ class World:
             "slack_channels": {group: chat.channel_of(group) for group in ("compliance", *chat.DESKS)},
             "callers": {CLIENT: CLIENT_SECRET, upstream.CALLER: upstream.SECRET},
             "caller_rate": 1000,
+            "person_rate": 1000,
             "caller_burst": 10_000,
             "lease_seconds": LEASE_SECONDS,
             "sweep_seconds": 0.5,
