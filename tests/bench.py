@@ -181,7 +181,7 @@ class Bench:
     async def lease(self, worker: str, lasts: timedelta = timedelta(0), slots: int = 8) -> list[Effect]:
         """Lease effects of steps as another worker would."""
         now = self.clock()
-        room = room_for(slots_of(slots), Lane.EFFECTS, [], self.engine.handlers)
+        room = room_for(slots_of(slots, receivers=0), Lane.EFFECTS, [], self.engine.handlers)
         async with self.engine.pool.connection() as conn:
             return await leases.lease_effects(conn, Lessee(TENANT, worker, now, now + lasts), Purpose.STEP, room)
 

@@ -27,27 +27,36 @@ _INBOX = 64
 
 @dataclass(frozen=True)
 class Slots:
-    """How many pieces of work a worker does at once, by lane, and how many of one connector, or one target of it."""
+    """How many pieces of work a worker does at once, by lane, and how many of one connector, or one target of it.
+
+    `receiver_cap` is the share of a receiver of webhooks.
+    """
 
     by_lane: Mapping[Lane, int]
     connector_cap: int
     target_cap: int
+    receiver_cap: int
 
 
-def slots_of(concurrency: int) -> Slots:
-    """Return the slots of a worker that does so many effects at once. One connector never has them all."""
+def slots_of(concurrency: int, receivers: int) -> Slots:
+    """Return the slots of a worker that does so many effects at once. One connector never has them all.
+
+    Each receiver of webhooks has its own share: however many of them hang, none takes a slot of another.
+    """
     few = max(concurrency // 2, 1)
+    each = max(few // 2, 1)
     return Slots(
         by_lane={
             Lane.EFFECTS: concurrency,
             Lane.MESSAGES: few,
-            Lane.HOOKS: few,
+            Lane.HOOKS: each * receivers,
             Lane.READS: concurrency,
             Lane.INBOX: max(few, _INBOX),
             Lane.STARTS: 1,  # many at once
         },
         connector_cap=max(concurrency * 3 // 4, 1),
         target_cap=few,
+        receiver_cap=each,
     )
 
 
@@ -62,7 +71,7 @@ def share_of_again(slots: Slots, lane: Lane, busy: int) -> int:
 def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect | NewEffect], handlers: Iterable[str]) -> Room:
     """Return what may be leased in a lane of effects.
 
-    Messages have the chat alone as connector, and no caps; no receiver of webhooks has more than half of their lane.
+    Messages have the chat alone as connector, and no caps; a receiver of webhooks has its share of their lane.
     """
     under_way, in_lane = list(busy), slots.by_lane[lane]
     capped = lane is Lane.EFFECTS
@@ -72,7 +81,7 @@ def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect | NewEffect], handl
         again=share_of_again(slots, lane, sum(effect.is_again for effect in under_way)),
         handlers=[one for one in handlers if capped or (one == DELIVER) is (lane is Lane.HOOKS)],
         connector_cap=slots.connector_cap if capped else in_lane,
-        target_cap=max(in_lane // 2, 1) if lane is Lane.HOOKS else target_cap,
+        target_cap=slots.receiver_cap if lane is Lane.HOOKS else target_cap,
         by_connector=Counter(effect.connector for effect in under_way),
         by_target=Counter((effect.connector, effect.target) for effect in under_way),
     )

@@ -66,7 +66,7 @@ class Worker:
 
     def __init__(self, engine: Engine, *, concurrency: int = 8, jobs: Sequence[Job] = ()) -> None:
         self.engine = engine
-        self.slots = slots_of(concurrency)
+        self.slots = slots_of(concurrency, len({one.target for one in engine.subscriptions}))
         self.jobs = jobs
         self._tasks: dict[asyncio.Task[None], _Work] = {}
         self._hiring = Hiring(engine, self._fits, self._hire)

@@ -195,7 +195,7 @@ def _in_a_row(many: int) -> str:
 
 
 async def test_however_many_end_at_once_no_more_go_on_to_one_target_than_it_may_have(opened: Opener) -> None:
-    slots = slots_of(8)
+    slots = slots_of(8, receivers=0)
     are_here, are_there, leased = asyncio.Barrier(slots.connector_cap), asyncio.Barrier(slots.target_cap), set[int]()
     async with opened(_TO_ONE_TARGET) as bench:
 

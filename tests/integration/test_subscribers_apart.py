@@ -1,7 +1,9 @@
 """Receivers of webhooks are systems of their own: what one does, or does not do, is nothing to the others."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,9 +16,10 @@ from runtime.store.leasing.leases import Lessee
 from runtime.worker.lanes import Lane, room_for, slots_of
 from tests.bench import TENANT, Bench
 from tests.integration.hooks_stage import open_ears, subscribed, subscription
+from tests.patience import MINUTE
 
-SLOTS = slots_of(8)
-CAP = SLOTS.by_lane[Lane.HOOKS] // 2
+SLOTS = slots_of(8, receivers=2)
+CAP = SLOTS.receiver_cap
 """How many deliveries one receiver may have under way."""
 THIS, OTHER = (
     subscription(f"https://{name}.hooks.example/in", "run.completed", name=name) for name in ("this", "other")
@@ -73,7 +76,28 @@ async def test_one_call_tries_a_receiver_again_while_another_is_busy_and_holds_i
     assert Counter(one.target for one in busy) == {THIS[0].target: 1, OTHER[0].target: CAP}
 
 
-async def test_a_receiver_has_half_of_the_slots_at_most_however_its_deliveries_come(bench: Bench) -> None:
+async def test_a_receiver_has_its_share_of_the_slots_at_most_however_its_deliveries_come(bench: Bench) -> None:
     bench = await _waiting(bench, THIS, runs=2 * CAP)
     busy = await _lease(bench, slots=1)
     assert len(await _lease(bench, busy)) == CAP - 1
+
+
+async def test_receivers_that_hang_hold_up_no_other_however_many_they_are(bench: Bench) -> None:
+    runs = 3 * CAP
+    async with AsyncExitStack() as stack:
+        hanging = [await stack.enter_async_context(open_ears()) for _ in range(6)]
+        good = await stack.enter_async_context(open_ears())
+        for one in hanging:
+            one.default = None  # it never answers
+        told = [subscription(one.url, "run.completed", name=f"ears{at}") for at, one in enumerate([*hanging, good])]
+        await _waiting(bench, *told, runs=runs)
+        delivering = subscribed(bench, *told, patience=10 * MINUTE)
+        async with asyncio.timeout(MINUTE):
+            while len(good.ids) < runs:
+                await delivering.worker.claim()
+                await asyncio.sleep(0.02)
+        assert [len(one.ids) for one in hanging] == [CAP] * len(hanging), "each hangs with its own share"
+        for one in hanging:
+            one.default = 200
+            one.closing.set()
+        await delivering.settle()

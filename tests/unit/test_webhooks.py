@@ -172,8 +172,9 @@ def test_a_vote_breaks_glass_only_where_it_says_so() -> None:
     assert broken.name is EventName.GLASS_BROKEN
 
 
-def test_deliveries_have_slots_of_their_own_and_no_receiver_more_than_half() -> None:
-    slots, handlers = slots_of(8), [DELIVER, "slack::post_card"]
+@pytest.mark.parametrize("receivers", [1, 2, 7])
+def test_deliveries_have_their_own_slots_and_each_receiver_its_share(receivers: int) -> None:
+    slots, handlers = slots_of(8, receivers), [DELIVER, "slack::post_card"]
     hooks, messages = (room_for(slots, lane, [], handlers) for lane in (Lane.HOOKS, Lane.MESSAGES))
     assert (hooks.handlers, messages.handlers) == ([DELIVER], ["slack::post_card"])
-    assert hooks.target_cap * 2 == hooks.slots
+    assert (hooks.target_cap, hooks.slots) == (2, 2 * receivers)
