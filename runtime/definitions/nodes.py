@@ -105,7 +105,7 @@ class RepeatSpec(Spec):
 
 
 class WaitSpec(Spec):
-    """A time that has to pass (`for`) or to come (`until`), or a signal that has to come within `timeout`."""
+    """A time that has to pass (`for`) or to come (`until`), or a signal within `timeout` or before `until`."""
 
     for_: Text | None = Field(None, alias="for")
     until: Text | None = None
@@ -115,10 +115,12 @@ class WaitSpec(Spec):
 
     @model_validator(mode="after")
     def _is_one_of_three(self) -> Self:
-        if sum(what is not None for what in (self.for_, self.until, self.signal)) != 1:
+        if sum(what is not None for what in (self.for_, self.until or self.signal)) != 1:
             raise ValueError("a wait has one of 'for', 'until' and 'signal'")
-        if (self.signal is None) != (self.timeout is None):
-            raise ValueError("'timeout' goes with 'signal', which needs it")
+        if self.signal is None and self.timeout is not None:
+            raise ValueError("'timeout' goes with 'signal'")
+        if self.signal is not None and (self.timeout is None) == (self.until is None):
+            raise ValueError("'signal' needs 'timeout' or 'until', and not both")
         if self.signal is None and self.schema_ is not None:
             raise ValueError("'schema' goes with 'signal'")
         return self

@@ -26,7 +26,7 @@ from runtime.outbox.subject import subject_of
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
 from runtime.planning.mending.telling import tell_held, tell_over
-from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
+from runtime.planning.planner import Event, NotLoadedError, Proposal, SignalWait, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.response import response_of
@@ -144,7 +144,7 @@ async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: T
             step=signal.path,
             kind=WaitType.SIGNAL,
             correlation_key=signal_key(tx.run_id, signal.name),
-            lasts=parse_duration(signal.timeout),
+            lasts=_lasts(signal, tx.now),
         )
 
 
@@ -208,8 +208,8 @@ async def _open_timer(engine: Engine, tx: RunTx, timer: Timer) -> None:
     )
 
 
-def _lasts(timer: Timer, now: datetime) -> timedelta:
-    """Return how long a timer lasts; a moment that has passed has come."""
+def _lasts(timer: Timer | SignalWait, now: datetime) -> timedelta:
+    """Return how long a step waits; a moment that has passed has come."""
     if timer.until:
         left: timedelta = isodate.parse_datetime(timer.until) - now
         return max(left, timedelta(0))

@@ -111,11 +111,12 @@ class Timer:
 
 @dataclass(frozen=True)
 class SignalWait:
-    """A step that waits for a signal to its run; `timeout` is an ISO 8601 duration."""
+    """A step that waits for a signal to its run, for an ISO 8601 duration, or until an RFC 3339 time."""
 
     path: str
     name: str
-    timeout: str
+    duration: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ version: 1
 title: An example
 trigger:
   type: desk.{name}
-  schema: {{ properties: {{ lei: {{ type: string }}, due: {{ type: string }} }} }}
+  schema: {{ properties: {{ lei: {{ type: string }}, due: {{ type: string, format: date-time }} }} }}
 """
 COMPANION = 'steps: [{ id: one, set: { seen: true } }]\noutput: { lei: "${trigger.lei}" }\n'
 LEI, OTHER = "5299000J2N45DDNE4Y28", "529900T8BM49AURSDO55"

@@ -75,7 +75,7 @@ class RepeatForm(Open):
 
 
 class WaitForm(Open):
-    """A time (`for`) or moment (`until`), or a signal within `timeout`: texts, in which expressions may stand."""
+    """A time (`for`) or moment (`until`), or a signal within `timeout` or before `until`: texts with expressions."""
 
     for_: str | None = Field(None, alias="for")
     until: str | None = None

@@ -36,7 +36,7 @@ def parts_of(source: str, tree: Tree) -> Parts | None:
         loop = loop.of
     if not isinstance(loop, Loop) or loop.kind not in _GATHER or PART in source:
         return None
-    over = _reference(loop.of)
+    over = reference_of(loop.of)
     if over is None:
         return None
     of_part = PART + source[loop.dot :]
@@ -55,11 +55,11 @@ def value_at(reference: Reference, context: Mapping[str, Any]) -> Any:
     return value
 
 
-def _reference(tree: Tree) -> Reference | None:
+def reference_of(tree: Tree) -> Reference | None:
     """Return the path that a tree is, None where it is anything else."""
     if isinstance(tree, Name):
         return Reference(tree.name, ())
     if not isinstance(tree, Select) or not isinstance(tree.at, Literal):
         return None
-    of, at = _reference(tree.of), tree.at.value
+    of, at = reference_of(tree.of), tree.at.value
     return None if of is None or isinstance(at, bool) or at is None else Reference(of.root, (*of.path, at))

@@ -63,6 +63,15 @@ class Scope:
             return _values_in(self.steps.get(str(reference.path[0])), reference.path[2:])
         return _values_in(self.roots.get(reference.root), reference.path)
 
+    def schema_at(self, reference: Reference) -> Schema | None:
+        """Return the schema of what stands at `reference`, in which nothing dangles; None where nothing says it."""
+        root, path = self.roots.get(reference.root), reference.path
+        if reference.root == "steps" and self.steps is not None:
+            step, *rest = path
+            root, path = (self.steps.get(str(step)), tuple(rest[1:])) if rest[:1] == ["result"] else (TEXT, ())
+        schema = None if root is None else resolve(root, path)
+        return None if root is None or schema is None else deref(root, schema)
+
     def dangling(self, references: Iterable[Reference]) -> list[str]:
         """Return for each reference that leads nowhere a sentence that says so."""
         found = []

@@ -19,13 +19,17 @@ def start(planning: Planning, path: str, context: Context) -> None:
     """Park the step until then."""
     spec = planning.definition.spec(path, WaitSpec)
     if spec.signal is not None:
-        timeout = duration_of(render_text(spec.timeout or "", context))
-        planning.transition.signals.append(SignalWait(path, spec.signal, timeout))
-    elif spec.for_ is not None:
-        planning.transition.timers.append(Timer(path, duration=duration_of(render_text(spec.for_, context))))
+        planning.transition.signals.append(SignalWait(path, spec.signal, **_ends(spec, context)))
     else:
-        planning.transition.timers.append(Timer(path, until=_moment(render_text(spec.until or "", context))))
+        planning.transition.timers.append(Timer(path, **_ends(spec, context)))
     planning.move(path, StepState(StepStatus.PARKED))
+
+
+def _ends(spec: WaitSpec, context: Context) -> dict[str, str]:
+    """Return when the wait is over: after a `duration`, or at the moment `until`."""
+    if spec.until is not None:
+        return {"until": _moment(render_text(spec.until, context))}
+    return {"duration": duration_of(render_text(spec.for_ or spec.timeout or "", context))}
 
 
 def _moment(text: str) -> str:

@@ -10,6 +10,7 @@ from runtime.definitions.checks.params import Fault, check_params, check_text, r
 from runtime.definitions.checks.schema_faults import object_faults
 from runtime.definitions.checks.schemas import normalise
 from runtime.definitions.checks.scope import Scope
+from runtime.definitions.checks.times import check_time
 from runtime.definitions.durations import format_duration, parse_duration
 from runtime.definitions.model import Kind, Verb
 from runtime.definitions.nodes import EndSpec, WaitSpec
@@ -71,6 +72,14 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     verb = verbs.get(name)
     static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
     yield from _at(("params",), check_params(shape.params, static, schema, scope))
+    duration = shape.params.get("duration")
+    if (
+        isinstance(verb, Verb)
+        and verb.wait_type == WaitType.TIMER
+        and isinstance(duration, str)
+        and is_dynamic(duration)
+    ):
+        yield from _at(("params", "duration"), check_time(duration, "duration", scope))
     yield from _patience(shape, verb if isinstance(verb, Verb) else None)
     redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     yield from _at(("params",), redacted_literals(redacted, shape.params))
@@ -129,11 +138,13 @@ def _continue_with(run: RunShape, scope: Scope) -> Iterator[Finding]:
 
 
 def _wait(wait: WaitSpec, scope: Scope) -> Iterator[Finding]:
-    for key, text in (("for", wait.for_), ("until", wait.until), ("timeout", wait.timeout)):
+    for key, text in (("for", wait.for_), ("timeout", wait.timeout)):
         if text is not None and is_dynamic(text):
-            yield from _at(("wait", key), check_text(text, scope))
-        elif key != "until":
+            yield from _at(("wait", key), check_time(text, "duration", scope))
+        else:
             yield from _duration(("wait", key), text)
+    if wait.until is not None:
+        yield from _at(("wait", "until"), check_time(wait.until, "date-time", scope))
     for path, message in object_faults(normalise(wait.schema_), {}) if wait.schema_ is not None else ():
         yield ("wait", "schema", *path), "schema", message
 

@@ -25,7 +25,7 @@ RUN: Schema = {
         "definition": TEXT,
         "version": {"type": "integer"},
         "reference": TEXT,
-        "started_at": TEXT,
+        "started_at": {**TEXT, "format": "date-time"},
     },
 }
 

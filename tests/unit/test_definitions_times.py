@@ -1,0 +1,120 @@
+"""Durations and moments of waits: whether an expression gives one is known when the runbook is loaded."""
+
+from typing import Any
+
+import pytest
+
+from runtime.definitions.sources.runbooks import load_runbook
+from runtime.definitions.sources.yaml_source import Source
+from tests.unit.test_planner_trees import VERBS
+
+SCHEMA = {
+    "properties": {
+        "pause": {"type": "string", "format": "duration"},
+        "maybe": {"type": ["string", "null"], "format": "duration"},
+        "kind": {"enum": ["PT1H", "P1D"]},
+        "word": {"type": "string"},
+        "due": {"type": "string", "format": "date-time"},
+        "day": {"type": "string", "format": "date"},
+        "hours": {"type": "integer", "minimum": 1, "maximum": 48},
+        "many": {"type": "integer", "minimum": 0},
+        "open": {},
+    }
+}
+
+
+def problems(wait: dict[str, Any]) -> list[str]:
+    step = {"id": "hold", "wait": wait}
+    value = {"name": "t", "version": 1, "title": "T", "trigger": {"type": "t.t", "schema": SCHEMA}, "steps": [step]}
+    found = load_runbook(Source("t.yaml", value, {}), VERBS)
+    return [str(problem).partition(": ")[2] for problem in found.problems]
+
+
+SURE_DURATIONS = [
+    "${trigger.pause}",
+    "${trigger['pause']}",
+    "${trigger.kind}",
+    "${trigger.hours > 3 ? 'PT1H' : trigger.pause}",
+    "PT${trigger.hours}H",
+    "P1DT${trigger.hours}H",
+    "${'PT1H'}",
+]
+UNSURE_DURATIONS = [
+    "${trigger.word}",
+    "${trigger.maybe}",
+    "${trigger.open}",
+    "${trigger.hours > 3 ? 'one hour' : 'P1D'}",
+    "${trigger.hours > 3 ? trigger.word : 'P1D'}",
+    "${'PT' + trigger.word}",
+    "${string(duration('1h'))}",
+    "PT${trigger.many}H",
+    "PT${trigger.word}H",
+    "${trigger.due}",
+    "${steps.gone.result.pause}",
+    "${1}",
+]
+SURE_MOMENTS = [
+    "2027-01-31T12:00:00Z",
+    "${trigger.due}",
+    "${string(timestamp(trigger.due) + duration('24h') - duration('30m'))}",
+    "${string(timestamp('2027-01-31T12:00:00Z'))}",
+    "${trigger.hours > 3 ? trigger.due : '2027-01-31T12:00:00Z'}",
+    "${trigger.day}T18:00:00Z",
+    "${run.started_at}",
+]
+UNSURE_MOMENTS = [
+    "tomorrow",
+    "2027-02-30T12:00:00Z",
+    "${trigger.word}",
+    "${trigger.day}",
+    "${trigger.pause}",
+    "${string(timestamp(trigger.word))}",
+    "${string(timestamp(trigger.due) + duration('soon'))}",
+    "${string(trigger.hours)}",
+    "${trigger.word}T18:00:00Z",
+]
+
+
+@pytest.mark.parametrize("text", SURE_DURATIONS)
+def test_what_is_sure_to_be_a_duration_is_one(text: str) -> None:
+    assert problems({"for": text}) == problems({"signal": "closed", "timeout": text}) == []
+
+
+@pytest.mark.parametrize("text", UNSURE_DURATIONS)
+def test_what_may_be_no_duration_is_a_problem_before_anything_runs(text: str) -> None:
+    for key, wait in (("for", {"for": text}), ("timeout", {"signal": "closed", "timeout": text})):
+        (problem,) = problems(wait)
+        assert problem.startswith(f"steps[0].wait.{key}: ")
+
+
+@pytest.mark.parametrize("text", SURE_MOMENTS)
+def test_what_is_sure_to_be_a_moment_is_one(text: str) -> None:
+    assert problems({"until": text}) == problems({"signal": "closed", "until": text}) == []
+
+
+@pytest.mark.parametrize("text", UNSURE_MOMENTS)
+def test_what_may_be_no_moment_is_a_problem_before_anything_runs(text: str) -> None:
+    for wait in ({"until": text}, {"signal": "closed", "until": text}):
+        (problem,) = problems(wait)
+        assert problem.startswith("steps[0].wait.until: ")
+
+
+@pytest.mark.parametrize(
+    ("wait", "message"),
+    [
+        ({"signal": "a"}, "'signal' needs 'timeout' or 'until', and not both"),
+        ({"signal": "a", "timeout": "P1D", "until": "${trigger.due}"}, "'signal' needs 'timeout' or 'until'"),
+        ({"for": "P1D", "until": "${trigger.due}"}, "a wait has one of 'for', 'until' and 'signal'"),
+        ({"signal": "a", "for": "P1D"}, "a wait has one of 'for', 'until' and 'signal'"),
+        ({"until": "${trigger.due}", "timeout": "P1D"}, "'timeout' goes with 'signal'"),
+    ],
+)
+def test_a_wait_ends_in_one_way(wait: dict[str, Any], message: str) -> None:
+    (problem,) = problems(wait)
+    assert message in problem
+
+
+def test_a_problem_says_what_is_missing() -> None:
+    (problem,) = problems({"signal": "closed", "timeout": "${trigger.word}"})
+    why = "'trigger.word' is not sure to give a duration such as P14D; its schema does not say 'format: duration'"
+    assert problem == f"steps[0].wait.timeout: {why}"
