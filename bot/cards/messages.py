@@ -108,6 +108,9 @@ def _alarm(said: GlassBroken | ReviewLate | Unfulfillable, what: str) -> str:
         return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
     if isinstance(said, Unfulfillable):
         return f"Not enough eligible approvers for {of}: {said.why}."
+    if said.reviewer:
+        how = f"{said.reviewer} found it not justified that {said.person} broke the glass for {of}"
+        return f"{how} ({said.ticket}){_quoted(said.why)}"
     return (
         f"{said.person} broke the glass for {of}: it is done without the signatures that policy wants."
         f" Ticket: {said.ticket}. Why: {said.why}"
@@ -122,11 +125,18 @@ def _patience(said: TimeRunsShort | Reminder | NotStarted, what: str) -> str:
         return f"Still open: {of}. Asked: {', '.join(said.groups)}, until {_day(said.until)}."
     parts = [
         f"Time runs short for {of}.",
-        f"Now asked: {', '.join(said.groups)}." if said.groups else "",
+        _asked_next(said),
         f"There is time until {_day(said.until)}." if said.until else "",
         f"{said.started} takes it up." if said.started else "",
     ]
     return " ".join(filter(None, parts))
+
+
+def _asked_next(said: TimeRunsShort) -> str:
+    if not said.groups:
+        return ""
+    when = f"From {_day(said.asked_from)} on, after quiet hours, asked" if said.asked_from else "Now asked"
+    return f"{when}: {', '.join(said.groups)}."
 
 
 def _day(moment: str) -> str:

@@ -83,6 +83,8 @@ def refusal_words(refusal: Refusal) -> str:
             return f"Not enough eligible approvers would be left: {why}. Nothing has changed."
         case RefusalCode.EDIT_DENIED, (_, *_) as reasons:
             return f"Policy would deny this: {'; '.join(reasons)}. Nothing has changed."
+        case RefusalCode.REPEATED | RefusalCode.NO_VOTE, (name, *_):
+            return f"{name} has voted on this for you. That vote stands unless {name} withdraws it."
         case RefusalCode.NOT_IN_GROUP, groups:
             return f"This request is for members of: {', '.join(groups)}."
     return _WORDS[refusal.code]

@@ -33,6 +33,8 @@ _MARKUP = re.compile(r"[*~`]|(?<![^\W_])_|_(?![^\W_])|:(?=[^\s:]+:)|:(?=//)|^>",
 # What stands between the parts of our lines, and between a value and what it becomes.
 _SEPARATORS = re.compile("[·→…]")
 _COMBINING = frozenset({"Mn", "Me", "Mc"})
+_STACKED = 4
+"""Marks in a row on one letter that are drawn; no language needs more, and more cover the lines around them."""
 # A nested value that is longer stands on several lines.
 _LONG = 60
 # A break at white space is looked for in the last fifth of a chunk.
@@ -61,7 +63,19 @@ _ATOMS = _Atoms()
 
 def _atoms(text: str, *patterns: re.Pattern[str]) -> list[str]:
     tokens = {match.start() for pattern in (_PADDING, *patterns) for match in pattern.finditer(text)}
+    tokens.update(_stacked(text))
     return [_token(char) if at in tokens else _ATOMS[char] for at, char in enumerate(text)]
+
+
+def _stacked(text: str) -> Iterator[int]:
+    """Yield where a mark stands on a letter that has enough of them."""
+    if text.isascii():
+        return
+    row = 0
+    for at, char in enumerate(text):
+        row = row + 1 if unicodedata.category(char) in _COMBINING else 0
+        if row > _STACKED:
+            yield at
 
 
 def plain(text: str) -> Shown:

@@ -184,6 +184,9 @@ def button_words(view: ApprovalView) -> tuple[str, str]:
 
 def result_words(result: Result) -> str:
     """Return what became of what was asked about; names and reasons in it are data, and a moment is in UTC."""
+    if result.code is ResultCode.CANCELED:
+        who, why = result.about
+        return f"not performed: canceled by {who}{f': {why}' if why else ''}"
     if result.code is ResultCode.WINDOW:
         return _RESULTS[result.code].format(*(utc(datetime.fromisoformat(moment)) for moment in result.about))
     return _RESULTS[result.code].format(", ".join(result.about))

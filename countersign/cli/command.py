@@ -22,7 +22,7 @@ _LOOKED_FOR_AFTER = 20_000
 """So many objects more than before make a look for garbage worth it. Steps leave hardly any behind, and by Python's own
 700 the looking took a fourteenth of a worker's CPU."""
 
-out = Console(highlight=False, markup=False, soft_wrap=True)
+out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager

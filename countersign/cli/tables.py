@@ -30,8 +30,8 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> 
         table.add_column(column, no_wrap=is_id, min_width=_ID if is_id else None, overflow="fold")
     for row in rows:
         table.add_row(*(_cell(row[column]) for column in columns))
-    screen = Console(highlight=False, markup=False)
-    (screen if screen.is_terminal else Console(highlight=False, markup=False, width=_WIDE)).print(table)
+    screen = Console(highlight=False, markup=False, emoji=False)
+    (screen if screen.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_WIDE)).print(table)
 
 
 def show_one(row: Row, *, as_json: bool) -> None:

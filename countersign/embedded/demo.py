@@ -36,7 +36,7 @@ class DemoError(CountersignError):
 class Told:
     """The timeline, as it is told."""
 
-    out: Console = field(default_factory=lambda: Console(highlight=False, markup=False, soft_wrap=True))
+    out: Console = field(default_factory=lambda: Console(highlight=False, markup=False, emoji=False, soft_wrap=True))
     began: float = field(default_factory=time.perf_counter)
 
     def chapter(self, title: str) -> None:

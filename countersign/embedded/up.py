@@ -9,7 +9,7 @@ from countersign.embedded.children import Supervisor
 from countersign.embedded.packs import example_of
 from countersign.embedded.system import Embedded, Ports, embedded, refuse_other_parts
 
-out = Console(highlight=False, markup=False, soft_wrap=True)
+out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 async def up(settings: Settings, port: int, sandbox_port: int, *, with_case: bool) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from runtime.approvals.rules import REASON_MIN, Ballot, refuse_vote
+from runtime.approvals.rules import REASON_MIN, Ballot, refuse_vote, voted_for
 from runtime.model.actor import Person
 from runtime.model.approvals.delegation import Account
 from runtime.model.approvals.questions import MOST_QUESTIONS, Answerers, Question
@@ -31,7 +31,7 @@ def refuse_withdrawal(
     if refusal := refuse_closed(ballot, now):
         return refusal
     if person.id not in voters:
-        return Refusal(RefusalCode.NO_VOTE)
+        return Refusal(RefusalCode.NO_VOTE, voted_for(ballot, person))
     return refuse_short(reason)
 
 

@@ -7,7 +7,7 @@ never counts. Expiry is never consent. Who votes for another uses up both: neith
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -54,6 +54,7 @@ class Ballot:
     voted_accounts: frozenset[Account]
     joined: Sequence[str]  # groups that were asked since
     expires_at: datetime
+    voted_for: Mapping[str, str] = field(default_factory=dict)  # names of voters by those for whom they voted
     holder: Person | None = None  # who has claimed it, as long as they may answer
 
     def is_open(self, now: datetime) -> bool:
@@ -81,10 +82,15 @@ def refuse_vote(
     if not set(person.groups) & set(electorate):
         return Refusal(RefusalCode.NOT_IN_GROUP, tuple(electorate))
     if person.id in ballot.voted or behind & ballot.voted_accounts:
-        return Refusal(RefusalCode.REPEATED)
+        return Refusal(RefusalCode.REPEATED, voted_for(ballot, person))
     if ballot.holder is not None and ballot.holder.id != person.id:
         return Refusal(RefusalCode.CLAIMED, (ballot.holder.name,))
     return _refuse_reason(ballot, verdict, reason)
+
+
+def voted_for(ballot: Ballot, person: Person) -> tuple[str, ...]:
+    """Return the name of who has voted for a person, as what a refusal is about; nothing where nobody has."""
+    return (ballot.voted_for[person.id],) if person.id in ballot.voted_for else ()
 
 
 def refuse_claim(ballot: Ballot, person: Person, accounts: Iterable[Account], now: datetime) -> Refusal | None:
@@ -109,9 +115,11 @@ def refuse_release(ballot: Ballot, person: Person) -> Refusal | None:
 
 
 def refuse_glass(
-    ballot: Ballot, person: Person, accounts: Iterable[Account], reason: str, used: int, now: datetime
+    ballot: Ballot, person: Person, accounts: Iterable[Account], reason: str | None, used: int, now: datetime
 ) -> Refusal | None:
     """Return why the person cannot do without the others, or None; `used` is how often they have, of late.
+
+    `reason` None means that it is not asked yet.
 
     Who may is one of the groups that the requirement names for it, whether asked or not; all else is as for a vote.
     """

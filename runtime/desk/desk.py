@@ -9,7 +9,7 @@ from receipts.chain import CARD_SHOWN
 from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.desk.answers.counter import AnswersCounter
-from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
+from runtime.desk.answers.looking import refusal_to_break_glass, refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.edited.showing import seen_edits
 from runtime.desk.editing.counter import EditingCounter
@@ -125,6 +125,11 @@ class EngineDesk(UndoCounter):
         """Return why the person may not decide this now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
             return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not do without the others now, or None. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            return await refusal_to_break_glass(conn, self.tenant, approval_id, person_id, self.engine.clock())
 
     async def votes_for(self, approval_id: str, person_id: str) -> str:
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""

@@ -248,6 +248,10 @@ class Desk(UndoDesk, Protocol):
         """Return why the person may not decide this now, or None. Reads only."""
         ...
 
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not do without the others now, or None. Reads only."""
+        ...
+
     async def votes_for(self, approval_id: str, person_id: str) -> str:
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...

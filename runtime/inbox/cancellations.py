@@ -1,6 +1,6 @@
 """Stops runs on somebody's word, and tells those who were asked something that no answer is wanted any more."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ from receipts.chain import PROGRAM
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
+from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.notification.notification import Applied, Notification
 from runtime.model.notification.runs import CancelPayload
 from runtime.model.states import NotificationStatus, StepStatus
@@ -16,6 +17,7 @@ from runtime.planning.planner import Canceled
 from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
 from runtime.planning.undo.items import items_of
+from runtime.store import approvals
 from runtime.store.running.steps import Wanted
 from runtime.store.transactions.run_tx import RunTx
 
@@ -38,10 +40,20 @@ async def apply_cancel(matter: Matter, payload: CancelPayload) -> Applied:
 async def _stop(matter: Matter, tx: RunTx, payload: CancelPayload, policy: Mapping[str, Any]) -> Applied:
     reason = (await tx.privacy()).text(payload.reason)
     tx.leaf("run.cancel_requested", {"reason": reason, **policy}, actor=matter.notification.actor)
-    asked = await _asked(tx)
+    asked, requests = await _asked(tx), await approvals.open_of(tx.conn, tx.run_id)
     await advance(matter.engine, tx, Canceled(reason))
+    if requests:
+        await _say_who(tx, requests, matter.notification, reason)
     withdrawn_in = await _withdraw(matter.engine, tx, asked, matter.notification)
     return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, "withdrawn_in": withdrawn_in})
+
+
+async def _say_who(tx: RunTx, requests: Sequence[str], notification: Notification, reason: str) -> None:
+    """Have the cards of what the run asked people say who canceled it, and why."""
+    row = await tx.loads.actor((tx.tenant, notification.actor.id))
+    name = row["name"] if row else notification.actor.id
+    for approval_id in requests:
+        await approvals.touch(tx.conn, approval_id, result=Result(ResultCode.CANCELED, (name, reason)))
 
 
 async def _asked(tx: RunTx) -> frozenset[str]:

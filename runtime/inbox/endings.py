@@ -7,13 +7,14 @@ from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCo
 from runtime.model.approvals.votes import Vote, VoteVerdict
 from runtime.model.effects.effect import AttemptOutcome
 from runtime.model.errors import ErrorCode
-from runtime.model.messages import ApprovalEnded, Note
+from runtime.model.messages import ApprovalEnded, GlassBroken, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages
 from runtime.planning.advance import advance
 from runtime.planning.making import CHANGES_KEY
 from runtime.planning.planner import StepMoved
-from runtime.store import approvals, effects, waits
+from runtime.store import approvals, directory, effects, waits
+from runtime.store.people.glass import broken_of
 from runtime.store.running import steps
 from runtime.store.transactions.run_tx import RunTx
 
@@ -36,6 +37,8 @@ async def end_approval(
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
+    if approval.kind is AskKind.AFTERWARDS and status is ApprovalStatus.REJECTED:
+        await _tell_not_justified(engine, tx, approval, votes[-1])
     if any(vote.break_glass for vote in votes):
         return  # whoever asked was told that, which is no approval
     if approval.kind is AskKind.EFFECT or _wants_changes(votes):
@@ -48,6 +51,26 @@ async def end_approval(
         )
         name = f"approval:{approval.approval_id}"
         await messages.tell_requester(engine, tx, name, said, approval.approval_id)
+
+
+async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
+    """Tell who broke the glass, who asked and who watches over it that it was not justified, each once."""
+    broken = await broken_of(tx.conn, approval.approval_id)
+    if broken is None:
+        return
+    said = GlassBroken(
+        run=await messages.run_name(tx),
+        step=approval.step,
+        person=broken["name"],
+        why=vote.reason,
+        ticket=broken["ticket"],
+        reviewer=vote.given_by,
+    )
+    name = f"not_justified:{approval.approval_id}"
+    await messages.tell_groups(engine, tx, broken["tell"], name, said, approval.approval_id)
+    for person in dict.fromkeys((broken["person"], tx.row["requested_by"])):
+        accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, person)
+        await messages.tell_accounts(engine, tx, accounts, name, said, approval.approval_id)
 
 
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:

@@ -146,13 +146,14 @@ class ApprovalEnded(Message):
 
 
 class TimeRunsShort(Message):
-    """Those next in line are asked; `until` is the later deadline, `started` the runbook of which a run was started."""
+    """Those next in line are asked, `asked_from` then where all have quiet hours; `started` a run of that runbook."""
 
     kind: Literal["time_runs_short"] = "time_runs_short"
     run: RunName
     step: str
     groups: list[str]
     until: str | None = None
+    asked_from: str | None = None
     started: str | None = None
 
 
@@ -243,7 +244,7 @@ class ReviewLate(Message):
 
 
 class GlassBroken(Message):
-    """Somebody did without the signatures of others."""
+    """Somebody did without the signatures of others; `reviewer` is who found that not justified, `why` theirs."""
 
     kind: Literal["glass_broken"] = "glass_broken"
     run: RunName
@@ -251,6 +252,7 @@ class GlassBroken(Message):
     person: str
     why: str
     ticket: str
+    reviewer: str = ""
 
 
 class Unfulfillable(Message):
@@ -351,10 +353,7 @@ class PostTask(PostCard):
 
 
 class UpdateCard(Message):
-    """slack::update_card: `revision` is the least that must be shown; the newest is.
-
-    `copy_at` is where the copy was sent; None for the card under which the thread is.
-    """
+    """slack::update_card: `revision` is the least to show; `copy_at` is the copy's place, None for the first card."""
 
     approval_id: Text
     revision: int

@@ -227,6 +227,15 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
     return [row["approval_id"] for row in rows]
 
 
+async def open_of(conn: Conn, run_id: str) -> list[str]:
+    """Return the requests of a run that end with it: not those about what has happened already."""
+    query = (
+        "SELECT approval_id FROM approvals WHERE run_id = %s AND status = 'requested'"
+        " AND kind NOT IN ('in_doubt', 'afterwards') ORDER BY approval_id"
+    )
+    return [row["approval_id"] for row in await (await conn.execute(query, (run_id,))).fetchall()]
+
+
 async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id: str) -> None:
     """Count one person's verdict; the database refuses a second by the same person, or from the same account."""
     groups = json.dumps(list(vote.groups))
@@ -341,7 +350,7 @@ MAY_ANSWER = f"""
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
                                           AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
 """  # noqa: S608 - our own clauses
-# Nobody else has claimed it who may still answer.
+# Nobody else has claimed it who may still answer, and has an account with which to.
 IS_FREE = """
     (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
         SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
@@ -349,21 +358,14 @@ IS_FREE = """
            AND d.starts_at <= %(now)s AND d.ends_at > %(now)s) OR NOT EXISTS (
         SELECT 1 FROM actors holder, jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
          WHERE holder.tenant = a.tenant AND holder.actor_id = a.assignee
-           AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)))
+           AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)
+           AND (NOT EXISTS (SELECT FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee))
+                OR EXISTS (SELECT FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee)
+                              AND NOT EXISTS (SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account)
+                                                    = (s.tenant, s.team, s.account))))))
 """
 
 
 async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, list[Vote]]:
-    """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
-    rows = await (
-        await conn.execute(
-            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation,"
-            " break_glass FROM votes"
-            " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY at, person",
-            (list(approval_ids),),
-        )
-    ).fetchall()
-    found: dict[str, list[Vote]] = {approval_id: [] for approval_id in approval_ids}
-    for row in rows:
-        found[row["approval_id"]].append(_vote(row))
-    return found
+    """Return the counted votes of several approvals, oldest first, with the groups for which each counts now."""
+    return dict(zip(approval_ids, await counted_votes(conn, approval_ids), strict=True))

@@ -168,6 +168,10 @@ class MemoryDesk:
             return Refusal(RefusalCode.REPEATED)
         return None
 
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | None:
+        assert approval_id, person_id
+        return None
+
     async def record(self, click: Click) -> str:
         self.reached["record"] += 1
         if self.recording:

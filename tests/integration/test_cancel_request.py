@@ -47,6 +47,7 @@ async def test_the_requester_cancels_their_request_from_its_card(chat: Chat) -> 
     assert (by, said["reason"], set(said["policy"])) == ("rita", "not needed any more", {"decision_id", "digest"})
     (card,) = await chat.cards()
     assert MORE[0] not in str(card["blocks"])
+    assert "not performed: canceled by Rita: not needed any more" in str(card["blocks"])
 
 
 async def test_who_is_neither_requester_nor_operator_cancels_nothing_and_is_on_record(chat: Chat) -> None:

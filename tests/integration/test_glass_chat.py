@@ -38,14 +38,6 @@ async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_t
     assert told
 
 
-async def test_who_may_not_is_told_in_private_and_nothing_is_broken(chat: Chat, targets: Targets) -> None:
-    await chat.file()
-    ann = await opened(chat, "ann", "Break the glass")
-    assert (await ann.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
-    await whispered(ann, "members of")
-    assert targets.file.calls == []
-
-
 async def test_what_could_not_be_recorded_leaves_the_modal_open(chat: Chat) -> None:
     await chat.file()
     ivy = await opened(chat, "ivy", "Break the glass")

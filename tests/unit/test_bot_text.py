@@ -38,6 +38,12 @@ def test_nothing_shown_is_invisible_or_reorders(text: str) -> None:
         assert char not in "\u034f\u115f\u1160\u2800\u3164\uffa0\ufe0f"
 
 
+def test_marks_that_pile_up_on_a_letter_are_named_after_the_fourth() -> None:
+    piled = "a" + "\u0301" * 7 + "b"
+    assert plain(piled) == "a" + "\u0301" * 4 + "⟨U+0301⟩" * 3 + "b"
+    assert read(plain(piled)) == piled
+
+
 @given(TEXTS)
 def test_no_mention_link_emoji_or_format_survives_in_mrkdwn(text: str) -> None:
     nodes = parse(mrkdwn(text), nobody)

@@ -21,7 +21,7 @@ from runtime.model.approvals.votes import VoteVerdict
 
 
 class BreakingGlass(Asking):
-    """The listeners for the entry and its modal. Who may do it is looked at when it is applied, and on record."""
+    """The listeners for the entry and its modal. Who may do it is looked at first, and again when it is applied."""
 
     async def on_chosen(self, payload: Actions, ref: MoreRef, ack: AsyncAck) -> None:
         """Ask why, and by which ticket."""
@@ -30,8 +30,10 @@ class BreakingGlass(Asking):
             if stranger := self._stranger(identity):
                 await self._desk.strangers.on_card(stranger, ref.id, "break_glass")
             view = None if stranger else await self._desk.approval(ref.id)
+            refusal = identity.refusal or references.stale(ref, view)
+            if identity.person and not refusal:
+                refusal = await self._desk.may_break_glass(ref.id, identity.person.id)
         await ack()
-        refusal = identity.refusal or references.stale(ref, view)
         if view is None or refusal:
             await self._tell(payload, refusal_words(refusal) if refusal else private.OVER)
             return

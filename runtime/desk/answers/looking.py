@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runtime.approvals.rules import Ballot
+from runtime.approvals.rules import Ballot, refuse_glass
 from runtime.approvals.standing_in import way_to_vote
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person
@@ -14,6 +14,8 @@ from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_of
+from runtime.store.people.glass import count_broken
+from runtime.store.workspaces.absentees import person_left
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,10 @@ async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> See
         return None
     claimed_by = await directory.actor(conn, tenant, approval.assignee) if approval.assignee else None
     votes = await approvals.votes_of(conn, approval_id)
-    ballot = ballot_of(approval, votes, row, holder_in(approval, claimed_by))
+    holder = holder_in(approval, claimed_by)
+    if holder is not None and await person_left(conn, tenant, holder.id):
+        holder = None
+    ballot = ballot_of(approval, votes, row, holder)
     person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
     return Seen(approval, votes, ballot, person, await directory.accounts_of(conn, tenant, person_id))
 
@@ -45,6 +50,18 @@ async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id
     """Return why the person may not decide a request now, or None."""
     way = await way_to_decide(conn, tenant, approval_id, person_id, now)
     return way if isinstance(way, Refusal) else None
+
+
+async def refusal_to_break_glass(
+    conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime
+) -> Refusal | None:
+    """Return why the person may not do without the others now, whatever their reason, or None."""
+    seen = await look(conn, tenant, approval_id, person_id)
+    if seen is None:
+        return UNKNOWN_APPROVAL
+    glass = seen.approval.requirement.break_glass
+    used = await count_broken(conn, tenant, person_id, now - glass.lasts) if glass else 0
+    return refuse_glass(seen.ballot, seen.person, seen.accounts, None, used, now)
 
 
 async def way_to_decide(

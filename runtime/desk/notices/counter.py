@@ -8,6 +8,7 @@ from runtime.engine import Engine
 from runtime.model.approvals.votes import Refusal
 from runtime.model.notices.ranks import Rank
 from runtime.model.notices.told import Alone, Gathered, Gathering, Later, Needless, Notice, Turn
+from runtime.model.states import ApprovalStatus
 from runtime.store import directory
 from runtime.store.approvals import get_approval
 from runtime.store.notices import telling
@@ -47,7 +48,13 @@ class NoticeCounter:
             return False
         async with self.engine.pool.connection() as conn:
             behind = await directory.people_behind(conn, self.tenant, [notice.account])
-        return not behind or await self.may_decide(notice.card_of, behind[0][2].id) is not None
+            approval = await get_approval(conn, notice.card_of)
+        if not behind or approval is None:
+            return True
+        fell_back_to = set(approval.route.fallback if approval.route else ())
+        if approval.status is ApprovalStatus.REQUESTED and fell_back_to & set(behind[0][2].groups):
+            return False  # it went to them, too, whether policy lets them decide it or not
+        return await self.may_decide(notice.card_of, behind[0][2].id) is not None
 
     async def gathering(self, gathering_id: str) -> Gathering | None:
         """Return what is gathered, as it is now; None of what is long over."""

@@ -11,7 +11,7 @@ from runtime.model.approvals.figures import Mark
 from runtime.model.messages import Reminder, TimeRunsShort
 from runtime.model.wait import Moment, Wait
 from runtime.outbox import messages
-from runtime.store import approvals, waits
+from runtime.store import approvals, directory, waits
 from runtime.store.figures.marks import put_mark
 from runtime.store.transactions.run_tx import RunTx
 
@@ -56,11 +56,21 @@ async def _tell(engine: Engine, tx: RunTx, wait: Wait, moment: Moment) -> None:
         step=wait.step,
         groups=list(moment.to),
         until=None if moment.extend is None else timestamp(wait.deadline),
+        asked_from=await _asked_from(tx, wait, moment),
         started=moment.start,
     )
     name = f"escalated:{wait.wait_id}:{moment.entry}"
     await messages.tell_thread(engine, tx, wait.approval_id, name, said)
     await messages.tell_groups(engine, tx, list(moment.to), name, said, wait.approval_id)
+
+
+async def _asked_from(tx: RunTx, wait: Wait, moment: Moment) -> str | None:
+    """Return when the first of those next in line is out of quiet hours; None where somebody is now, or nobody is."""
+    approval = await tx.loads.approval(wait.approval_id) if wait.approval_id else None
+    users = await directory.accounts_in_groups(tx.conn, tx.tenant, moment.to, tx.now)
+    each = [await tx.loads.notices((tx.tenant, user)) for user in users]
+    first = min((one.from_when(tx.now, approval.tier if approval else None) for one in each), default=tx.now)
+    return timestamp(first) if first > tx.now else None
 
 
 async def _remind(engine: Engine, tx: RunTx, wait: Wait) -> None:

@@ -16,7 +16,7 @@ from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.store import approvals, directory
 from runtime.store.people.refusals import count_refusal
 from runtime.store.transactions.run_tx import RunTx
-from runtime.store.workspaces.absentees import has_left
+from runtime.store.workspaces.absentees import has_left, person_left
 
 UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
 
@@ -59,7 +59,8 @@ async def holder_of(tx: RunTx, approval: Approval) -> Person | None:
     if approval.assignee is None:
         return None
     row = await tx.loads.actor((tx.tenant, approval.assignee))
-    return holder_in(approval, row)
+    holder = holder_in(approval, row)
+    return None if holder is None or await person_left(tx.conn, tx.tenant, holder.id) else holder
 
 
 def holder_in(approval: Approval, row: Mapping[str, Any] | None) -> Person | None:
@@ -81,6 +82,7 @@ def ballot_of(
         submitted_by=run["submitted_by"],
         requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
         voted=frozenset(person for vote in votes for person in vote.people),
+        voted_for={vote.delegator: vote.person_name for vote in votes if vote.delegator},
         voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
         joined=approval.joined,
         # what happened is asked until somebody knows

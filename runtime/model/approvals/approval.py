@@ -54,6 +54,7 @@ class ResultCode(StrEnum):
     WINDOW = "window"  # approved, and carried out once its window opens
     REPLACED = "replaced"  # by the request that somebody made of it: they edited and resubmitted it
     OUTGROWN = "outgrown"  # approved, and policy has asked for more since
+    CANCELED = "canceled"  # with its run, by somebody
     WORDED = "worded"  # by the first release
 
 
@@ -61,8 +62,8 @@ class ResultCode(StrEnum):
 class Result:
     """What became of it.
 
-    `about` are those who rejected it, who edited it, why it was not performed, from when on it is carried out (RFC 3339
-    UTC), or the first release's words.
+    `about` are those who rejected it, who canceled it and why, who edited it, why it was not performed, from when on it
+    is carried out (RFC 3339 UTC), or the first release's words.
     """
 
     code: ResultCode

@@ -48,6 +48,23 @@ async def open_reviews(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     ).fetchall()
 
 
+async def broken_of(conn: Conn, review_id: str) -> dict[str, Any] | None:
+    """Return of a review who broke the glass (`person`, `name`), by which `ticket`, and which groups heard of it."""
+    return await (
+        await conn.execute(
+            """
+            SELECT v.person, v.person_name AS name, v.break_glass ->> 'ticket' AS ticket,
+                   o.requirement::jsonb -> 'break_glass' -> 'tell' AS tell
+              FROM approvals a
+              JOIN approvals o ON o.effect_id = a.effect_id AND o.kind = 'effect' AND o.decided_at = a.requested_at
+              JOIN votes v ON v.approval_id = o.approval_id AND v.break_glass IS NOT NULL
+             WHERE a.approval_id = %s
+            """,
+            (review_id,),
+        )
+    ).fetchone()
+
+
 async def late_reviews(conn: Conn, tenant: str, now: datetime, limit: int) -> list[dict[str, Any]]:
     """Return reviews of broken glass that are late: `approval_id`, `run_id`, and for the how manieth time (`nth`).
 

@@ -27,6 +27,17 @@ async def has_left(conn: Conn, team: str, account: str) -> bool:
     return await (await conn.execute(query, (team, account))).fetchone() is not None
 
 
+async def person_left(conn: Conn, tenant: str, person: str) -> bool:
+    """Return whether all accounts of a person are deactivated; of somebody who has none, False."""
+    query = """
+        SELECT bool_and(EXISTS (SELECT FROM slack_absentees x
+                                 WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))) AS has_left
+          FROM slack_accounts s WHERE s.tenant = %s AND s.actor_id = %s
+    """
+    row = await (await conn.execute(query, (tenant, person))).fetchone()
+    return bool(row and row["has_left"])
+
+
 async def people_left(conn: Conn, tenant: str) -> list[str]:
     """Return the people all of whose accounts are deactivated."""
     query = """
