@@ -66,14 +66,13 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 
 
 def _why(facts: Mapping[str, Any]) -> str:
-    """Return why something was not done: about a review in the words of Slack, but for what they say of clicks."""
-    from bot.cards.refusals import refusal_words
+    """Return why something was not done."""
+    from bot.cards.refusals import refusal_reason
     from runtime.model.approvals.votes import Refusal, RefusalCode
 
     if "reason" in facts:
         return str(facts["reason"])
-    words = refusal_words(Refusal(RefusalCode(facts["code"]), tuple(facts["about"])))
-    return words.removesuffix(" Your click changes nothing.").removesuffix(" Nothing has changed.")
+    return refusal_reason(Refusal(RefusalCode(facts["code"]), tuple(facts["about"])))
 
 
 async def perform_each(
