@@ -146,7 +146,7 @@ ROWS = (
     Guard(
         "what is named like a secret is hidden",
         "_member",
-        "if is_secret_name(name):",
+        "if _is_secret(name, item):",
         "if False:",
         ("tests/unit/test_receipts_redaction.py",),
     ),
