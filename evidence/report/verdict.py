@@ -83,6 +83,7 @@ def _good(report: VerificationReport, trust: Trust) -> Verdict:
         standing="VERIFIED",
         sentences=(
             f"Signed with the key {report.key_id[:16]}…, and unchanged since. Its records agree with each other.",
+            trust.log_key,
             f"{len(report.rules)} rules in {len(report.steps)} steps hold. Compare the key, below, with its owner.",
         ),
         footer=_FOOTER,

@@ -16,6 +16,11 @@ from receipts.signatures.register import Entry, Register, believed, read_registe
 from receipts.signatures.signing import PublicKey, load_public
 from receipts.stamps.stamp import Authority, load_authority
 
+_WITH_LOG_KEY = "Held against the log, too, as the log's key signed it."
+_WITHOUT_LOG_KEY = (
+    "The log's key was not given (--log-key): whoever holds the key of evidence could have made all of this up."
+)
+
 
 class TrustError(EvidenceError):
     """What was given to be trusted cannot be used; the message says why."""
@@ -41,6 +46,11 @@ class Trust:
     def entries(self) -> Mapping[str, Entry]:
         """Return what is believed of keys, by id; nothing where there is no register. Raise RegisterError."""
         return believed(self.register, self.key) if self.register else {}
+
+    @property
+    def log_key(self) -> str:
+        """Return whether the log's key was given, in a sentence for the top of a verdict that all is well."""
+        return _WITH_LOG_KEY if self.log else _WITHOUT_LOG_KEY
 
     @property
     def keys(self) -> list[PublicKey]:

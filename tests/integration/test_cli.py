@@ -111,6 +111,7 @@ async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(off
     key = public_path(office.system.settings.key_path)
     verified = await command("evidence", "verify", str(bundle), "--key", str(key), env={})
     assert verified.code == 0
+    assert "The log's key was not given (--log-key)" in verified.out.splitlines()[0]
     assert verified.out.endswith(f"sha256: {sha256}\nrun:    {run_id} of acme\nEverything holds.\n")
     bundle.write_bytes(bundle.read_bytes()[:-1] + b"x")
     assert is_one_sentence(

@@ -79,9 +79,12 @@ def test_it_says_what_was_demanded_of_the_log_and_its_witnesses(office: Office) 
     said = words_of(report_on(path, trusted(office)))
     assert "Audit log Not demanded: no key of the log was given (--log-key)" in said
     assert "Register of keys Not given (--keys) " in said
+    head, _ = said.split("How this was verified")
+    assert "The log's key was not given (--log-key): whoever holds the key of evidence could have" in head
     said = words_of(report_on(path, trusted(office, LOG)))
     assert "Audit log The run's records stand in the log, as its key has signed it: 28 leaves" in said
     assert "Witnesses Not demanded: none was given (--witness)" in said
+    assert "Held against the log, too, as the log's key signed it." in said.split("How this was verified")[0]
     other = report_on(path, trusted(office, OTHER))
     assert (other.standing, "rule log.signed" in words_of(other)) == (Standing.BROKEN, True)
 

@@ -53,7 +53,7 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
         if as_json:
             sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")
         else:
-            _show(judged, is_one=len(files) == 1)
+            _show(judged, trust, is_one=len(files) == 1)
     if len(files) > 1 and not as_json:
         out.print(f"{standings.count(Standing.HOLDS)} of {len(files)} hold.")
     return worst(standings)
@@ -70,7 +70,7 @@ def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
         yield ends_below(given.children, trust)
 
 
-def _show(judged: Judgement, *, is_one: bool) -> None:
+def _show(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
     """Print one for people; among several, each is headed by its name."""
     report = judged.found
     if not isinstance(report, VerificationReport):
@@ -79,6 +79,7 @@ def _show(judged: Judgement, *, is_one: bool) -> None:
         return
     if not is_one:
         out.print(judged.file)
+    out.print(f"Signed by the key {report.key_id}. {trust.log_key}")
     for passed in report.steps:
         out.print(f"{passed.step:>2}. {passed.fact}")
     end = "" if is_one else "\n"
