@@ -159,6 +159,7 @@ class Bot:
             "users.info limited": self._installation.profiles.limited,
             "people over their limit": self._door.too_fast,
             "too many at once": self._door.busy,
+            "minutes of events kept by Slack": self._door.kept_from_us,
         }
         return {name: tally.count for name, tally in tallies.items() if tally.count}
 

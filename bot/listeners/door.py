@@ -12,11 +12,13 @@ from slack_bolt import BoltResponse
 
 from bot.listeners.payloads import (
     Actions,
+    AppRateLimited,
     Command,
     EventCallback,
     MessageShortcut,
     Payload,
     Shortcut,
+    SslCheck,
     Submission,
     User,
     as_read,
@@ -54,10 +56,13 @@ class Door:
         self._under_way: dict[str, asyncio.Task[BoltResponse]] = {}
         self._telling: set[asyncio.Task[None]] = set()
         self.too_fast = Tally("interactions of people over their limit were turned away")
+        self.kept_from_us = Tally("Slack has kept events from us for a minute, since there were too many")
         self.busy = Tally("interactions were turned away, since there were too many at once")
 
     async def answer(self, payload: Payload, origin: Origin) -> BoltResponse:
         """Return what Slack is answered."""
+        if isinstance(payload, SslCheck | AppRateLimited):
+            return self._hear(payload)
         arrived_now()
         body = json.dumps(as_read(payload))
         if (known := self._under_way.get(body)) is not None:
@@ -75,6 +80,12 @@ class Door:
         task = self._under_way[body] = asyncio.create_task(self._admit(payload, user, body))
         task.add_done_callback(lambda _: self._under_way.pop(body, None))
         return await asyncio.shield(task)
+
+    def _hear(self, payload: SslCheck | AppRateLimited) -> BoltResponse:
+        """Take what asks for nothing; that events were kept from us is counted, for their people are not answered."""
+        if isinstance(payload, AppRateLimited):
+            self.kept_from_us.add()
+        return BoltResponse(status=200, body="")
 
     async def _admit(self, payload: Payload, user: User, body: str) -> BoltResponse:
         """Work on it once there is a slot."""

@@ -223,6 +223,20 @@ class EventCallback(_Loose):
     event_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
 
+class AppRateLimited(_Loose):
+    """Slack's word that it has kept events from us, since there were too many in an hour; seconds since 1970."""
+
+    type: Literal["app_rate_limited"]
+    team_id: Id
+    minute_rate_limited: Annotated[int, Field(ge=0, le=253_402_300_799)]
+
+
+class SslCheck(_Loose):
+    """Slack's look at our certificate; it comes as a form, without a `type`."""
+
+    ssl_check: Literal["1"]
+
+
 class UrlVerification(_Loose):
     """Slack's question whether the request URL is ours."""
 
@@ -269,8 +283,8 @@ class MessageShortcut(_Loose):
     message: Quoted
 
 
-Typed = Actions | Shortcut | MessageShortcut | Submission | EventCallback | UrlVerification
-Payload = Typed | Command
+Typed = Actions | Shortcut | MessageShortcut | Submission | EventCallback | UrlVerification | AppRateLimited
+Payload = Typed | Command | SslCheck
 _PAYLOAD: TypeAdapter[Typed] = TypeAdapter(Annotated[Typed, Field(discriminator="type")])
 
 
@@ -282,10 +296,15 @@ def parse_payload(body: Any) -> Payload:
 
 
 def parse_request(content_type: str, body: str) -> Payload:
-    """Return the payload of a request: JSON, or a form that is a command or has JSON as `payload`. Raise ValueError."""
+    """Return the payload of a request: JSON, or a form that is a command, a look at our certificate, or has JSON.
+
+    Raise ValueError.
+    """
     if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         return _PAYLOAD.validate_json(body)
     form = parse_qs(body, keep_blank_values=True)
+    if "payload" not in form and "ssl_check" in form:
+        return SslCheck.model_validate({"ssl_check": form["ssl_check"][0]})
     if "payload" not in form and "command" in form:
         return Command.model_validate({name: values[0] for name, values in form.items()})
     return _PAYLOAD.validate_json(form.get("payload", [""])[0])

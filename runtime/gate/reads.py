@@ -136,7 +136,7 @@ def after_read(
     if isinstance(result, HeldError) and not gives_up:
         return ReadEnd(again, retry.delay(retry.HELD_BACKOFF, lease.waited + 1, jitter), taken=False, held=True)
     if isinstance(result, NotTakenError) and not gives_up:
-        pause = retry.pause(verb.retry, lease.waited + 1, jitter, result.retry_after)
+        pause = retry.wait(verb.retry, lease.waited + 1, jitter, result.retry_after)
         return ReadEnd(again, pause, taken=False)
     if isinstance(result, TransientError | TimeoutError) and counted < verb.retry.max_attempts and not gives_up:
         after = result.retry_after if isinstance(result, TransientError) else None

@@ -233,10 +233,11 @@ def _why_not_again(passage: Passage, reason: str, pause: timedelta) -> str:
 
 
 def _pause(passage: Passage, *, counted: bool, retry_after: float | None) -> timedelta:
-    """Return the pause that the verb and the other side ask for, but never more than the verb's longest."""
-    effect, policy = passage.effect, retry.of_document(passage.effect.retry)
-    nth = passage.attempt.tries if counted else effect.postponed + 1
-    return retry.pause(policy, nth, passage.engine.jitter(), retry_after)
+    """Return the pause that the verb and the other side ask for; what was not taken is paused as the latter says."""
+    effect, policy, jitter = passage.effect, retry.of_document(passage.effect.retry), passage.engine.jitter()
+    if counted:
+        return retry.pause(policy, passage.attempt.tries, jitter, retry_after)
+    return retry.wait(policy, effect.postponed + 1, jitter, retry_after)
 
 
 async def postpone(passage: Passage, reason: str) -> None:

@@ -43,7 +43,7 @@ from runtime.store.transactions.run_tx import RunTx
 MOST_DIRECT = 10
 """People up to whom each gets a direct message; where there are more, their channel is told alone."""
 
-_RETRY = retry.to_document(Retry(100_000, "exponential", timedelta(seconds=2), timedelta(minutes=2)))
+_RETRY = retry.to_document(Retry(100_000, "exponential", timedelta(seconds=1), timedelta(minutes=2), factor=1.5))
 """A chat that is away is tried until the effect's deadline: for a card, that is as long as its approval is open."""
 
 

@@ -41,6 +41,11 @@ def pause(retry: Retry, nth: int, jitter: float, retry_after: float | None) -> t
     return max(delay(retry, nth, jitter), min(timedelta(seconds=retry_after or 0), retry.max_delay))
 
 
+def wait(retry: Retry, nth: int, jitter: float, retry_after: float | None) -> timedelta:
+    """Return the pause after what was not even taken: what the other side asks for, or else our own."""
+    return timedelta(seconds=retry_after) if retry_after else delay(retry, nth, jitter)
+
+
 def ends_at(definition: Definition, asked_at: datetime) -> datetime | None:
     """Return after when nothing of a run is tried again: its SLA counts from when it was asked for."""
     return None if definition.sla is None else asked_at + definition.sla

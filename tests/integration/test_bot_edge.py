@@ -237,6 +237,22 @@ async def test_bolt_does_not_obey_headers_that_nobody_signed(stage: Stage, http:
     assert await post(http, stage, body, {**headers(stage, body), **lazy}) == 200
 
 
+async def test_slacks_look_at_the_certificate_is_answered(stage: Stage, http: aiohttp.ClientSession) -> None:
+    body, form = b"ssl_check=1&token=abc", "application/x-www-form-urlencoded"
+    assert await post(http, stage, body, headers(stage, body, form)) == 200
+
+
+async def test_that_slack_keeps_events_from_us_is_accepted_counted_and_logged(
+    http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = {"type": "app_rate_limited", "team_id": "T0HOST", "minute_rate_limited": 1518467820, "api_app_id": "A1"}
+    body = json.dumps(said).encode()
+    async with staged() as limited:
+        assert await post(http, limited, body, headers(limited, body)) == 200
+        assert limited.bot.counts() == {"minutes of events kept by Slack": 1}
+    assert any("Slack has kept events from us" in message for message in caplog.messages)
+
+
 async def test_an_event_that_asks_for_nothing_is_accepted(stage: Stage, http: aiohttp.ClientSession) -> None:
     body = json.dumps({"type": "event_callback", "team_id": "T0HOST", "event": {"type": "member_joined"}}).encode()
     assert await post(http, stage, body, headers(stage, body)) == 200

@@ -11,7 +11,8 @@ from runtime.definitions.model import Retry
 from runtime.definitions.sources.node_shapes import RetryShape
 from runtime.definitions.sources.verb.waiting import declared_retry, retry_rules
 from runtime.definitions.waiting import retry_document, retry_of
-from runtime.outbox.retry import delay, of_document, pause, to_document
+from runtime.outbox import messages
+from runtime.outbox.retry import delay, of_document, pause, to_document, wait
 
 EXPONENTIAL = Retry(9, "exponential", timedelta(seconds=2), timedelta(seconds=30))
 JITTER = st.floats(0, 1, exclude_max=True)
@@ -73,6 +74,21 @@ def test_chance_takes_off_the_share_that_the_author_gives_it(attempt: int, chanc
 def test_without_a_share_for_chance_a_ladder_is_kept_to_the_second_half() -> None:
     assert delay(_said(ladder=["PT10S"]), 1, 0.999) >= timedelta(seconds=5)
     assert delay(_said(ladder=["PT10S"], jitter=0), 1, 0.999) == timedelta(seconds=10)
+
+
+def test_what_was_not_taken_waits_as_the_other_side_says_and_not_longer_for_having_waited_before() -> None:
+    assert [wait(EXPONENTIAL, nth, 0, 3).total_seconds() for nth in range(1, 9)] == [3] * 8
+    assert wait(EXPONENTIAL, 1, 0, 60) == timedelta(seconds=60), "what it says is kept"
+    assert [wait(EXPONENTIAL, nth, 0, None).total_seconds() for nth in range(1, 5)] == [2, 4, 8, 16]
+
+
+@given(st.floats(1, 600))
+def test_a_message_is_tried_again_soon_after_an_outage_ends(outage: float) -> None:
+    policy, now, nth = of_document(messages._RETRY), 0.0, 0
+    while now < outage:
+        nth += 1
+        now += delay(policy, nth, 0).total_seconds()
+    assert now - outage <= max(1.0, outage / 2 + 1)
 
 
 def test_the_other_side_is_waited_for_no_longer_than_the_longest_pause() -> None:
