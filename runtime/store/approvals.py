@@ -203,7 +203,7 @@ async def give_back(conn: Conn, approval_id: str) -> None:
 
 
 async def end_waiting(conn: Conn, approval_ids: Sequence[str], result: Result) -> list[str]:
-    """Say of those whose effects waited for a window what became of them; return their ids."""
+    """Say of those whose effects waited for a window what became of them; return their ids in order."""
     rows = await (
         await conn.execute(
             "UPDATE approvals SET result = %s, revision = revision + 1 WHERE approval_id = ANY(%b)"
@@ -211,11 +211,14 @@ async def end_waiting(conn: Conn, approval_ids: Sequence[str], result: Result) -
             (json.dumps(result.document()), list(approval_ids)),
         )
     ).fetchall()
-    return [row["approval_id"] for row in rows]
+    return sorted(row["approval_id"] for row in rows)
 
 
 async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None = None) -> list[str]:
-    """Cancel what a finished run, or step, still asks people; return the ids. What happened is asked about even so."""
+    """Cancel what a finished run, or step, still asks people; return the ids in order.
+
+    What happened is asked about even so.
+    """
     rows = await (
         await conn.execute(
             "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
@@ -224,7 +227,7 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
             {"now": now, "run_id": run_id, "step": step},
         )
     ).fetchall()
-    return [row["approval_id"] for row in rows]
+    return sorted(row["approval_id"] for row in rows)
 
 
 async def open_of(conn: Conn, run_id: str) -> list[str]:

@@ -375,7 +375,7 @@ async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) ->
 async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = None) -> dict[str, str | None]:
     """Reject what a finished run, or step, still had in its outbox; cards still go out.
 
-    Return the ids, each with its newest approval.
+    Return the ids in their order, each with its newest approval.
     """
     rows = await (
         await conn.execute(
@@ -385,4 +385,4 @@ async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = N
             {"reason": reason, "run_id": run_id, "step": step},
         )
     ).fetchall()
-    return {row["effect_id"]: row["approval_id"] for row in rows}
+    return dict(sorted((row["effect_id"], row["approval_id"]) for row in rows))

@@ -130,7 +130,8 @@ async def find_started(conn: Conn, run_id: str) -> list[dict[str, Any]]:
 async def find_named(conn: Conn, tenant: str, run_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Return runs by their ids, as if no step had started them."""
     query = f"""
-        SELECT '' AS step, {_STARTED} FROM runs c WHERE c.tenant = %s AND c.run_id = ANY(%s) ORDER BY c.created_at
+        SELECT '' AS step, {_STARTED} FROM runs c WHERE c.tenant = %s AND c.run_id = ANY(%s)
+         ORDER BY c.created_at, c.run_id
     """  # noqa: S608 - our own columns
     return await (await conn.execute(query.encode(), (tenant, list(run_ids)))).fetchall()
 

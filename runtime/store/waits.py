@@ -116,7 +116,7 @@ async def last_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     row = await (
         await conn.execute(
             f"SELECT {_COLUMNS} FROM waits WHERE run_id = %s AND step = %s AND type <> 'approval'"  # noqa: S608
-            " ORDER BY created_at DESC LIMIT 1",
+            " ORDER BY created_at DESC, wait_id LIMIT 1",
             (run_id, step),
         )
     ).fetchone()
@@ -218,7 +218,7 @@ async def progress_by_step(conn: Conn, run_id: str) -> dict[str, dict[str, Any]]
     rows = await (
         await conn.execute(
             "SELECT DISTINCT ON (step) step, progress::jsonb - 'noted_at' AS progress FROM waits"
-            " WHERE run_id = %s AND progress IS NOT NULL ORDER BY step, created_at DESC",
+            " WHERE run_id = %s AND progress IS NOT NULL ORDER BY step, created_at DESC, wait_id",
             (run_id,),
         )
     ).fetchall()

@@ -73,7 +73,7 @@ async def last_card_of_run(conn: Conn, run_id: str) -> str | None:
     row = await (
         await conn.execute(
             "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
-            " ORDER BY requested_at DESC LIMIT 1",
+            " ORDER BY requested_at DESC, approval_id LIMIT 1",
             (run_id,),
         )
     ).fetchone()

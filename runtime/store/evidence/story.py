@@ -85,7 +85,7 @@ def _leaves(conn: Connection[DictRow], run_id: str, sealed: int) -> list[dict[st
 
 def _run(conn: Connection[DictRow], run: DictRow, digest: str, leaves: list[dict[str, Any]]) -> dict[str, Any]:
     steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position, length(path), path", run["run_id"])
-    waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at", run["run_id"])
+    waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at, wait_id", run["run_id"])
     return {
         "run_id": run["run_id"],
         "tenant": run["tenant"],
@@ -126,7 +126,7 @@ def _approvals(
     sealed_cards: Mapping[str, int],
     as_asked: Callable[[DictRow], dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at", run_id)
+    rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at, approval_id", run_id)
     votes = _all(
         conn,
         "SELECT v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = %s ORDER BY v.at, v.person",

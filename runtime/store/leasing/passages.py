@@ -30,7 +30,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                                   AND {IS_WRITE} AND w.started_at IS NOT NULL) AS writes,
                    coalesce(who.groups, '[]'::json) AS requester_groups,
                    (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
-                     ORDER BY requested_at DESC LIMIT 1) AS task_id,
+                     ORDER BY requested_at DESC, approval_id LIMIT 1) AS task_id,
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
                    coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
                    a.consumed_at AS approval_consumed_at,

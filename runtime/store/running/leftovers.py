@@ -36,7 +36,7 @@ async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
                    OR EXISTS (SELECT FROM approvals a
                                WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE OFFSET 0) AS wants,
                    (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
-                     ORDER BY c.requested_at DESC LIMIT 1) AS last_card,
+                     ORDER BY c.requested_at DESC, c.approval_id LIMIT 1) AS last_card,
                    (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
                       FROM slack_accounts s
                      WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by
@@ -90,7 +90,8 @@ async def withdraw_questions(
 ) -> list[str]:
     """Ask nobody any more what became of the start of a step, or of any of the run, whose answer has come.
 
-    The answer proves its request, and the gate looks at that at once. Return the approvals that are canceled with that.
+    The answer proves its request, and the gate looks at that at once. Return in order the approvals that are canceled
+    with that.
     """
     rows = await (
         await conn.execute(
@@ -101,7 +102,7 @@ async def withdraw_questions(
                    AND status = 'in_doubt' AND asked
                    AND (SELECT w.status FROM waits w
                          WHERE w.run_id = e.run_id AND w.step = e.step AND w.type <> 'approval'
-                         ORDER BY w.created_at DESC LIMIT 1) = 'completed'
+                         ORDER BY w.created_at DESC, w.wait_id LIMIT 1) = 'completed'
                 RETURNING effect_id
             )
             UPDATE approvals SET status = 'canceled', decided_at = %(now)s, result = %(result)s, revision = revision + 1
@@ -111,4 +112,4 @@ async def withdraw_questions(
             {"run_id": run_id, "now": now, "step": step, "result": json.dumps(result.document())},
         )
     ).fetchall()
-    return [row["approval_id"] for row in rows]
+    return sorted(row["approval_id"] for row in rows)

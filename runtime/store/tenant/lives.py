@@ -49,8 +49,12 @@ async def lives_of_name(conn: Conn, tenant: str, name: str) -> list[Life]:
 
 
 async def lives_of_trigger(conn: Conn, tenant: str, trigger_type: str) -> list[Life]:
-    """Return all versions that take triggers of a type, whatever they are called; the last to be moved comes first."""
-    return await _lives(conn, _LIFE + " AND l.trigger_type = %s ORDER BY l.changed_at DESC", tenant, trigger_type)
+    """Return all versions that take triggers of a type, whatever they are called; the last to be moved comes first.
+
+    Of those that were moved at one moment the names count, and then the newest version.
+    """
+    order = "ORDER BY l.changed_at DESC, l.name, l.version DESC"
+    return await _lives(conn, f"{_LIFE} AND l.trigger_type = %s {order}", tenant, trigger_type)
 
 
 async def find_life(conn: Conn, tenant: str, name: str, version: int) -> Life | None:

@@ -25,7 +25,9 @@ class TakenError(Exception):
 
 async def live(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return the installations that have not ended, with their tokens under their keys, the oldest first."""
-    return await (await conn.execute(f"{_LIVE} ORDER BY i.installed_at".encode(), (tenant,))).fetchall()
+    return await (
+        await conn.execute(f"{_LIVE} ORDER BY i.installed_at, i.installation_id".encode(), (tenant,))
+    ).fetchall()
 
 
 async def ended(conn: Conn, tenant: str) -> list[dict[str, Any]]:
