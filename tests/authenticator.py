@@ -53,6 +53,7 @@ class Authenticator:
     algorithm: int = -7
     count: int | None = 0
     flags: int = USER_PRESENT | USER_VERIFIED
+    page: dict[str, Any] = field(default_factory=dict)  # what the client data say otherwise
     credential_id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     @cached_property
@@ -93,5 +94,12 @@ class Authenticator:
 
     def _client_data(self, kind: str, challenge: str, **changes: Any) -> bytes:
         assert base64url_to_bytes(challenge)
-        said = {"type": kind, "challenge": challenge, "origin": self.origin, "crossOrigin": False, **changes}
+        said = {
+            "type": kind,
+            "challenge": challenge,
+            "origin": self.origin,
+            "crossOrigin": False,
+            **self.page,
+            **changes,
+        }
         return json.dumps(said, separators=(",", ":")).encode()

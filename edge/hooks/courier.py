@@ -27,6 +27,8 @@ from runtime.handlers import (
 )
 from runtime.model.hooks.subscription import DELIVER
 
+LONGEST_PAUSE = 900.0
+"""Seconds for which a receiver may ask to be left alone; what asks for more is tried again after that."""
 PATIENCE = 10.0
 """Seconds in which a receiver has to answer."""
 _SUCCESS, _FAULTS = range(200, 300), range(500, 600)
@@ -139,7 +141,7 @@ def _failure(status: int, retry_after: float | None) -> HandlerError:
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:
     text = response.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    return min(float(text), LONGEST_PAUSE) if text.isascii() and text.isdigit() else None
 
 
 def webhook_handlers(receivers: Mapping[str, Receiver], clock: Clock, patience: float) -> dict[str, Handler]:

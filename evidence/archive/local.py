@@ -21,6 +21,8 @@ from receipts import canonical
 from receipts.fields import Closed, Sha256Hex
 
 _HELD = "held"
+_PROBE = 1024 * 1024
+"""Bytes of the file that tells whether there is room."""
 _PRIVATE = 0o700
 """What officers saw and what targets answered is for the owner's eyes, and to be changed by nobody."""
 
@@ -109,11 +111,11 @@ class LocalArchive:
             raise ArchiveError(f"{path} cannot be {'held' if on else 'released'}: {error}") from error
 
     def check(self) -> list[ArchiveFact]:
-        """Write and remove a file."""
+        """Write and remove a file as large as a small bundle: an empty one is written to a full disk, too."""
         probe = self._folder / f".probe-{secrets.token_hex(8)}"
         try:
             self._folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
-            write_once(probe, b"")
+            write_once(probe, bytes(_PROBE))
             probe.unlink()
         except OSError as error:
             return [ArchiveFact("writable", ok=False, text=f"{self._folder} cannot be written: {error}")]

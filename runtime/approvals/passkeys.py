@@ -7,7 +7,12 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from webauthn import verify_authentication_response, verify_registration_response
-from webauthn.helpers import bytes_to_base64url, decode_credential_public_key, decoded_public_key_to_cryptography
+from webauthn.helpers import (
+    base64url_to_bytes,
+    bytes_to_base64url,
+    decode_credential_public_key,
+    decoded_public_key_to_cryptography,
+)
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 from webauthn.helpers.exceptions import WebAuthnException
 
@@ -61,6 +66,7 @@ def check_assertion(passkey: Passkey, assertion: Assertion, document: Mapping[st
         )
     except _MALFORMED as error:
         raise PasskeyError(str(error)) from error
+    _check_page(assertion.client_data, passkey.origin)
     return verified.new_sign_count
 
 
@@ -78,6 +84,7 @@ def new_passkey(
             require_user_verification=True,
             supported_pub_key_algs=list(ALGORITHMS),
         )
+        _check_page(attestation.client_data, origin)
         cose_key = made.credential_public_key
         return Passkey(
             credential_id=bytes_to_base64url(made.credential_id),
@@ -94,6 +101,13 @@ def new_passkey(
         )
     except _MALFORMED as error:
         raise PasskeyError(str(error)) from error
+
+
+def _check_page(client_data: str, origin: str) -> None:
+    """Raise PasskeyError where a passkey was used in a frame of a page of somebody else, who shows what they like."""
+    said = json.loads(base64url_to_bytes(client_data))
+    if not any(said.get("crossOrigin") is own for own in (None, False)) or said.get("topOrigin") not in (None, origin):
+        raise PasskeyError("it was made in a frame of another page")
 
 
 def _credential(credential_id: str, client_data: str, response: Mapping[str, str]) -> str:

@@ -39,6 +39,7 @@ class Ears:
     ids: list[str] = field(default_factory=list)
     answers: list[int | None] = field(default_factory=list)
     default: int | None = 200
+    retry_after: str = "0"
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -56,7 +57,7 @@ class Ears:
         status = self.answers.pop(0) if self.answers else self.default
         if status is None:
             await self.closing.wait()
-        return web.Response(status=status or 200, headers={"Location": "/elsewhere"})
+        return web.Response(status=status or 200, headers={"Location": "/elsewhere", "Retry-After": self.retry_after})
 
 
 async def _taken(_: web.Request) -> web.Response:

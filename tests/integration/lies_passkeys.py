@@ -220,6 +220,8 @@ SIGNED: dict[str, Lie] = {
         by_another_link=_signed(nonce="00"),
         by_one_link_for_two=_by_one_link,
         on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
+        in_a_frame=_signed(said={"crossOrigin": True}),
+        in_a_frame_of_another_page=_signed(said={"topOrigin": "https://elsewhere.example"}),
         for_another_party=_signed(_like_sam(rp_id="elsewhere.example")),
         by_nobody_verified=_signed(_like_sam(flags=USER_PRESENT)),
         at_a_registration=_signed(said={"type": "webauthn.create"}),

@@ -1,6 +1,7 @@
 """One contract for every archive, held against a folder and a real S3; then what is particular to each."""
 
 import hashlib
+import resource
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -361,3 +362,14 @@ def test_store_that_does_not_know_an_order_is_not_taken_for_one_that_has_nothing
             ask()
         assert not isinstance(refused.value, ArchiveNotFoundError)
     assert facts(archive) == {"writable": False}
+
+
+def test_a_folder_on_a_disk_without_room_cannot_be_written(tmp_path: Path) -> None:
+    archive, limits = LocalArchive(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert facts(archive)["writable"]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # files may be made, and hold nothing
+    try:
+        assert not facts(archive)["writable"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())

@@ -88,8 +88,17 @@ async def test_each_kind_of_key_registers_and_signs(vault: Bench, algorithm: int
         {"rp_id": "elsewhere.example"},
         {"flags": USER_PRESENT},
         {"count": -1},
+        {"page": {"crossOrigin": True}},
+        {"page": {"topOrigin": "https://elsewhere.example"}},
     ],
-    ids=["another origin", "another relying party", "the user is not verified", "a counter that stands still"],
+    ids=[
+        "another origin",
+        "another relying party",
+        "the user is not verified",
+        "a counter that stands still",
+        "a frame",
+        "a frame of another page",
+    ],
 )
 async def test_what_an_authenticator_signs_otherwise_does_not_count(vault: Bench, using: dict[str, Any]) -> None:
     mine = await register(vault, "sam", authenticator(count=1))

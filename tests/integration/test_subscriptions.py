@@ -126,6 +126,15 @@ async def test_what_a_receiver_does_not_take_is_sent_again_under_the_same_id(
     assert (await deliveries(bench))[-1]["status"] == "dispatched"
 
 
+async def test_a_receiver_that_asks_for_hours_is_tried_again_in_a_quarter_of_one(bench: Bench, ears: Ears) -> None:
+    ears.answers, ears.retry_after = [429], "36000"
+    told = subscribed(bench, subscription(ears.url, "run.completed"))
+    await _ends_as_without(bench, told)
+    assert len(ears.ids) == 1
+    await told.later(seconds=900)
+    assert len(ears.ids) == 2
+
+
 async def test_a_receiver_that_fails_on_and_on_is_a_letter_in_the_end(bench: Bench, ears: Ears) -> None:
     ears.default = 500
     told = subscribed(bench, subscription(ears.url, "run.completed"))

@@ -89,12 +89,13 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
     "passkeys.signed",
     "The registered key (ES256, EdDSA or RS256, in its one spelling in DER) made the `signature` over"
     " `authenticator_data` and the SHA-256 of `client_data`. That is of type `webauthn.get`, of the origin of the"
-    " registration, and has as challenge the SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the"
-    " first 16 hex digits of the digest of the approval's digest, requirement and `requested`), `requirement` (its"
-    " digest), `verdict` and `nonce`; of a vote that breaks the glass, and of no other, with `break_glass` (its"
-    " ticket) and `reason`. The authenticator data is of the origin's host, of a user who was present, and verified."
-    " No two votes have one nonce. From vote to vote the counter of a passkey goes on, where it counts at all."
-    " `client_data` is JSON with a hundred brackets at most.",
+    " registration and in no frame of another page (`crossOrigin`, `topOrigin`), and has as challenge the SHA-256"
+    " of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
+    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`; of a"
+    " vote that breaks the glass, and of no other, with `break_glass` (its ticket) and `reason`. The authenticator"
+    " data is of the origin's host, of a user who was present, and verified. No two votes have one nonce. From"
+    " vote to vote the counter of a passkey goes on, where it counts at all. `client_data` is JSON with a hundred"
+    " brackets at most.",
 )
 def _signatures(facts: Facts) -> str:
     nonces = set[str]()
@@ -132,6 +133,9 @@ def _check(approval: Requested, vote: VoteForm, passkey: PasskeyForm, registered
         raise ValueError("it is no signature of a passkey")
     if said.get("origin") != registered.origin:
         raise ValueError(f"it was made on another page than one of {registered.origin}")
+    is_own = any(said.get("crossOrigin") is own for own in (None, False))
+    if not is_own or said.get("topOrigin") not in (None, registered.origin):
+        raise ValueError("it was made in a frame of another page")
     if _bytes_of(said.get("challenge")) != challenge_of(_document(approval, vote, passkey)):
         raise ValueError("it is over something else than this approval as it was")
     if len(data) < _LEAST or data[:_FLAGS] != hashlib.sha256(rp_id_of(registered.origin).encode()).digest():
