@@ -232,7 +232,7 @@ class Interactions:
             await self._open(payload, modal)
         elif notification is not None:
             await self._settle(notification, payload.user, payload.place)
-            await self._renew(payload, ref)
+            await self._renew(payload, ref, standing.identity)
 
     async def _to_sign(
         self, standing: _Standing, verdict: VoteVerdict | ClaimAct, reason: str
@@ -241,11 +241,17 @@ class Interactions:
         view = None if standing.refusal else standing.view
         return await self._links.modal(standing.identity, view, verdict, reason)
 
-    async def _renew(self, payload: Actions, ref: references.CardRef) -> None:
+    async def _renew(self, payload: Actions, ref: references.CardRef, identity: Identity) -> None:
         """Show in the open details what has become of the click there."""
         view = await self._desk.approval(ref.id) if payload.modal else None
         if view:
-            await self._open(payload, details_modal(view, 0))
+            await self._open(payload, details_modal(await self._for_one(view, identity), 0))
+
+    async def _for_one(self, view: ApprovalView, identity: Identity) -> ApprovalView:
+        """Return what is shown to one person alone: it offers what they may do now, and nothing else."""
+        if identity.person is None or view.status is not ApprovalStatus.REQUESTED:
+            return view
+        return replace(view, may=await self._desk.answers.acts(view.approval_id, identity.person.id))
 
     async def _judge(self, standing: _Standing, ref: references.CardRef) -> _Standing:
         """Ask before a person types a reason in vain; the click that is refused here is recorded like any other."""
@@ -283,6 +289,7 @@ class Interactions:
             if view and identity.person:
                 await self._desk.figures.looked(view.approval_id, identity.person)
             view = (await self._in_whose_name(_Standing(identity, view, identity.refusal))).view
+            view = await self._for_one(view, identity) if view else None
         await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))
         if view:

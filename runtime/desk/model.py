@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from runtime.desk.answers.model import AnswersDesk
+from runtime.desk.answers.model import Act, AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
@@ -137,6 +137,7 @@ class ApprovalView:
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
     votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
+    may: frozenset[Act] | None = None  # what the one reader may do with it now; None where it is shown to many
     can_edit: bool = False  # it is open, and its verb names params that may be edited
     edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
     replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it

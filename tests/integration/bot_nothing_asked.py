@@ -1,6 +1,6 @@
 """A counter of answers for a bot of which nobody asks anything."""
 
-from runtime.desk.answers.model import CancelView, CancelWish
+from runtime.desk.answers.model import Act, CancelView, CancelWish
 from runtime.model.approvals.questions import Answerers
 from runtime.model.approvals.votes import CardAct, Refusal
 
@@ -10,6 +10,9 @@ class NothingAsked:
 
     async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
         raise AssertionError(f"nobody here does this: {act} {approval_id} {person_id}")
+
+    async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:  # noqa: ARG002 - everybody may all
+        return frozenset(Act)
 
     async def answerers(self, approval_id: str) -> Answerers:
         raise AssertionError(f"nothing here is asked: {approval_id}")

@@ -4,6 +4,7 @@ from bot.cards import references
 from bot.cards.blocks import Block, button, plain_text
 from bot.cards.text import Shown, inline
 from bot.cards.wording import acted_on, button_words, headline
+from runtime.desk.answers.model import Act
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 from runtime.model.messages import QuestionAsked
@@ -41,7 +42,9 @@ def show_all_button(view: ApprovalView) -> Block:
 
 
 def decide_buttons(view: ApprovalView) -> list[Block]:
-    """Return the two buttons that decide a request."""
+    """Return the two buttons that decide a request; for one reader who may not decide it, neither."""
+    if view.may is not None and Act.DECIDE not in view.may:
+        return []
     value = references.CardRef(**references.of(view)).model_dump_json()
     yes, no = button_words(view)
     # A modal that asks for the reason, or a page on which one signs, takes the place of the question.

@@ -72,8 +72,8 @@ class MoreRef(references.CardRef):
 
 
 def more_menus(view: ApprovalView) -> list[Block]:
-    """Return the menu of an open request, or two where one cannot hold it."""
-    there = [entry for entry in ENTRIES if entry.is_there(view)]
+    """Return the menu of an open request, or two where one cannot hold it; for one reader, what they may do now."""
+    there = [entry for entry in ENTRIES if entry.is_there(view) and (view.may is None or entry.act in view.may)]
     parts = [there[at : at + MOST] for at in range(0, len(there), MOST)]
     return [_menu(action, view, part) for action, part in zip(references.MORE, parts, strict=False)]
 

@@ -5,6 +5,7 @@ given elsewhere. Who has not opened theirs costs a look into a dictionary.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,6 +21,7 @@ from bot.listeners.payloads import User
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.clock import Clock
+from runtime.desk.answers.model import Act
 from runtime.desk.held.model import HeldWaiting
 from runtime.desk.home.model import AskedFor, Entry, HomeDesk, Waiting
 from runtime.desk.model import CardLedger, Desk
@@ -106,11 +108,22 @@ class Drawing:
         page = found.page if isinstance(found, Waiting) else found
         if state.corner is not None and not page.entries:  # all of that page is decided by now
             return await self._seen(person, state.turned())
+        if isinstance(found, Waiting):
+            found = await self._with_acts(person, found)
         choices = await self._homes.choices(person.id)
         is_first = state.section is Section.WAITING and state.corner is None
         held = await self._desk.held.waiting(person, HELD_SHOWN) if is_first else _NOTHING_HELD
         leads = await self._desk.figures.leads(person)
         return Seen(state, found, choices, held, (await self._installation.known()).address, leads)
+
+    async def _with_acts(self, person: Person, found: Waiting) -> Waiting:
+        """Have each request say what its one reader may do with it now."""
+        acts = [await self._desk.answers.acts(one.view.approval_id, person.id) for one in found.page.entries]
+        entries = [
+            replace(one, view=replace(one.view, may=may, can_edit=Act.EDIT in may))
+            for one, may in zip(found.page.entries, acts, strict=True)
+        ]
+        return replace(found, page=replace(found.page, entries=entries))
 
     async def _found(self, person: Person, state: HomeState) -> Waiting | Page[AskedFor] | Page[Entry]:
         look = state.look(SHOWN)

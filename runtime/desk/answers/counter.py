@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import refuse_vote
+from runtime.desk.answers.acting import acts_of
 from runtime.desk.answers.looking import look, refusal_to_decide
-from runtime.desk.answers.model import CancelView, CancelWish
+from runtime.desk.answers.model import Act, CancelView, CancelWish
 from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
@@ -52,6 +53,10 @@ class AnswersCounter:
             row = await approvals.approval_view_row(conn, approval_id)
             answerers = await answerers_of(conn, self.tenant, row) if row else Answerers()
             return refuse_ask(refusal, person_id, await questions_of(conn, approval_id), answerers, None)
+
+    async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:
+        """Return what the person may do with a request now. Reads only, and asks policy who may cancel."""
+        return await acts_of(self.engine, self.tenant, approval_id, person_id)
 
     async def answerers(self, approval_id: str) -> Answerers:
         """Return who can answer questions about a request. Reads only."""

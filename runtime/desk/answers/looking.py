@@ -1,8 +1,9 @@
 """A request as the rules see it now, and the one person who wants something of it. Reads only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from runtime.approvals.rules import Ballot, refuse_glass
 from runtime.approvals.standing_in import way_to_vote
@@ -20,13 +21,14 @@ from runtime.store.workspaces.absentees import person_left
 
 @dataclass(frozen=True)
 class Seen:
-    """The request with its counted votes, and the person with all their accounts."""
+    """The request with its counted votes and the row of what its card shows, and the person with all their accounts."""
 
     approval: Approval
     votes: Sequence[Vote]
     ballot: Ballot
     person: Person
     accounts: Sequence[Account]
+    row: Mapping[str, Any]
 
 
 async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> Seen | None:
@@ -43,7 +45,7 @@ async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> See
         holder = None
     ballot = ballot_of(approval, votes, row, holder)
     person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
-    return Seen(approval, votes, ballot, person, await directory.accounts_of(conn, tenant, person_id))
+    return Seen(approval, votes, ballot, person, await directory.accounts_of(conn, tenant, person_id), row)
 
 
 async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | None:

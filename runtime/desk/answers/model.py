@@ -1,10 +1,24 @@
 """What the bot sees of the acts beside a vote: what they are about, wishes to hand in, and what became of them."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from runtime.model.approvals.questions import Answerers
 from runtime.model.approvals.votes import CardAct, Refusal
+
+
+class Act(StrEnum):
+    """What a person may do with a request; the values of the menu's entries, and to decide it."""
+
+    DECIDE = "decide"
+    EDIT = "edit"
+    ASK = "ask"
+    CHANGES = "changes"
+    WITHDRAW = "withdraw"
+    HAND = "hand"
+    BREAK_GLASS = "break_glass"
+    CANCEL = "cancel"
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,10 @@ class AnswersDesk(Protocol):
 
     async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
         """Return why what the person would do with a request cannot count now, or None. Reads only."""
+        ...
+
+    async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:
+        """Return what the person may do with a request now. Reads only, and asks policy who may cancel."""
         ...
 
     async def answerers(self, approval_id: str) -> Answerers:

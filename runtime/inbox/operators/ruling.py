@@ -1,8 +1,10 @@
 """Asks policy whether somebody may do what operators do; outside of every transaction, as all that calls others."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from policy.model import OperatedRun, OperatorQuestion
+from policy.model import ActorInput, OperatedRun, OperatorQuestion
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
 from runtime.engine import Engine
@@ -55,10 +57,16 @@ async def _ruled_on_cancel(engine: Engine, found: Addressed, payload: CancelPayl
         run = await find_run(conn, engine.tenant, payload.run_id)
     if run is None or run["finished_at"] is not None:
         return found
-    question = OperatorQuestion(
+    actor = await actor_of(engine, found.notification, payload.submitted_by)
+    return replace(found, judged=Judged(await engine.policy.judge(cancel_question(engine, run, actor))))
+
+
+def cancel_question(engine: Engine, run: Mapping[str, Any], actor: ActorInput) -> OperatorQuestion:
+    """Return what policy is asked about the end of a run that somebody wishes for."""
+    return OperatorQuestion(
         time=timestamp(engine.clock()),
         tenant=engine.tenant,
-        actor=await actor_of(engine, found.notification, payload.submitted_by),
+        actor=actor,
         act="cancel",
         run=OperatedRun(
             id=run["run_id"],
@@ -70,4 +78,3 @@ async def _ruled_on_cancel(engine: Engine, found: Addressed, payload: CancelPayl
         ),
         step=None,
     )
-    return replace(found, judged=Judged(await engine.policy.judge(question)))
