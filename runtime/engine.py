@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from policy.model import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
 from runtime.clock import Clock, utc_now
-from runtime.definitions.cel.expressions import NotEvaluatedError
+from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
 from runtime.model.effects.effect import Effect, Vacancy

@@ -7,14 +7,12 @@ Whether it may be evaluated at all was decided before, by its cost.
 import asyncio
 import json
 import os
-import resource
 import sys
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from runtime.definitions.cel.expressions import Costly, Outcome, install
-from runtime.definitions.registry import discover_functions
+from runtime.definitions.cel.outcomes import Costly, Outcome
 
 SECONDS = 120.0
 """For so long an expression may be evaluated."""
@@ -62,7 +60,7 @@ class Evaluator:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "runtime.evaluator",
+            "runtime.evaluating",
             str(self._memory),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -80,18 +78,3 @@ class Evaluator:
         if process.returncode != 0:
             raise StoppedError(f"expression '{costly.source}': its process ended with {process.returncode}")
         return Outcome(**json.loads(answer))
-
-
-def main() -> None:
-    """Evaluate the expression that is on standard input within the bytes that are named; write what it gives."""
-    memory = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    wanted = json.load(sys.stdin)
-    costly = Costly(**wanted["costly"])
-    install(discover_functions(wanted["packs"]))
-    json.dump(asdict(costly.evaluate()), sys.stdout)
-
-
-if __name__ == "__main__":
-    main()

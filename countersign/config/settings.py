@@ -5,19 +5,29 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
-from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
-from edge.hooks.signing import secret_of
-from receipts.secrets import SHORTEST_SECRET, TOO_SHORT, passwords_in
-from receipts.signatures.passkeys import ORIGIN
-from receipts.vault import parse_key
+from countersign.config.setting_types import (
+    BaseUrl,
+    CallerSecret,
+    DatabaseUrl,
+    HttpUrl,
+    Name,
+    Origin,
+    Prefix,
+    Secret,
+    ServerUrl,
+    SigningSecret,
+    Token,
+    TokenKey,
+    WebhookSecret,
+    Word,
+)
 from runtime.definitions.problems import hint
 from runtime.model.life import Activation
 
@@ -34,7 +44,6 @@ DEFAULT_CONNECTIONS = 10
 
 # Set-up and tests have variables of their own.
 _NOT_OURS = re.compile(r"COUNTERSIGN_(OPA|TEST_.*)")
-_NAME = r"^[a-z0-9][a-z0-9._-]*$"
 _MASK = "********"
 
 
@@ -42,82 +51,9 @@ class ConfigError(CountersignError):
     """A setting is wrong, unknown or missing; the message names its variable."""
 
 
-def _database(url: SecretStr) -> SecretStr:
-    check_dsn(url.get_secret_value())
-    if any(len(password) < SHORTEST_SECRET for password in passwords_in(url.get_secret_value())):
-        raise ValueError(f"its password {TOO_SHORT}")
-    return url
-
-
-def _http(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-        raise ValueError("is not http(s)://HOST, without credentials and query")
-    return url
-
-
-def _server(url: str) -> str:
-    if urlsplit(_http(url)).path not in ("", "/"):
-        raise ValueError("is not http(s)://HOST:PORT, without a path")
-    return url
-
-
-def _base(url: str) -> str:
-    if not _http(url).endswith("/"):
-        raise ValueError("does not end with a slash")
-    return url
-
-
-def _origin(url: str) -> str:
-    """Refuse where browsers let nobody use a passkey."""
-    if not re.match(ORIGIN, url):
-        raise ValueError("is not https://HOST or https://HOST:PORT (http:// for localhost alone), in small letters")
-    return url
-
-
-def _secret(shortest: int) -> AfterValidator:
-    def check(secret: SecretStr) -> SecretStr:
-        if len(secret.get_secret_value()) < shortest:
-            raise ValueError(TOO_SHORT if shortest == SHORTEST_SECRET else f"has fewer than {shortest} characters")
-        return secret
-
-    return AfterValidator(check)
-
-
-def _token(secret: SecretStr) -> SecretStr:
-    """Refuse what goes into no header: libraries quote it when they find out."""
-    if not re.fullmatch(r"[!-~]+", secret.get_secret_value()):
-        raise ValueError("holds a space, a line break or another character that no token has")
-    return secret
-
-
-def _vault_key(secret: SecretStr) -> SecretStr:
-    parse_key(secret.get_secret_value())
-    return secret
-
-
-def _webhook_secret(secret: SecretStr) -> SecretStr:
-    secret_of(secret.get_secret_value())
-    return secret
-
-
-def _slashed(prefix: object) -> object:
-    return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
-
-
 def packs_in(folder: Path) -> list[Path]:
     """Return the folders in `folder` that hold verbs or runbooks."""
     return sorted({found.parent for kind in ("verbs", "runbooks") for found in folder.glob(f"*/{kind}")})
-
-
-# Anybody can sign with an empty secret, and find a short one by trying.
-Secret = Annotated[SecretStr, _secret(SHORTEST_SECRET)]
-Token = Annotated[SecretStr, _secret(SHORTEST_SECRET), AfterValidator(_token)]
-SigningSecret = Annotated[SecretStr, _secret(20)]
-CallerSecret = Annotated[SecretStr, _secret(32)]
-TokenKey = Annotated[SecretStr, AfterValidator(_vault_key)]
-WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
-Word = Annotated[str, Field(min_length=1)]
 
 
 class _SecretFiles(SecretsSettingsSource):
@@ -136,11 +72,11 @@ class Settings(BaseSettings):
 
     tenant: str = Field("acme", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="the tenant that this process serves")
     home: Path = Field(Path(".countersign"), description="folder of keys, local evidence and embedded mode's data")
-    database_url: Annotated[Secret, AfterValidator(_database)] | None = Field(None, description="PostgreSQL")
+    database_url: DatabaseUrl | None = Field(None, description="PostgreSQL")
     database_pooler: Literal["none", "transaction"] = Field(
         "none", description="transaction: DATABASE_URL is a pooler's, such as PgBouncer's, that shares by transaction"
     )
-    database_direct_url: Annotated[Secret, AfterValidator(_database)] | None = Field(
+    database_direct_url: DatabaseUrl | None = Field(
         None, description="PostgreSQL past its pooler, to listen for work; without it workers poll"
     )
     database_connections: int = Field(
@@ -150,7 +86,7 @@ class Settings(BaseSettings):
         description="connections of each process's pool; if not set, fewer where `serve` is many processes",
     )
     database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
-    opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
+    opa_url: ServerUrl | None = Field(None, description="OPA server")
     opa_token: Token | None = Field(None, description="bearer token, where OPA wants one")
     opa_ca: Path | None = Field(None, description="PEM of the authority behind OPA's certificate; else the system's")
     opa_certificate: Path | None = Field(None, description="PEM that we show an OPA that asks for a certificate")
@@ -169,9 +105,7 @@ class Settings(BaseSettings):
     slack_bot_token: Token | None = Field(None, description="xoxb-…, of the installed app")
     slack_signing_secrets: list[SigningSecret] = Field([], description="for HTTP: one, or two while rotating")
     slack_app_token: Token | None = Field(None, description="xapp-…, for Socket Mode")
-    slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
-        "https://slack.com/api/", description="base URL of the Web API"
-    )
+    slack_api_url: BaseUrl = Field("https://slack.com/api/", description="base URL of the Web API")
     slack_app_id: Annotated[str, Field(pattern=r"^A[A-Z0-9]{1,20}$")] | None = Field(
         None, description="the app's id (A…): the page behind our links leads to it, and to Slack without"
     )
@@ -180,23 +114,23 @@ class Settings(BaseSettings):
     slack_token_keys: list[TokenKey] = Field(
         [], description="base64 of 32 bytes each, which keep workspaces' tokens; the first encrypts"
     )
-    slack_authorize_url: Annotated[str, AfterValidator(_http)] = Field(
+    slack_authorize_url: HttpUrl = Field(
         "https://slack.com/oauth/v2/authorize", description="where Slack asks people whether to install the app"
     )
     slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
     slack_channels: dict[str, Word] = Field({}, description="channel by group")
     routing: Path | None = Field(None, description="YAML file of rules: which requests go where, by what they are")
     subscriptions: Path | None = Field(None, description="YAML file of webhooks: which events of runs are sent where")
-    webhook_secrets: dict[Annotated[str, Field(pattern=_NAME)], WebhookSecret] = Field(
+    webhook_secrets: dict[Name, WebhookSecret] = Field(
         {}, description="secrets that sign webhooks, by name: whsec_ and base64 of 24 to 64 bytes"
     )
     doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who settles what is in doubt")
 
     s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")
-    s3_prefix: Annotated[str, BeforeValidator(_slashed)] = Field(
+    s3_prefix: Prefix = Field(
         "evidence/", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/)*$", description="folder in the bucket"
     )
-    s3_endpoint: Annotated[str, AfterValidator(_http)] | None = Field(None, description="S3, for others than AWS")
+    s3_endpoint: HttpUrl | None = Field(None, description="S3, for others than AWS")
     s3_region: Word = Field("us-east-1", description="region of the bucket")
     s3_access_key: Token | None = Field(None, description="access key; boto3's own search if not set")
     s3_secret_key: Secret | None = Field(None, description="secret key; boto3's own search if not set")
@@ -215,7 +149,7 @@ class Settings(BaseSettings):
     )
     witnesses: dict[str, str] = Field({}, description="who cosigns the audit log: base URL by key (vkey)")
     witnesses_needed: int = Field(0, ge=0, le=100, description="how many of them must, or nothing is sealed")
-    tsa_url: Annotated[str, AfterValidator(_http)] | None = Field(
+    tsa_url: HttpUrl | None = Field(
         None, description="time stamping authority (RFC 3161) that stamps the audit log's checkpoints"
     )
     tsa_ca: Path | None = Field(None, description="PEM of its root, and of what stands between that and who stamps")
@@ -226,12 +160,10 @@ class Settings(BaseSettings):
         description="name of the audit log, unlike any other's; countersign/TENANT if not set",
     )
 
-    callers: dict[Annotated[str, Field(pattern=_NAME)], CallerSecret] = Field(
-        {}, description="signing secret of each agent that calls the edge"
-    )
+    callers: dict[Name, CallerSecret] = Field({}, description="signing secret of each agent that calls the edge")
     host: Word = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
-    public_url: Annotated[str, AfterValidator(_origin)] | None = Field(
+    public_url: Origin | None = Field(
         None,
         description="where browsers reach us: to sign, to install the Slack app, and behind our links: https://HOST",
     )

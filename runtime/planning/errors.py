@@ -2,7 +2,7 @@
 
 from policy.model import PolicyUnavailableError
 from receipts.errors import ReceiptsError
-from runtime.definitions.cel.expressions import ExpressionError, TooCostlyError
+from runtime.definitions.cel.outcomes import ExpressionError, TooCostlyError
 from runtime.definitions.problems import DefinitionError
 from runtime.handlers import (
     HandlerError,

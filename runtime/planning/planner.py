@@ -19,7 +19,8 @@ from dataclasses import replace
 from functools import partial
 
 from receipts.errors import ReceiptsError
-from runtime.definitions.cel.expressions import EVALUATED, PINNED, ExpressionError, evaluate_condition, render
+from runtime.definitions.cel.expressions import EVALUATED, PINNED, evaluate_condition, render
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.scope import references_in, steps_of
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from receipts.chain import HELD_SETTLED, Leaf
-from runtime.definitions.cel.expressions import ExpressionError
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
 from runtime.model.effects.action import Acting, commitment

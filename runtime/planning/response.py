@@ -5,7 +5,8 @@ from typing import Any
 
 from receipts.fields import timestamp
 from receipts.redaction import redact
-from runtime.definitions.cel.expressions import ExpressionError, render_text
+from runtime.definitions.cel.expressions import render_text
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.model.run import StepState
 from runtime.store.transactions.run_tx import RunTx

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.definitions.cel.expressions import Outcome
+from runtime.definitions.cel.outcomes import Outcome
 from runtime.definitions.model import Verb
 from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RunStatus, StepStatus

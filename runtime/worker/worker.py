@@ -12,7 +12,7 @@ from functools import partial
 
 import psycopg
 
-from runtime.definitions.cel.expressions import Costly, NotEvaluatedError
+from runtime.definitions.cel.outcomes import Costly, NotEvaluatedError
 from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.definitions.cel.expressions import Costly, Outcome
+from runtime.definitions.cel.outcomes import Costly, Outcome
 from runtime.desk.desk import EngineDesk
 from runtime.desk.replays.replaying import replay_run
 from runtime.evaluator import Evaluator, StoppedError
@@ -56,7 +56,7 @@ def evaluators() -> list[str]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parent = folder.joinpath("stat").read_text("utf-8").rpartition(")")[2].split()[1]
-            if int(parent) == os.getpid() and b"runtime.evaluator" in folder.joinpath("cmdline").read_bytes():
+            if int(parent) == os.getpid() and b"runtime.evaluating" in folder.joinpath("cmdline").read_bytes():
                 found.append(folder.name)
         except (FileNotFoundError, ProcessLookupError):
             continue

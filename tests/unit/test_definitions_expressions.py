@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from runtime.definitions.cel.expressions import (
     MAX_EXPRESSION,
-    ExpressionError,
     compile_expression,
     compile_template,
     evaluate_condition,
@@ -17,6 +16,7 @@ from runtime.definitions.cel.expressions import (
     render,
     render_text,
 )
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.cel.tokens import Reference, expression_end
 
 CONTEXT = {

@@ -8,15 +8,9 @@ from countersign_kyc.functions import FUNCTIONS
 
 from receipts.canonical import digest, dumps
 from runtime.definitions.canonical import FORMAT_2, definition_document, from_canonical
-from runtime.definitions.cel.expressions import (
-    PINNED,
-    ExpressionError,
-    compile_expression,
-    evaluate_condition,
-    install,
-    render,
-)
+from runtime.definitions.cel.expressions import PINNED, compile_expression, evaluate_condition, install, render
 from runtime.definitions.cel.functions import MAX_SIZE
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.sources.yaml_source import parse_source
 from runtime.functions import Function, Type

@@ -7,15 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.definitions.cel.cost import CHUNK, MAX_BUILT, MAX_STEPS, MAX_STEPS_HERE, CostError, cost, pattern_steps
-from runtime.definitions.cel.expressions import (
-    EVALUATED,
-    Costly,
-    ExpressionError,
-    NotEvaluatedError,
-    Outcome,
-    TooCostlyError,
-    compile_expression,
-)
+from runtime.definitions.cel.expressions import EVALUATED, compile_expression, evaluate_costly
+from runtime.definitions.cel.outcomes import Costly, ExpressionError, NotEvaluatedError, Outcome, TooCostlyError
 from runtime.definitions.cel.syntax import parse
 from runtime.functions import Function, Type
 from runtime.model.run import StepState
@@ -97,7 +90,7 @@ def test_an_outcome_counts_for_its_expression_and_values_alone() -> None:
 
 
 def test_what_a_costly_expression_cannot_do_is_its_outcome() -> None:
-    outcome = Costly("rows.map(r, r.gone)", {"rows": subsidiaries(1)}, None).evaluate()
+    outcome = evaluate_costly(Costly("rows.map(r, r.gone)", {"rows": subsidiaries(1)}, None))
     assert outcome == Outcome(None, "expression 'rows.map(r, r.gone)': there is no gone")
 
 
@@ -244,7 +237,7 @@ def test_a_plan_names_the_expression_that_it_needs_and_is_the_same_once_it_is_kn
     with pytest.raises(NotEvaluatedError) as needed:
         plan(definition, snapshot(2400, {}), Started())
     costly = needed.value.costly
-    known = plan(definition, snapshot(2400, {costly.key: costly.evaluate()}), Started())
+    known = plan(definition, snapshot(2400, {costly.key: evaluate_costly(costly)}), Started())
     assert known == plan(definition, snapshot(2400, None), Started())
     assert known.steps["pick"].status is StepStatus.SUCCEEDED
 

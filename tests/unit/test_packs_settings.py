@@ -10,7 +10,8 @@ from countersign_kyc.settings import GLEIF_URL, KycSettings
 
 from countersign.compose.engine import load_packs, offered_handlers
 from countersign.config.settings import ROOT, Settings
-from runtime.definitions.cel.expressions import ExpressionError, compile_expression
+from runtime.definitions.cel.expressions import compile_expression
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.registry import HandlerRegistryError
 from tests.functions import installed
 

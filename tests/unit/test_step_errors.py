@@ -4,7 +4,7 @@ import pytest
 
 from policy.model import PolicyUnavailableError
 from receipts.canonical import CanonicalError
-from runtime.definitions.cel.expressions import ExpressionError
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.problems import DefinitionError, InvalidDefinitionsError
 from runtime.handlers import (
     HandlerError,

@@ -8,12 +8,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import cel
 
-from receipts.canonical import digest, dumps
+from receipts.canonical import dumps
 from runtime.definitions.cel import functions
 from runtime.definitions.cel.calls import calls_in
 from runtime.definitions.cel.cost import (
@@ -26,10 +26,11 @@ from runtime.definitions.cel.cost import (
     is_metered,
     split,
 )
+from runtime.definitions.cel.outcomes import Costly, ExpressionError, NotEvaluatedError, Outcome, TooCostlyError
 from runtime.definitions.cel.parts import MISSING, PART, Parts, parts_of, value_at
 from runtime.definitions.cel.syntax import Tree, parse
 from runtime.definitions.cel.tokens import Reading, Reference, TokenError, expression_end, read
-from runtime.definitions.problems import DefinitionError, hint
+from runtime.definitions.problems import hint
 from runtime.functions import Function
 from runtime.model.json_limits import MAX_INTEGER
 
@@ -54,55 +55,6 @@ Without it nothing is evaluated that costs much.
 
 _SYNTAX = re.compile(r"ERROR: <input>:(\d+:\d+): (?:Syntax error: )?([^\n]*?)(?: expecting [^\n]*)?(?:\n|$)")
 _FAULTS = (ValueError, LookupError, RuntimeError, TypeError, ArithmeticError)
-
-
-class ExpressionError(DefinitionError):
-    """An expression cannot be compiled or evaluated; the message quotes it and says why."""
-
-
-class TooCostlyError(ExpressionError):
-    """An expression costs more than it may; the message says how much."""
-
-
-@dataclass(frozen=True)
-class Costly:
-    """An expression that costs too much to be evaluated here, with what it needs. `key` names both."""
-
-    source: str
-    needed: dict[str, Json]
-    pinned: Mapping[str, int] | None
-
-    @cached_property
-    def key(self) -> str:
-        """Return the digest of the expression and its values."""
-        return digest({"source": self.source, "needed": dict(self.needed), "pinned": dict(self.pinned or {})})
-
-    def evaluate(self) -> "Outcome":
-        """Evaluate it here, whatever time that takes within the limit."""
-        try:
-            return Outcome(compile_expression(self.source).evaluate({**self.needed, EVALUATED: None} | self._functions))
-        except ExpressionError as error:
-            return Outcome(None, str(error))
-
-    @property
-    def _functions(self) -> dict[str, Json]:
-        return {} if self.pinned is None else {PINNED: self.pinned}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a costly expression gave: a value, or what is wrong."""
-
-    value: Json
-    error: str = ""
-
-
-class NotEvaluatedError(Exception):
-    """A plan needs the value of a costly expression: it has to be evaluated elsewhere first."""
-
-    def __init__(self, costly: Costly) -> None:
-        super().__init__(f"expression '{costly.source}' costs much and is to be evaluated elsewhere")
-        self.costly = costly
 
 
 @dataclass(frozen=True)
@@ -388,3 +340,12 @@ def _json(value: Any) -> Json:
 def _type_name(value: Json) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+def evaluate_costly(costly: Costly) -> Outcome:
+    """Evaluate an expression here, whatever time that takes within the limit of its cost."""
+    pinned = {} if costly.pinned is None else {PINNED: costly.pinned}
+    try:
+        return Outcome(compile_expression(costly.source).evaluate({**costly.needed, EVALUATED: None} | pinned))
+    except ExpressionError as error:
+        return Outcome(None, str(error))

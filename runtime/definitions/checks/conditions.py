@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from runtime.definitions.cel.comparisons import Comparison, Literal, Operand, comparisons, is_number_or_text
-from runtime.definitions.cel.expressions import ExpressionError, compile_expression
+from runtime.definitions.cel.expressions import compile_expression
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.params import Fault
 from runtime.definitions.checks.schemas import compatible, type_of
 from runtime.definitions.checks.scope import Scope

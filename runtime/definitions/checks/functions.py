@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runtime.definitions.cel import functions
-from runtime.definitions.cel.expressions import Expression, ExpressionError, compile_expression, compile_template
+from runtime.definitions.cel.expressions import Expression, compile_expression, compile_template
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import StepDefinition
 from runtime.definitions.nodes import RepeatSpec, SwitchSpec, spec_document
 

@@ -4,12 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.definitions.cel.expressions import (
-    ExpressionError,
-    Template,
-    compile_template,
-    is_dynamic,
-)
+from runtime.definitions.cel.expressions import Template, compile_template, is_dynamic
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.schemas import (
     DanglingError,
     Json,

@@ -3,13 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from runtime.definitions.cel.expressions import (
-    Expression,
-    ExpressionError,
-    compile_expression,
-    compile_template,
-    is_dynamic,
-)
+from runtime.definitions.cel.expressions import Expression, compile_expression, compile_template, is_dynamic
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.cel.tokens import Reference
 from runtime.definitions.checks.schemas import DanglingError, Json, Schema, deref, resolve, type_of, types
 from runtime.definitions.problems import Path, hint

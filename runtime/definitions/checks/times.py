@@ -6,7 +6,8 @@ from typing import Literal as OneOf
 from jsonschema.exceptions import FormatError
 
 from runtime.definitions.cel import syntax
-from runtime.definitions.cel.expressions import Expression, ExpressionError, compile_expression, compile_template
+from runtime.definitions.cel.expressions import Expression, compile_expression, compile_template
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.cel.parts import reference_of
 from runtime.definitions.cel.tokens import Reference
 from runtime.definitions.checks.params import Fault, check_text

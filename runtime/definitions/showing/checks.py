@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runtime.definitions.cards import CardSpec, FieldSpec, TableSpec
-from runtime.definitions.cel.expressions import ExpressionError, Template, compile_template
+from runtime.definitions.cel.expressions import Template, compile_template
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.params import check_text
 from runtime.definitions.checks.schemas import Schema, deref, resolve
 from runtime.definitions.checks.scope import Scope

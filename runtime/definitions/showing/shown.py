@@ -9,7 +9,8 @@ from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.cards import CardSpec, FieldSpec, TableSpec
-from runtime.definitions.cel.expressions import ExpressionError, compile_template, render, render_text
+from runtime.definitions.cel.expressions import compile_template, render, render_text
+from runtime.definitions.cel.outcomes import ExpressionError
 
 Json = Any
 Context = Mapping[str, Json]

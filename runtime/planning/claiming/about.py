@@ -7,7 +7,8 @@ run end before, the inbox starts one after all (`runtime.inbox.word.signals`).
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.definitions.cel.expressions import ExpressionError, render_text
+from runtime.definitions.cel.expressions import render_text
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import About
 from runtime.engine import HEAD_START, Engine
 from runtime.model.notification.answers import SignalPayload, TriggerSaid

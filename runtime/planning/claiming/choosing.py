@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition
+from runtime.definitions.cel.expressions import evaluate_condition
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.model.life import Life, NotActiveError, starting
 
 

@@ -5,7 +5,8 @@ list. Nothing reads all of them but `collect`, once, at the end.
 """
 
 from receipts.canonical import dumps
-from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition, render
+from runtime.definitions.cel.expressions import evaluate_condition, render
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.scope import references_in, references_in_condition, steps_of
 from runtime.definitions.nodes import MAX_ITERATIONS, RepeatSpec
 from runtime.model.errors import ParamsError

@@ -1,6 +1,7 @@
 """`switch`: cases in order, exactly one path."""
 
-from runtime.definitions.cel.expressions import ExpressionError, compile_expression, evaluate_condition
+from runtime.definitions.cel.expressions import compile_expression, evaluate_condition
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.nodes import OTHERWISE, SwitchSpec, case
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus

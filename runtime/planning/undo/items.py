@@ -10,7 +10,7 @@ from typing import Any
 from receipts.canonical import dumps
 from receipts.errors import ReceiptsError
 from receipts.redaction import MARKER
-from runtime.definitions.cel.expressions import ExpressionError
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Compensation, EffectClass, Verb
 from runtime.model.errors import ParamsError
 from runtime.model.states import EffectStatus, StepStatus

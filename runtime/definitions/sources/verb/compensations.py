@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runtime.definitions.cel.expressions import ExpressionError, compile_template, is_dynamic
+from runtime.definitions.cel.expressions import compile_template, is_dynamic
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schemas import Schema

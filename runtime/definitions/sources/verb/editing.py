@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from receipts.redaction import is_secret_name, parse_pointer
-from runtime.definitions.cel.expressions import ExpressionError, compile_template
+from runtime.definitions.cel.expressions import compile_template
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.checks.schemas import IN_PLACE, Schema, deref, types
 from runtime.definitions.problems import Finding, hint
 from runtime.definitions.sources.shapes import VerbShape

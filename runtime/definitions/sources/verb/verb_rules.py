@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from runtime.definitions.cel.expressions import ExpressionError, compile_template
+from runtime.definitions.cel.expressions import compile_template
+from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.cel.tokens import Reference
 from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_static, check_text, redacted_literals
