@@ -28,7 +28,7 @@ said, and all that `run.json` says follows from them."""
 
 # The events that evidence relies on, and the members that their `data` must have; with + since format 2.
 RUN_QUEUED = "run.queued"  # submitted_by, definition_digest
-# ... + format, tenant, trigger_type, trigger_ref, definition_name, definition_version
+# ... + format, tenant, trigger_type, trigger_ref, definition_name, definition_version, requester_name of a person
 RUN_ENDED = frozenset({"run.succeeded", "run.failed_terminal", "run.canceled"})  # + error, writes
 HELD_SETTLED = "held.settled"  # + act, reason, policy, and the result (its commitment) of what was supplied
 EVIDENCE_BEGUN = "evidence.begun"  # + the last leaf of a bundle
@@ -48,7 +48,7 @@ VOTE_RESTORED = "vote.restored"  # approval_id, person: who is in the groups tha
 VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason + digest (of the vote that counts no more)
 VOTE_REFUSED = "vote.refused"  # approval_id, code, verdict, team, user; nth where it stands for those before it
 ONE_BY_ONE = 8  # so many refusals of one person for one reason each stand on record; then 16, 32, … do
-VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it)
+VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it), opened_at
 CARD_SHOWN = "card.shown"  # + approval_id, digest (of the card as it was posted or edited)
 WAIT_OPENED = "wait.opened"  # + wait_id, type, correlation_key, deadline
 WAIT_ENDED = frozenset({"wait.completed", "wait.timed_out"})  # + wait_id

@@ -229,10 +229,21 @@ class Interactions:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
         await ack()
         if modal is not None:
-            await self._open(payload, modal)
+            if await self._open(payload, modal):
+                await self._note_opening(standing)
         elif notification is not None:
             await self._settle(notification, payload.user, payload.place)
             await self._renew(payload, ref, standing.identity)
+
+    async def _note_opening(self, standing: _Standing) -> None:
+        """Record when the person opened the form of a vote. A vote counts without that record, too."""
+        person, view = standing.identity.person, standing.view
+        if person is None or view is None:
+            return
+        try:
+            await self._desk.figures.looked(view.approval_id, person)
+        except Exception as error:  # noqa: BLE001 - evidence then says that opening was not recorded
+            self._log.warning("the opening of a form was not recorded: %s", type(error).__name__)
 
     async def _to_sign(
         self, standing: _Standing, verdict: VoteVerdict | ClaimAct, reason: str
@@ -297,10 +308,12 @@ class Interactions:
         if refusal:
             await self._tell(payload, refusal_words(refusal))
 
-    async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
-        """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent.
+    async def _open(self, payload: Actions, modal: dict[str, Any]) -> bool:
+        """Open a modal, or turn the open one into it; return whether that worked.
 
-        One that asks for a reason, or to sign, comes over the details.
+        A repeated delivery finds its trigger used, and is silent.
+
+        A modal that asks for a reason, or to sign, comes over the details.
         """
         asks = modal["callback_id"] in (references.REASON_MODAL, references.SIGNING_MODAL)
         try:
@@ -315,6 +328,8 @@ class Interactions:
             if code not in ("exchanged_trigger_id", "hash_conflict"):
                 self._log.warning("a modal was not opened: %s", code)
                 await self._tell(payload, private.NOT_OPENED)
+            return False
+        return True
 
     async def _tell(self, payload: Actions, text: str) -> None:
         await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)

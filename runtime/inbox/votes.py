@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import Actor
+from receipts.fields import timestamp
 from runtime.approvals.rules import cast_of, counting, still_missing, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
@@ -27,6 +28,7 @@ from runtime.inbox.people.voters import (
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
+from runtime.model.approvals.figures import Mark
 from runtime.model.approvals.passkeys import Signature
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
@@ -35,6 +37,7 @@ from runtime.model.notification.people import VotePayload
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals
+from runtime.store.figures.marks import time_of_mark
 from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
 
@@ -120,6 +123,7 @@ async def _count(
         together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
+    opened_at = await time_of_mark(tx.conn, approval.approval_id, Mark.LOOKED, person.id)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",
@@ -130,6 +134,7 @@ async def _count(
             "digest": digest(vote.document()),
             **({"delegator": vote.delegator} if vote.delegator else {}),
             **({"break_glass": glass} if glass else {}),
+            **({"opened_at": timestamp(opened_at)} if opened_at else {}),
         },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,

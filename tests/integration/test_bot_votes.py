@@ -10,7 +10,7 @@ import pytest
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
 from runtime.model.approvals.approval import AskKind
 from runtime.model.states import ApprovalStatus
-from tests.integration.bot_stage import CHANNEL, Stage, ask, staged, the_card, whispered, whispers
+from tests.integration.bot_stage import CHANNEL, Stage, ask, staged, the_card, until, whispered, whispers
 
 
 @pytest.fixture(params=["http", "socket"])
@@ -91,9 +91,11 @@ async def test_an_approval_that_needs_a_reason_asks_for_it(stage: Stage) -> None
     await anna.click(await the_card(anna, stage), APPROVE)
     modal = await anna.find_modal()
     assert modal["title"]["text"] == "Approve"
+    await until(lambda: stage.desk.figures.looks == [("apr-1", "p-anna")])  # opening the form is on record
     await anna.submit({"reason": "Checked the register"})
     await stage.desk.settled()
     assert stage.desk.approvals["apr-1"].status is ApprovalStatus.APPROVED
+    assert stage.desk.figures.looks == [("apr-1", "p-anna")]
 
 
 async def test_a_doubt_is_settled_by_a_person_who_says_how_they_know(stage: Stage) -> None:

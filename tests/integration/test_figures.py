@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+from receipts.fields import timestamp
 from runtime.desk.figures.counter import find_figures
 from runtime.model.actor import Person
 from runtime.model.approvals.figures import Figures, GroupFigures, PersonFigures, Spread
@@ -55,6 +56,27 @@ async def test_a_request_counts_with_its_end_and_its_times(bench: Bench) -> None
     ann = of_person(await figures_of(bench), "ann")
     assert (ann.looked, ann.approved, ann.answer) == (1, 1, Spread(1200, 1200))
     assert of_person(await figures_of(bench), "ben").answer == Spread(1800, 1800)
+
+
+async def test_a_vote_is_on_record_with_when_its_person_first_opened_the_request(bench: Bench) -> None:
+    approval = await asked(bench)
+    opened = bench.clock()
+    await bench.desk.figures.looked(approval, Person("ann", "Ann", ()))
+    bench.clock.move(seconds=4)
+    await bench.desk.figures.looked(approval, Person("ann", "Ann", ()))
+    bench.clock.move(seconds=5)
+    await bench.click("ann", approval)
+    await bench.click("ben", approval)
+    leaves = await bench.rows("SELECT leaf FROM audit_leaves WHERE leaf->>'event' = 'vote.counted' ORDER BY seq")
+    told = [(row["leaf"]["data"]["person"], row["leaf"]["data"].get("opened_at")) for row in leaves]
+    assert told == [("ann", timestamp(opened)), ("ben", None)]
+
+
+async def test_a_run_is_queued_with_the_name_of_the_person_who_asks(bench: Bench) -> None:
+    await asked(bench)
+    (row,) = await bench.rows("SELECT leaf FROM audit_leaves WHERE leaf->>'event' = 'run.queued'")
+    (person,) = await bench.rows("SELECT name FROM actors WHERE actor_id = %s", row["leaf"]["actor"]["id"])
+    assert row["leaf"]["data"]["requester_name"] == person["name"]
 
 
 async def test_a_vote_is_a_look(bench: Bench) -> None:

@@ -32,7 +32,7 @@ class FigureCounter:
     _lines: _Lines = field(default_factory=_Lines)
 
     async def looked(self, approval_id: str, person: Person) -> None:
-        """Note that somebody has opened a request beyond its card."""
+        """Record that a person has opened a request's details or the form of a vote; the first time counts."""
         async with self.engine.pool.connection() as conn:
             await put_mark(conn, approval_id, Mark.LOOKED, person.id, self.engine.clock())
 

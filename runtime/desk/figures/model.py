@@ -10,7 +10,7 @@ class FigureDesk(Protocol):
     """Figures for those who lead: members of groups that are next in line, and operators. Others get none."""
 
     async def looked(self, approval_id: str, person: Person) -> None:
-        """Note that somebody has opened a request beyond its card."""
+        """Record that a person has opened a request's details or the form of a vote; the first time counts."""
         ...
 
     async def leads(self, person: Person) -> bool:

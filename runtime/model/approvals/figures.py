@@ -9,7 +9,7 @@ from enum import StrEnum
 class Mark(StrEnum):
     """What happens to a request beside votes, and is counted."""
 
-    LOOKED = "looked"  # a person opened it beyond its card, each once
+    LOOKED = "looked"  # a person opened its details or the form of a vote, each once
     REMINDED = "reminded"
     ESCALATED = "escalated"
 

@@ -1,4 +1,4 @@
-"""Puts marks on requests. A mark that is there already stays as it is."""
+"""Puts marks on requests, and reads them. A mark that is there already stays as it is."""
 
 from datetime import datetime
 
@@ -14,3 +14,12 @@ async def put_mark(conn: Conn, approval_id: str, mark: Mark, who: str, at: datet
         (mark, who, at, approval_id),
     )
     return cursor.rowcount > 0
+
+
+async def time_of_mark(conn: Conn, approval_id: str, mark: Mark, who: str) -> datetime | None:
+    """Return when a mark was put, None where there is none."""
+    found = await conn.execute(
+        "SELECT at FROM marks WHERE approval_id = %s AND mark = %s AND who = %s", (approval_id, mark, who)
+    )
+    row = await found.fetchone()
+    return row["at"] if row else None
