@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.command import run, shared_settings
+from countersign.cli.showing.run import in_words
 from countersign.cli.tables import AsJson, Row, show_json, show_one, show_rows
 from runtime.definitions.durations import parse_duration
 from runtime.model.states import EffectStatus, RunStatus, WaitStatus
@@ -23,10 +24,7 @@ OfRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Of this
 OlderThan = Annotated[str | None, typer.Option(metavar="DURATION", help="Made at least so long ago: PT1H, P3D.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many, the newest.")]
 
-_RUN = (
-    *("run_id", "status", "outcome", "version", "definition_name", "trigger_ref", "reference"),
-    *("requested_by", "created_at", "error"),
-)
+_RUN = ("reference", "runbook", "status", "outcome", "requested_by", "created_at", "error", "run_id")
 _WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
 _EFFECT = ("effect_id", "status", "run_id", "step", "connector", "operation", "target", "tries", "next_try_at", "error")
 
@@ -46,7 +44,7 @@ def list_runs(
     from runtime.desk import listings
 
     rows = _listed(listings.list_runs, _wanted(status, definition, None, older_than, limit))
-    show_rows(rows, _RUN, as_json=as_json)
+    show_rows(rows if as_json else [in_words(row) for row in rows], _RUN, as_json=as_json)
 
 
 @runs.command("show")

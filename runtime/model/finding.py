@@ -47,6 +47,8 @@ class FoundRun:
     `reference` is the business reference that the run gave itself, or else the trigger's; `outcome` the word with which
     it ended, "" for none.
 
+    `requester_name` is the requester's name as the directory has it now, else the id.
+
     `waits_for` (step and status of effects), `tries`, `next_try_at` and `error` say why there is no bundle yet, which
     has been so for `open_for`, None where the run has not ended.
     """
@@ -61,6 +63,7 @@ class FoundRun:
     status: str
     outcome: str
     requested_by: str
+    requester_name: str
     created_at: datetime
     finished_at: datetime | None
     state: EvidenceState

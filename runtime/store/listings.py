@@ -21,7 +21,9 @@ class Wanted:
 
 _RUN = (
     "r.run_id, r.status, r.version, r.definition_name, r.definition_version, r.trigger_type, r.trigger_ref,"
-    " r.reference, r.outcome, r.requested_by, r.submitted_by, r.error, r.created_at, r.updated_at, r.finished_at"
+    " r.reference, r.outcome, r.requested_by, coalesce((SELECT nullif(p.name, '') FROM actors p WHERE p.tenant ="
+    " r.tenant AND p.actor_id = r.requested_by), r.requested_by) AS requester_name,"
+    " r.submitted_by, r.error, r.created_at, r.updated_at, r.finished_at"
 )
 _WAIT = (
     "w.wait_id, w.status, w.run_id, w.step, r.definition_name, w.type, w.correlation_key, w.correlate, w.deadline,"

@@ -45,9 +45,14 @@ async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> No
     assert linked == {**shown, "link": f"https://countersign.example/runs/{run_id}"}
     table = await command("runs", "list", env=office.env)
     assert run_id in table.out
-    assert table.out.splitlines()[0].split()[:3] == ["run_id", "status", "outcome"]
+    head, line = (row.split() for row in table.out.splitlines()[:2])
+    assert (head[0], head[-1]) == ("reference", "run_id"), "names come before ids"
+    assert (line[0], line[-1]) == ("one", run_id)
+    assert "Rita Sommer" in table.out
+    assert " UTC " in table.out
     text = await command("runs", "show", run_id, env=office.env)
     assert "hierarchy" in text.out
+    assert text.out.startswith("reference            one\n")
     for group in ("waits", "effects"):
         assert await _json(office, group, "list", "--run", run_id) == []
         missing = await command(group, "show", "no_such", env=office.env)

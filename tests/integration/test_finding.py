@@ -200,11 +200,12 @@ async def test_nothing_of_another_tenant_is_found_and_no_page_goes_on_behind_its
 
 async def test_the_list_is_for_people_json_or_csv(office: Office) -> None:
     text = await office.listed("--limit", "2")
-    assert text.out.splitlines()[:4] == [
-        f"{office.runs['wait-1']}  waiting, open",
-        "  wait-1: bench-wait v1",
-        "  asked for by rita on 2026-01-07 09:00:00 UTC",
+    assert text.out.splitlines()[:5] == [
+        "wait-1  waiting, open",
+        "  bench-wait v1",
+        "  requested by Rita on 2026-01-07 09:00:00 UTC",
         "  not ended: waiting",
+        f"  {office.runs['wait-1']}",
     ]
     assert text.out.splitlines()[-1] == f"There are more: --after {office.runs['note-7']}"
     (row,) = json.loads((await office.listed("--customer", "I77", "--json")).out)

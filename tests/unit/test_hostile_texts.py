@@ -72,6 +72,7 @@ def listed(text: str) -> Sent:
         status="failed_terminal",
         outcome=text,
         requested_by=text,
+        requester_name=text,
         created_at=NOW,
         finished_at=None,
         state=EvidenceState.SEALING,

@@ -53,6 +53,7 @@ def _found(run_id: str, status: str, outcome: str) -> FoundRun:
         status=status,
         outcome=outcome,
         requested_by="rita",
+        requester_name="Rita Sommer",
         created_at=NOW,
         finished_at=NOW if outcome else None,
         state=EvidenceState.OPEN,

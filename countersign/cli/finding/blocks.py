@@ -13,10 +13,11 @@ def run_block(row: Row) -> str:
     """Return a run: which, how it ended, how it stands with its evidence, and its digest or why there is none."""
     evidence = f"sha256 {row['sha256']}" if row["sha256"] else row["why"]
     lines = (
-        f"{row['run_id']}  {row['outcome']}, {row['state']}",
-        f"{row['reference']}: {row['definition']} v{row['definition_version']}",
-        f"asked for by {row['requested_by']} on {_moment(row['created_at'])}",
+        f"{row['reference']}  {row['outcome']}, {row['state']}",
+        f"{row['definition']} v{row['definition_version']}",
+        f"requested by {row['requester_name']} on {_moment(row['created_at'])}",
         evidence,
+        row["run_id"],
     )
     return _block(lines)
 
@@ -27,10 +28,11 @@ def vote_block(row: Row) -> str:
     lines = (
         f"{_moment(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
         f"which means: {row['name']} {row['meaning']}",
-        f"on:      {row['reference']}, {row['run_id']}",
+        f"on:      {row['reference']}",
         f"why:     {reason}",
         f"rule:    {row['rule']} ({row['required']})",
         f"change:  {row['change']}",
+        f"id:      {row['run_id']}",
     )
     return _block(lines)
 

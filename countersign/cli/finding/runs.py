@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CSV = (
     *("run_id", "reference", "trigger_type", "definition", "definition_version", "outcome", "state", "requested_by"),
+    "requester_name",
     *("created_at", "finished_at", "sha256", "size", "location", "stored_at", "why"),
 )
 

@@ -14,11 +14,26 @@ Row = Mapping[str, Any]
 
 _PARTS = ("steps", "costs", "waits", "effects", "reviews", "questions", "runs")
 _SAID_ABOVE = {"run_id", "definition_name"}
+_FIRST = ("reference", "runbook", "status", "outcome", "requested_by", "submitted_by", "created_at", "finished_at")
+_SAID_OTHERWISE = {"definition_name", "definition_version", "requester_name"}
+
+
+def in_words(run: Row) -> dict[str, Any]:
+    """Return a run for people: its reference, runbook and requester by their names first, and its ids last."""
+    named = {
+        **{name: value for name, value in run.items() if name not in _SAID_OTHERWISE},
+        "reference": run["reference"] or run["trigger_ref"],
+        "runbook": f"{run['definition_name']} v{run['definition_version']}",
+        "requested_by": run["requester_name"],
+    }
+    ids = ("trigger_ref", "run_id")
+    middle = [name for name in named if name not in (*_FIRST, *ids)]
+    return {name: named[name] for name in (*_FIRST, *middle, *ids)}
 
 
 def show_run(found: Row) -> None:
     """Print a run for people. What is empty everywhere is left out, and what was said in the chat is counted."""
-    show_one({name: value for name, value in found.items() if name not in _PARTS}, as_json=False)
+    show_one(in_words({name: value for name, value in found.items() if name not in _PARTS}), as_json=False)
     said = [one for one in found["effects"] if _was_said(one)]
     hooks = sum(one["connector"] == CONNECTOR for one in said)
     tables = {

@@ -18,6 +18,8 @@ _FOUND = f"""
     SELECT r.run_id, r.trigger_ref, coalesce(nullif(r.reference, ''), r.trigger_ref) AS reference, r.trigger_type,
            r.definition_name AS definition, r.definition_version,
            d.digest AS definition_digest, r.status, r.outcome, r.requested_by, r.created_at, r.finished_at,
+           coalesce((SELECT nullif(w.name, '') FROM actors w WHERE w.tenant = r.tenant AND w.actor_id = r.requested_by),
+                    r.requested_by) AS requester_name,
            {_STATE} AS state, b.sha256, b.size, b.location, b.stored_at, r.audit_seq AS leaves,
            (SELECT e.first_index FROM log_entries e WHERE e.chain = r.run_id AND e.first_seq = 1) AS log_index,
            clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
