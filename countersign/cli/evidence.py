@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from countersign.cli.command import out
+from countersign.cli.finding.exceptions import exceptions
 from countersign.cli.finding.export import export, verify_export
+from countersign.cli.finding.options import QuickVote, quick_of
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
 from countersign.cli.kept.commands import get, hold, holds, release, repair
@@ -18,7 +20,7 @@ evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch, verify and
 
 
 evidence.command("list")(list_evidence)
-for command in (approvals, export, verify_export, get, hold, release, holds, repair):
+for command in (approvals, exceptions, export, verify_export, get, hold, release, holds, repair):
     evidence.command()(command)
 
 
@@ -81,10 +83,11 @@ def report(
     log: Log = None,
     tsa: Tsa = None,
     stamp: Stamp = None,
+    quick_vote: QuickVote = "PT10S",
 ) -> None:
-    """Write a page about a bundle, to look at and to print: what was asked, signed, done, and whether it holds.
+    """Write a report on a bundle: cover, exceptions, requests, signatures, actions, and whether the bundle holds.
 
-    It is made from the bundle alone, loads nothing and runs nothing. What is there already is not overwritten. Exits
+    The page is made from the bundle alone, loads nothing and runs nothing. An existing file is not overwritten. Exits
     as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
     """
     from countersign.cli.proof.verify import report_one
@@ -96,7 +99,7 @@ def report(
     if key is None and any(beside.values()):
         raise typer.BadParameter("all other options count only beside --key")
     given = None if key is None else Given(key=key, **beside)
-    raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html")))
+    raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html"), quick_of(quick_vote)))
 
 
 @evidence.command()

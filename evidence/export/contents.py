@@ -9,7 +9,17 @@ from io import BufferedReader
 from pathlib import Path
 
 from evidence.export.entries import LogTold, read_log
-from evidence.export.index import APPROVALS, BUNDLES, CHECKPOINT, INDEX, RUNS, STATEMENT, ExportStatement, Index
+from evidence.export.index import (
+    APPROVALS,
+    BUNDLES,
+    CHECKPOINT,
+    EXCEPTIONS,
+    INDEX,
+    RUNS,
+    STATEMENT,
+    ExportStatement,
+    Index,
+)
 from evidence.export.table import read_rows
 from evidence.statement import PAYLOAD_TYPE, largest
 from evidence.verify.material.contents import BrokenError, parse
@@ -20,8 +30,10 @@ from receipts.log.note import Note, parse_note
 from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.signatures.signing import PublicKey
 
-FILES = frozenset({INDEX, RUNS, APPROVALS, CHECKPOINT})
-"""What a statement may sign; all but the checkpoint are in every export."""
+NEEDED = frozenset({INDEX, RUNS, APPROVALS})
+"""What every export has."""
+FILES = NEEDED | {EXCEPTIONS, CHECKPOINT}
+"""What a statement may sign."""
 
 
 class UnreadError(BrokenError):

@@ -16,6 +16,7 @@ STATEMENT = "statement.dsse.json"
 INDEX = "index.json"
 RUNS = "runs.csv"
 APPROVALS = "approvals.csv"
+EXCEPTIONS = "exceptions.csv"
 CHECKPOINT = "checkpoint.txt"
 BUNDLES = "bundles"
 

@@ -11,6 +11,7 @@ from evidence.export.index import (
     APPROVALS,
     BUNDLES,
     CHECKPOINT,
+    EXCEPTIONS,
     INDEX,
     RUNS,
     STATEMENT,
@@ -44,9 +45,16 @@ class Export:
         return sha256(self.statement)
 
 
-def make_export(index: Index, approvals: bytes, checkpoint: str | None, key: SigningKey) -> Export:
-    """Return a signed export; equal input gives equal bytes. `checkpoint` is a signed note, if there is one."""
+def make_export(
+    index: Index, approvals: bytes, exceptions: bytes | None, checkpoint: str | None, key: SigningKey
+) -> Export:
+    """Return a signed export; equal input gives equal bytes.
+
+    `exceptions` is the table of an export with bundles, None without; `checkpoint` is a signed note, if there is one.
+    """
     files = {INDEX: index.data(), RUNS: sheet_of(index.runs), APPROVALS: approvals}
+    if exceptions is not None:
+        files[EXCEPTIONS] = exceptions
     if checkpoint is not None:
         files[CHECKPOINT] = checkpoint.encode()
     same = ("tenant", "first_day", "last_day", "made_at", "counts")

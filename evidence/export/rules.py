@@ -5,11 +5,13 @@ from itertools import chain, pairwise
 
 from evidence.export.bundled import check_bundle, read_bundle
 from evidence.export.completeness import check_complete, check_entries, check_recorded
-from evidence.export.contents import FILES, Contents
+from evidence.export.contents import FILES, NEEDED, Contents
+from evidence.export.exceptions import exceptions_sheet
 from evidence.export.index import (
     APPROVALS,
     BUNDLES,
     CHECKPOINT,
+    EXCEPTIONS,
     INDEX,
     RUNS,
     STATEMENT,
@@ -37,7 +39,7 @@ from receipts.signatures.register import RegisterError, check_signed_at
 def _files(contents: Contents) -> str:
     signed = contents.signed
     there = {name for name in contents.present if name != STATEMENT and not name.startswith(f"{BUNDLES}/")}
-    for name in sorted(there | signed.keys() | (FILES - {CHECKPOINT})):
+    for name in sorted(there | signed.keys() | NEEDED):
         if name not in there:
             raise BrokenError(name, "is not there")
         if name not in signed or name not in FILES:
@@ -212,6 +214,21 @@ def _derived(contents: Contents) -> str:
 
 
 @rule(
+    "export.exceptions",
+    "An export with bundles has `exceptions.csv`, byte for byte what its bundles give. One without bundles has none.",
+)
+def _exceptions(contents: Contents) -> str:
+    is_there = EXCEPTIONS in contents.signed
+    if is_there != contents.index.has_bundles:
+        raise BrokenError(EXCEPTIONS, "is there, without bundles" if is_there else "is not there, and bundles are")
+    if not is_there:
+        return "not part of the export"
+    if contents.read(EXCEPTIONS) != exceptions_sheet(contents.index, contents.folder):
+        raise BrokenError(EXCEPTIONS, "does not say what the bundles say")
+    return "as the bundles give them"
+
+
+@rule(
     "export.log",
     "When the log was looked through, nothing was wrong. `checkpoint.txt` is a checkpoint of the log, no larger than it"
     " was then. Where the log's key is given, it is there, and signed by it.",
@@ -281,5 +298,5 @@ _NO_LOG = "not held against the log"
 
 RULES: tuple[Rule[Contents], ...] = (
     *(_files, _index, _key_counted, _runs, _sealed, _counts, _sheet, _votes, _in_time, _bundles),
-    *(_log, _witnessed, _derived, _complete, _entries, _recorded),
+    *(_log, _witnessed, _derived, _exceptions, _complete, _entries, _recorded),
 )

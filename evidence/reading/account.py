@@ -54,6 +54,7 @@ class Account:
     description: str
     tenant: str
     requested_by: str
+    requested_by_id: str
     submitted_by: str
     trigger: str
     about: Sequence[str]
@@ -97,6 +98,7 @@ def account_of(material: Material) -> Account:
         description=text(definition, "description"),
         tenant=text(run, "tenant"),
         requested_by=material.name_of(requested_by),
+        requested_by_id=requested_by,
         submitted_by=text(run, "submitted_by"),
         trigger=text(run, "trigger", "type"),
         about=_about(material, requests),

@@ -37,6 +37,7 @@ class Act:
     replied: Sequence[tuple[str, str]]
     approval_id: str
     is_chat: bool
+    is_read: bool
 
     @property
     def is_card(self) -> bool:
@@ -81,6 +82,7 @@ def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Se
         replied=replied,
         approval_id=text(receipt, "approval_id"),
         is_chat=is_chat(f"{text(receipt, 'connector')}::"),
+        is_read=is_read,
     )
 
 

@@ -13,6 +13,7 @@ import orjson
 
 from evidence import names
 from evidence.reading.paths import address_of, path_in_words
+from receipts.chain import RUN_QUEUED
 
 Record = Mapping[str, Any]
 
@@ -158,11 +159,20 @@ class Material:
 
     @cached_property
     def people(self) -> dict[str, str]:
-        """Return the printed names of people, as far as votes tell them, by their ids."""
+        """Return the printed names of people by their ids, as far as votes and the run's first leaf tell them."""
         votes = [vote for approval in self.approvals.values() for vote in records(approval, "votes")]
         told = [(text(vote, "delegation", "delegator"), text(vote, "delegation", "delegator_name")) for vote in votes]
         told += [(text(vote, "person"), text(vote, "person_name")) for vote in votes]
+        queued = self.leaves_of(RUN_QUEUED)
+        told = [(text(leaf, "actor", "id"), text(leaf, "data", "requester_name")) for leaf in queued] + told
         return {person: name for person, said in told if (name := said.strip(" "))}
+
+    @cached_property
+    def account_names(self) -> dict[str, str]:
+        """Return the printed names of people by the Slack accounts with which they voted."""
+        votes = [vote for approval in self.approvals.values() for vote in records(approval, "votes")]
+        told = {text(vote, "slack", "user"): self.people.get(text(vote, "person"), "") for vote in votes}
+        return {account: name for account, name in told.items() if account and name}
 
     def name_of(self, person: str) -> str:
         """Return how a person, a program or an account is called, as far as the bundle tells."""

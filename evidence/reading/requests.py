@@ -50,7 +50,10 @@ class Card:
 
 @dataclass(frozen=True)
 class Vote:
-    """What a person signed: printed name, time, words, and what the signature means. `card` is the one that stood."""
+    """What a person signed: printed name, time, words, and what the signature means. `card` is the one that stood.
+
+    `opened_at` is when the person first opened the request; "" where that was not recorded.
+    """
 
     name: str
     person: str
@@ -61,6 +64,7 @@ class Vote:
     meaning: str
     reason: str
     card: Card | None
+    opened_at: str
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,23 @@ class Request:
     ended_at: str
 
     @property
+    def title(self) -> str:
+        """Return what it is about, as its first card is headed; else in the author's words."""
+        head = next((heading_of(card.document) for card in self.cards), "")
+        return head or (self.what if self.kind == "task" else self.purpose) or self.what
+
+    @property
     def seen(self) -> list[Card]:
         """Return the cards on which people signed; the first where nobody did."""
         signed = [vote.card for vote in self.votes if vote.card is not None]
         found = {id(card): card for card in signed or self.cards[:1]}
         return list(found.values())
+
+
+def heading_of(card: Record) -> str:
+    """Return the heading of a card, "" where it has none."""
+    blocks = records(record(card, "card") or card, "blocks")
+    return next((text(block, "text", "text") for block in blocks if text(block, "type") == "header"), "")
 
 
 def requests_of(material: Material) -> list[Request]:
@@ -178,11 +194,12 @@ def _votes(kind: str, approval: Record, about: Sequence[Record], cards: Sequence
         is_withdrawn = bool(digest) and digest in withdrawn
         if is_withdrawn:
             withdrawn.remove(digest)
-        found.append(_vote(kind, vote, text(leaf, "at"), cards, is_withdrawn=is_withdrawn))
+        found.append(_vote(kind, vote, leaf, cards, is_withdrawn=is_withdrawn))
     return found
 
 
-def _vote(kind: str, vote: Record, at: str, cards: Sequence[Card], *, is_withdrawn: bool) -> Vote:
+def _vote(kind: str, vote: Record, leaf: Record, cards: Sequence[Card], *, is_withdrawn: bool) -> Vote:
+    at = text(leaf, "at")
     person, code, ticket = text(vote, "person"), text(vote, "verdict"), text(vote, "break_glass", "ticket")
     stood = [card for card in cards if card.at and card.at <= at]
     return Vote(
@@ -195,6 +212,7 @@ def _vote(kind: str, vote: Record, at: str, cards: Sequence[Card], *, is_withdra
         meaning=NO_MORE if is_withdrawn else f"{MEANINGS.get((kind, code), '')}{ALONE if ticket else ''}",
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
+        opened_at=text(leaf, "data", "opened_at"),
     )
 
 

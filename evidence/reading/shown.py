@@ -56,6 +56,12 @@ def quoted(text: str, limit: int) -> str:
     return f"“{prose(text, limit)}”"
 
 
+def cited(text: str, limit: int) -> str:
+    """Return words of others between quotation marks, for a line that is no Markdown; a cut is said."""
+    cut = f" … ({len(text) - limit:,} more characters)" if len(text) > limit else ""
+    return f"“{_QUOTES.sub(_number, visible(' '.join(text[:limit].split())))}”{cut}"
+
+
 def code(text: str) -> str:
     """Return data as a Markdown code span that it cannot leave, in a table neither."""
     shown = _ENDS.sub(_number, visible(text))

@@ -78,7 +78,7 @@ def _ending(account: Account) -> str:
 def _facts(account: Account) -> Iterable[str]:
     through = f", through {quoted(account.submitted_by, _NAME)}"
     by = quoted(account.requested_by, _NAME)
-    yield f"- **Asked for by:** {by}{through if account.submitted_by != account.requested_by else ''}"
+    yield f"- **Asked for by:** {by}{through if account.submitted_by != account.requested_by_id else ''}"
     yield f"- **What:** {quoted(account.name, _NAME)}, version {account.version}" + _also(account.description, ": ")
     yield f"- **About:** {'; '.join(quoted(one, _NAME) for one in account.about[: _MOST['about']])}"
     yield f"- **For:** {quoted(account.tenant, _NAME)}"

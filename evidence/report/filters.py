@@ -19,6 +19,8 @@ _DEEPEST = 5
 """Levels that are taken apart."""
 _MOST = 200
 """Entries of one list."""
+_ID = 16
+"""Characters of a digest or a key's id."""
 _HIDDEN = re.compile(r"\[redacted(:[0-9a-f]{32})?\]")
 
 
@@ -75,7 +77,12 @@ def kind(code: str) -> str:
 def caption(request: Request, card: Card) -> str:
     """Say whose card it is."""
     signed = [vote.name for vote in request.votes[:_MOST] if vote.card is card]
-    return f"What {listed(signed)} had before them" if signed else "The card as it was posted"
+    return f"The card that {listed(signed)} saw" if signed else "The card as posted"
+
+
+def short(identifier: str) -> str:
+    """Return the beginning of a long id."""
+    return identifier if len(identifier) <= _ID else f"{identifier[:_ID]}…"
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -89,6 +96,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "left_out": left_out,
     "line": line,
     "moment": moment,
+    "short": short,
     "some": some,
     "spaced": spaced,
 }

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from markupsafe import Markup
 
 from evidence.errors import EvidenceError
 from evidence.reading.account import Account, account_of
+from evidence.reading.exceptions import LABELS, QUICK, exceptions_of, length
 from evidence.reading.material import Material, text
+from evidence.report.cover import cover_of
 from evidence.report.filters import FILTERS
 from evidence.report.verdict import NO_KEY, Verdict, verdict_of, verdict_on
 from evidence.verify.judgement import Standing, judge
@@ -36,10 +39,11 @@ class Report:
     standing: Standing
 
 
-def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents]) -> Report:
+def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents], quick: timedelta = QUICK) -> Report:
     """Return the report on a file, held to further rules where some are `asked`.
 
-    One that cannot be read, or changes meanwhile, raises ReportError.
+    A vote at most `quick` after its person opened the request is an exception. A file that cannot be read, or changes
+    meanwhile, raises ReportError.
     """
     judged = judge(file, trust, *asked) if trust else None
     archive, digest, broken = _opened(file)
@@ -49,7 +53,7 @@ def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents]) -> Report
     if broken is not None and judged is None:
         verdict = verdict_of(VerificationError(1, FORM, broken.member, broken.what), Standing.BROKEN)
     material = Material(archive.members) if archive and verdict.is_told else None
-    page = _page(file.name, digest, verdict, material)
+    page = _page(file.name, digest, verdict, material, quick)
     return Report(page, verdict.heading, verdict.exit_status)
 
 
@@ -77,12 +81,18 @@ def _opened(file: Path) -> tuple[Unpacked | None, str, ZipFormError | None]:
             return None, hashlib.file_digest(stream, "sha256").hexdigest(), error
 
 
-def _page(file: str, digest: str, verdict: Verdict, material: Material | None) -> bytes:
+def _page(file: str, digest: str, verdict: Verdict, material: Material | None, quick: timedelta) -> bytes:
     """Fill the template; its policy names the style by its digest, and allows nothing else."""
     style = _resource("page.css").replace("@SHA256@", digest).replace("@STANDING@", verdict.standing)
     account = account_of(material) if material else None
+    exceptions = exceptions_of(material, quick) if material else None
     page = _template().render(
         account=account,
+        cover=cover_of(account, exceptions) if account and exceptions else None,
+        exceptions=exceptions,
+        labels=LABELS,
+        people=material.account_names if material else {},
+        quick=length(quick.total_seconds()),
         file=file,
         rules=_rules(account) if account else [],
         run_id=text(material.run, "run_id") if material else "",

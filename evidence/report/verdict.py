@@ -31,7 +31,7 @@ class Kind(StrEnum):
 class Verdict:
     """`standing` is the word on each sheet of paper; `is_told` says whether the page tells what the bundle says.
 
-    `trusted` is what else than the key was given, or was not, and what came of it.
+    `trusted` is what was checked beside the signature, and what was not.
     """
 
     kind: Kind
@@ -48,8 +48,8 @@ class Verdict:
 
 
 _FOOTER = (
-    "Made by countersign from the bundle alone. This page is no evidence: the bundle is. Whoever has the bundle and the"
-    " key makes this page again, byte for byte."
+    "Countersign made this page from the bundle alone. The evidence is the bundle, not this page. The same bundle and"
+    " key give the same page, byte for byte."
 )
 
 NO_KEY = Verdict(
@@ -58,8 +58,8 @@ NO_KEY = Verdict(
     heading="Not verified: no key was given",
     standing="NOT VERIFIED",
     sentences=(
-        "This page tells what the file says. Who vouches for it, and whether it was changed, was not looked at.",
-        "Give the public key (--key) to have it verified.",
+        "This page shows what the file says. Its signature was not checked, nor whether it was changed.",
+        "Give the public key (--key) to verify it.",
     ),
     footer=_FOOTER,
     is_told=True,
@@ -84,7 +84,7 @@ def _good(report: VerificationReport, trust: Trust) -> Verdict:
         sentences=(
             f"Signed with the key {report.key_id[:16]}…, and unchanged since. Its records agree with each other.",
             trust.log_key,
-            f"{len(report.rules)} rules in {len(report.steps)} steps hold. Compare the key, below, with its owner.",
+            f"{len(report.rules)} rules in {len(report.steps)} steps hold. Compare the key with its owner's.",
         ),
         footer=_FOOTER,
         is_told=True,
@@ -95,18 +95,18 @@ def _good(report: VerificationReport, trust: Trust) -> Verdict:
 
 
 def _trusted(report: VerificationReport, trust: Trust) -> list[tuple[str, str]]:
-    """Say what was demanded beside the signature of the key that was given."""
+    """Say what was checked beside the signature."""
     found = {held.rule: held.found for held in report.rules}
-    log = "not demanded: no key of the log was given (--log-key)"
+    log = "not checked: no key of the log was given (--log-key)"
     if trust.log:
-        log = f"the run's records stand in the log, as its key has signed it: {found['log.signed']}"
-    cosigned = f"at least {trust.witnessed} had to have cosigned the log: {found.get('log.witnessed', '')}"
+        log = f"checked: the log's key signed the run's records: {found['log.signed']}"
+    cosigned = f"at least {trust.witnessed} must have cosigned the log: {found.get('log.witnessed', '')}"
     return [
-        ("Register of keys", found["key.counted"] if trust.register else "not given (--keys)"),
+        ("Register of keys", found["key.counted"] if trust.register else "not checked: none was given (--keys)"),
         ("Audit log", log),
-        ("Witnesses", cosigned if trust.witnesses else "not demanded: none was given (--witness)"),
-        ("Checkpoints kept", found.get("log.kept", "none was given (--checkpoint)")),
-        ("Time stamp", found["log.stamped"] if trust.authority else "not demanded: no authority was given (--tsa)"),
+        ("Witnesses", cosigned if trust.witnesses else "not checked: none was given (--witness)"),
+        ("Kept checkpoints", found.get("log.kept", "not checked: none was given (--checkpoint)")),
+        ("Time stamp", found["log.stamped"] if trust.authority else "not checked: no authority was given (--tsa)"),
     ]
 
 
@@ -115,9 +115,9 @@ def verdict_of(error: VerificationError, standing: Standing) -> Verdict:
     what = f"{error.member}: {error.what}" if error.member else error.what
     is_told = error.step > _SIGNED
     rest = (
-        "What follows is what the bundle says, signed as it is. Do not rely on it."
+        "The rest of this page shows what the bundle says. Do not rely on it."
         if is_told
-        else "Nobody is known to have said what is in it, so this page tells nothing of it."
+        else "Nobody is known to have signed its contents, so this page does not show them."
     )
     return Verdict(
         kind=Kind.BAD,

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from evidence.export.exceptions import exceptions_sheet
 from evidence.export.index import CHECKPOINT, INDEX, Index, RunEntry, counts_of
 from evidence.export.making import make_export, write_files
 from evidence.export.sheets import csv_of
@@ -66,6 +67,7 @@ class ForgedExport:
     old_checkpoint: str
     resealed: bytes
     counts: Json = field(default_factory=dict)
+    exceptions: bytes | None = None
 
     @classmethod
     def of(cls, genuine: Genuine) -> "ForgedExport":
@@ -128,13 +130,17 @@ class ForgedExport:
         self.index["counts"] = {**counts_of(lines, len(self.votes)).model_dump(), **self.counts}
         index = Index.model_validate(self.index)
         folder.mkdir()
-        export = make_export(index, csv_of(VOTE_COLUMNS, self.votes), self.checkpoint, load_or_create(key))
+        exceptions = self._put_bundles(index, folder) if has_bundles else None
+        export = make_export(index, csv_of(VOTE_COLUMNS, self.votes), exceptions, self.checkpoint, load_or_create(key))
         write_files(export, folder)
-        if has_bundles:
-            (folder / "bundles").mkdir()
-            for file, data in self.bundles.items():
-                (folder / file).write_bytes(data)
         return index, export.sha256
+
+    def _put_bundles(self, index: Index, folder: Path) -> bytes:
+        """Write the bundles; return the table of exceptions that they give, or the one that is forged."""
+        (folder / "bundles").mkdir()
+        for file, data in self.bundles.items():
+            (folder / file).write_bytes(data)
+        return exceptions_sheet(index, folder) if self.exceptions is None else self.exceptions
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ async def test_words_of_a_bundle_stay_words(page: Page, office: Office) -> None:
     for what in ("purpose", "reason", "name"):
         await expect(page.get_by_role("region", name="Requests")).to_contain_text(f"{what} {shown}")
     assert await page.locator(":is(img, script, a, iframe, form, input)").count() == 0
-    assert await page.title() == "Verified: everything holds: kyc"
+    assert await page.title() == f"Verified: everything holds: purpose {shown}"
 
 
 async def test_the_styles_are_taken_and_nothing_is_loaded(page: Page, office: Office) -> None:
@@ -89,6 +89,17 @@ async def test_it_prints_on_a4_with_its_verdict_on_each_sheet(page: Page, office
     printed = await page.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF")
     assert b"[0 0 594.95996 841.91998]" in printed, "the sheets are not A4"
+
+
+async def test_the_cover_and_the_exceptions_print_on_sheets_of_their_own(page: Page, office: Office) -> None:
+    await page.set_viewport_size({"width": 658, "height": 964})  # what A4 has within its margins
+    await page.goto(written(office, looked()).as_uri())
+    await page.emulate_media(media="print")
+    for region in ("Cover", "Exceptions"):
+        shown = page.get_by_role("region", name=region)
+        assert await shown.evaluate("(one) => getComputedStyle(one).breakAfter") == "page"
+        assert await shown.evaluate("(one) => one.getBoundingClientRect().height") < 964
+    await expect(page.get_by_role("region", name="Requests").get_by_role("columnheader", name="Reason")).to_be_visible()
 
 
 async def test_the_command_writes_a_report_and_overwrites_nothing(office: Office) -> None:

@@ -121,6 +121,37 @@ async def test_it_has_the_votes_of_the_period_as_a_table(office: Office) -> None
     assert [line["name"] for line in csv.DictReader(io.StringIO(text, newline=""))] == ["Ann", "Ben"]
 
 
+async def test_with_bundles_it_has_their_exceptions_as_a_table(office: Office) -> None:
+    await office.export()
+    assert not (office.folder / "exceptions.csv").exists()
+    office.folder = office.folder.with_name("with-bundles")
+    await office.export("--bundles")
+    text = (office.folder / "exceptions.csv").read_bytes().decode()
+    lines = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [(line["kind"], line["run_id"]) for line in lines] == [("opening_not_recorded", office.runs["file"])]
+
+
+async def test_the_exceptions_of_a_period_are_those_of_its_stored_bundles(office: Office) -> None:
+    env = environment(office.settings)
+    days = ("--from", "2026-01-05", "--to", "2026-01-06")
+    found = await command("evidence", "exceptions", *days, env=env)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.endswith("\n0 exceptions in 1 stored bundle; 1 run without a bundle\n")
+    rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)
+    assert [(row["kind"], row["run_id"]) for row in rows] == [("opening_not_recorded", office.runs["file"])]
+    stored = next((office.settings.home / "evidence").rglob(f"*{office.runs['file']}*.zip"))
+    kept = stored.read_bytes()
+    stored.chmod(0o600)
+    try:
+        stored.write_bytes(kept[:-1])
+        changed = await command("evidence", "exceptions", *days, env=env)
+    finally:
+        stored.write_bytes(kept)
+        stored.chmod(0o400)
+    assert (changed.code, changed.out) == (1, "")
+    assert changed.err.startswith("countersign: ")
+
+
 async def test_it_has_the_newest_checkpoint_and_the_time_up_to_which_all_is_accounted_for(office: Office) -> None:
     await office.export()
     (row,) = await office.bench.rows("SELECT note, size FROM log_checkpoints ORDER BY size DESC LIMIT 1")

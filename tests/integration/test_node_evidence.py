@@ -70,8 +70,8 @@ async def test_people_read_the_outcome_what_was_handled_and_paths_in_words(playe
     assert "for the step “letters, round 3: write” |" in timeline
     page = report_on(played.bundle, trust_of(played.office.public)).page.decode()
     assert "Timed out" in page
-    assert "the run itself <bdi" in page
-    assert "Failed, as provided for" in page
+    assert ", run <bdi" in page
+    assert "Failed, and handled" in page
 
 
 async def test_a_run_is_found_by_its_outcome_and_its_business_reference(played: Played) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from evidence.bundle.build import build
+from evidence.export.exceptions import exceptions_sheet
 from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, sheet_of
 from evidence.export.making import make_export
 from evidence.export.sheets import csv_of
@@ -143,14 +144,17 @@ class Sample:
             "runs": self.runs,
             "voted": [],
         }
-        export = make_export(Index.model_validate(told), csv_of(VOTE_COLUMNS, table), self.checkpoint, self.key)
+        if has_sealed:
+            (folder / "bundles").mkdir()
+            (folder / f"bundles/{SEALED}.zip").write_bytes(bundle())
+        index = Index.model_validate(told)
+        there = index.model_copy(update={"runs": [one for one in index.runs if one.run_id == SEALED]})
+        exceptions = exceptions_sheet(there, folder) if {**told, **self.index}["has_bundles"] else None
+        export = make_export(index, csv_of(VOTE_COLUMNS, table), exceptions, self.checkpoint, self.key)
         files = dict(export.files)
         files |= {INDEX: canonical.dumps({**told, **self.index}), RUNS: sheet_of(entries), **self.signed}
         for name, data in (*files.items(), (STATEMENT, self._statement(told, files))):
             (folder / name).write_bytes(data)
-        if has_sealed:
-            (folder / "bundles").mkdir()
-            (folder / f"bundles/{SEALED}.zip").write_bytes(bundle())
 
     def _statement(self, told: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
         same = ("tenant", "first_day", "last_day", "made_at", "counts")

@@ -1,6 +1,7 @@
 """The report on a bundle: what it tells, whether it says verified, and what hostile bundles can do to it."""
 
 import re
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from evidence.verify.judgement import Standing
 from evidence.verify.trust import trust_of
 from evidence.zipform import pack
 from receipts import canonical
+from receipts.fields import timestamp
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
 from tests.unit.evidence_reads import looked
 from tests.unit.evidence_resealed import members_of, resealed
-from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.evidence_sample import START, Office, Story, story
 from tests.unit.test_evidence_reading import spoken
 
 MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived {{ 7*7 }}'
@@ -69,7 +71,8 @@ def test_a_bundle_that_holds_is_called_verified(office: Office) -> None:
     said = words_of(report)
     assert (report.heading, report.standing) == ("Verified: everything holds", Standing.HOLDS)
     assert "✓ Verified: everything holds" in said
-    assert f"Signed by the key {office.key.public.key_id}" in said
+    assert f"Key {office.key.public.key_id[:16]}…" in said, "short on the cover"
+    assert re.search(f"SHA-256 [0-9a-f]{{64}} Key {office.key.public.key_id} Run run-1", said), "whole on the last page"
     assert "12 summary.md, timeline.md, costs.json and README.md tell what the records tell" in said
     assert '@top-right { content: "VERIFIED"' in parsed(report).style
 
@@ -77,14 +80,14 @@ def test_a_bundle_that_holds_is_called_verified(office: Office) -> None:
 def test_it_says_what_was_demanded_of_the_log_and_its_witnesses(office: Office) -> None:
     path = office.seal(logged())
     said = words_of(report_on(path, trusted(office)))
-    assert "Audit log Not demanded: no key of the log was given (--log-key)" in said
-    assert "Register of keys Not given (--keys) " in said
-    head, _ = said.split("How this was verified")
-    assert "The log's key was not given (--log-key): whoever holds the key of evidence could have" in head
+    assert "Audit log Not checked: no key of the log was given (--log-key)" in said
+    assert "Register of keys Not checked: none was given (--keys) " in said
+    cover, _ = said.split("Exceptions None. Opening")
+    assert "The log's key was not given (--log-key): whoever holds the key of evidence could have" in cover
     said = words_of(report_on(path, trusted(office, LOG)))
-    assert "Audit log The run's records stand in the log, as its key has signed it: 28 leaves" in said
-    assert "Witnesses Not demanded: none was given (--witness)" in said
-    assert "Held against the log, too, as the log's key signed it." in said.split("How this was verified")[0]
+    assert "Audit log Checked: the log's key signed the run's records: 28 leaves" in said
+    assert "Witnesses Not checked: none was given (--witness)" in said
+    assert "Held against the log, too, as the log's key signed it." in said.split("Exceptions None. Opening")[0]
     other = report_on(path, trusted(office, OTHER))
     assert (other.standing, "rule log.signed" in words_of(other)) == (Standing.BROKEN, True)
 
@@ -92,23 +95,70 @@ def test_it_says_what_was_demanded_of_the_log_and_its_witnesses(office: Office) 
 def test_the_report_tells_who_asked_signed_and_did_what(office: Office) -> None:
     said = words_of(report_of(office, looked()))
     for told in (
-        "kyc, version 3, for acme",
-        "Outcome Succeeded About DE/123 case-1 ",
-        "Asked for by ada, through intake-agent",
-        "Ended 31 Jan 2026, 09:09:00 UTC",
-        "File report on DE/123",
+        "Evidence report: kyc File a report",
+        "Outcome Succeeded 31 Jan 2026, 09:09:00 UTC Done File a report",
+        "Requested by ada via intake-agent 31 Jan 2026, 09:00:00 UTC",
+        "Ben approved: File a report 31 Jan 2026, 09:06:00 UTC, opening was not recorded",
+        "Action File report on DE/123",
+        "Runbook kyc, version 3, tenant acme About DE/123 case-1 ",
+        "Request File a report: a-1, digest ",
+        "Ben: ben, account T0ACME UBEN",
         "An action that needs approval, asked 31 Jan 2026, 09:02:00 UTC, until 31 Jan 2026, 17:02:00 UTC",
-        "Ben approved account T0ACME UBEN 31 Jan 2026, 09:06:00 UTC “checked” Authorizes exactly this action, once",
-        "Cat approved account T0ACME UCAT 31 Jan 2026, 09:07:00 UTC “checked” Authorizes exactly this action, once",
-        "What Ben and Cat had before them, shown 31 Jan 2026, 09:05:00 UTC File the report?",
+        "Ben approved 31 Jan 2026, 09:06:00 UTC “checked” Authorizes exactly this action, once",
+        "Cat approved 31 Jan 2026, 09:07:00 UTC “checked” Authorizes exactly this action, once",
+        "The card that Ben and Cat saw, shown 31 Jan 2026, 09:05:00 UTC File the report?",
         "owner share (hidden)",
-        "Came back id 42",
-        "To undo it register.withdraw",
-        "Asked 3 times, it allowed 2, wanted people's approval for 1, and denied 0.",
+        "Response id 42",
+        "Undo register.withdraw",
+        "3 decisions: 2 allowed, 1 needed people's approval, 0 denied.",
         "look 31 Jan 2026, 09:01:00 UTC Look a company up Failed: too slow",
         "openai gpt-5 3 calls, 2436 input tokens 0.00246 USD; 1 call without a word of what it cost",
     ):
         assert told in said
+
+
+def test_the_cover_names_people_and_leaves_ids_to_the_last_page(office: Office) -> None:
+    told = bound()
+    told.events[0][1]["requester_name"] = "Ada Lund"
+    head = {"type": "header", "text": {"type": "plain_text", "text": "File owners: Halvorsen"}}
+    called = {"type": "section", "text": {"type": "mrkdwn", "text": "For <@UBEN> <@UDAN>"}}
+    told.approvals["a-1"]["cards"][0]["card"]["blocks"] = [head, called]
+    said = words_of(report_of(office, told))
+    cover, _, rest = said.partition(" Exceptions None. Opening")
+    assert "Evidence report: kyc File owners: Halvorsen" in cover
+    assert "Done File owners: Halvorsen Requested by Ada Lund via intake-agent" in cover
+    assert "Archive Not asked: compare the SHA-256 on the last page with the archive's" in cover
+    for identifier in ("UBEN", "DE/123", "case-1", "run-1", "a-1", str(office.key.public.key_id)):
+        assert identifier not in cover
+    assert "For Ben @UDAN" in rest, "people are named where the bundle knows their names"
+
+
+def test_a_request_that_a_person_sent_in_alone_names_that_person_once(office: Office) -> None:
+    told = bound()
+    told.events[0][1].update(requester_name="Ada Lund", submitted_by="ada")
+    for decision in told.decisions.values():
+        decision["input"]["actor"]["submitted_by"] = "ada"
+    assert "Requested by Ada Lund 31 Jan 2026" in words_of(report_of(office, told))
+    assert b"Ada Lund\xe2\x80\x9d\n" in members_of(office.seal(told.dossier()))["summary.md"]
+
+
+def test_the_report_has_a_page_of_exceptions(office: Office) -> None:
+    told = bound()
+    for leaf in (data for event, data in told.events if event == "vote.counted"):
+        leaf["opened_at"] = timestamp(START + timedelta(minutes=leaf["minute"], seconds=-12))
+    quiet = words_of(report_of(office, told))
+    assert "Exceptions None. Listed here: break-glass, edits before approval" in quiet
+    assert "09:06:00 UTC, 12 s after opening" in quiet
+    report = report_on(office.seal(told.dossier()), trust_of(office.public), quick=timedelta(seconds=12))
+    said = words_of(report)
+    assert "Exceptions 2: quick vote (2)" in said, "on the cover"
+    assert "31 Jan 2026, 09:06:00 UTC Ben Quick vote Approved “File a report” 12 s after opening it 14" in said
+    assert "votes within 12 s of opening the request" in said
+
+
+def test_the_report_says_where_opening_was_not_recorded(office: Office) -> None:
+    said = words_of(report_of(office, bound()))
+    assert "Exceptions None. Opening was not recorded for 2 of 2 votes, so quick voting is not checked there." in said
 
 
 def test_what_was_there_before_stands_beside_what_comes_after(office: Office) -> None:
@@ -123,8 +173,8 @@ def test_policys_rule_is_told_in_its_own_words(office: Office) -> None:
     reasons = [{"code": "writes.high_tier", "msg": "A high-tier write needs people's signatures"}]
     told.decisions["d-1"]["answer"]["reasons"] = told.approvals["a-1"]["reasons"] = reasons
     said = words_of(report_of(office, told, key=False))
-    assert "By the rule A high-tier write needs people's signatures" in said
-    assert "What it wanted A high-tier write needs people's signatures 2 people of compliance and legal" in said
+    assert "Rule A high-tier write needs people's signatures" in said
+    assert "Rule Required A high-tier write needs people's signatures 2 people of compliance and legal" in said
 
 
 def test_without_a_key_it_says_plainly_that_nothing_was_verified(office: Office) -> None:
@@ -156,7 +206,7 @@ def test_a_record_that_contradicts_the_chain_is_named_with_its_rule(office: Offi
     assert (report.heading, report.standing) == ("This bundle does not hold", Standing.BROKEN)
     assert "receipts/00002-r-3.json: " in said
     assert re.search(r"Step \d+, rule [a-z.-]+: .* The rule: [A-Z]", said)
-    assert "What follows is what the bundle says, signed as it is. Do not rely on it." in said
+    assert "The rest of this page shows what the bundle says. Do not rely on it." in said
     assert "Steps that hold" not in said
 
 
@@ -240,11 +290,12 @@ def test_whatever_a_card_holds_there_is_a_report(office: Office, card: Any) -> N
 
 
 def test_a_card_is_told_in_the_words_that_people_saw() -> None:
-    mrkdwn = {"type": "mrkdwn", "text": "*Now* &lt;b&gt; &amp;amp; <@U0ANNA> <!date^1^{date}|2026-11-22 17:50 UTC>"}
+    said = "*Now* &lt;b&gt; &amp;amp; <@U0ANNA> <@U0BEN> <!date^1^{date}|2026-11-22 17:50 UTC>"
+    mrkdwn = {"type": "mrkdwn", "text": said}
     bold, plain = {"type": "mrkdwn", "text": "*Operation*"}, {"type": "plain_text", "text": "*as it is* &lt;"}
     blocks = [{"type": "section", "text": mrkdwn}, {"type": "section", "fields": [bold, plain]}, {"type": "divider"}]
-    assert blocks_of({"blocks": blocks}) == [
-        ("words", [(False, "*Now* <b> &amp; @U0ANNA 2026-11-22 17:50 UTC")]),
+    assert blocks_of({"blocks": blocks}, {"U0ANNA": "Anna <Berg>"}) == [
+        ("words", [(False, "*Now* <b> &amp; Anna <Berg> @U0BEN 2026-11-22 17:50 UTC")]),
         ("grid", [(True, "Operation"), (False, "*as it is* &lt;")]),
         ("rule", []),
     ]

@@ -57,6 +57,19 @@ def test_an_export_without_bundles_and_without_a_log_holds(tmp_path: Path) -> No
     assert isinstance(report, ExportReport)
 
 
+def test_an_export_with_bundles_has_their_exceptions(tmp_path: Path) -> None:
+    sample = Sample()
+    assert isinstance(verified(tmp_path, sample), ExportReport)
+    table = (tmp_path / "export/exceptions.csv").read_text()
+    assert "Opening was not recorded for 2 of 2 votes, so quick voting is not checked there." in table
+
+
+def test_an_export_without_bundles_claims_no_exceptions(tmp_path: Path) -> None:
+    sample = Sample(index={"has_bundles": False}, checkpoint=None, signed={"exceptions.csv": b"at\r\n"})
+    found = verified(tmp_path, sample, meddle=lambda folder: rmtree(folder / "bundles"))
+    assert (found.rule, found.what) == ("export.exceptions", "is there, without bundles")
+
+
 def write(name: str, data: bytes) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_bytes(data)
 
@@ -161,6 +174,7 @@ TOLD: dict[str, tuple[Sample, str]] = {
     "a vote less than its bundle": (Sample(votes=votes()[1:]), "export.derived"),
     "a table that says something else": (Sample(signed={"runs.csv": b"run_id\r\n"}), "export.sheet"),
     "bundles that it should not have": (Sample(index={"has_bundles": False}), "export.bundles"),
+    "exceptions left out": (Sample(signed={"exceptions.csv": b"at\r\n"}), "export.exceptions"),
     "a log that did not hold": (Sample(log={"findings": ["run.missing: run_4"]}), "export.log"),
     "a checkpoint larger than the log": (Sample(log={"size": HEAD.size - 1}), "export.log"),
     "no checkpoint": (Sample(signed={"checkpoint.txt": b"nothing"}), "export.log"),

@@ -37,6 +37,22 @@ def vote_block(row: Row) -> str:
     return _block(lines)
 
 
+def exception_block(row: Row) -> str:
+    """Return an exception: when, who, of which kind, what, and where it is on record."""
+    from evidence.reading.exceptions import LABELS
+
+    at = _moment(datetime.fromisoformat(row["at"])) if row["at"] else ""
+    label = LABELS[row["kind"]].lower() if row["kind"] in LABELS else "opening not recorded"
+    leaf = f", leaf {row['leaf']}" if row["leaf"] else ""
+    lines = (
+        f"{at}  {row['name']}: {label}" if row["name"] else f"{at}  {label}",
+        row["what"],
+        f"on:      {row['reference']}, {row['definition']}",
+        f"id:      {row['run_id']}{leaf}",
+    )
+    return _block(lines)
+
+
 def _block(lines: Sequence[str]) -> str:
     """Return lines under the first; what is no print, such as an escape of the terminal, is shown as a mark."""
     return "\n  ".join("".join(one if one.isprintable() else _MARK for one in line) for line in lines)

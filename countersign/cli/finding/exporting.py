@@ -14,6 +14,7 @@ from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from evidence.bundle.ring import KeyRing
 from evidence.export.completeness import TAKES
+from evidence.export.exceptions import exceptions_sheet
 from evidence.export.index import INDEX, Index, LogWord, counts_of
 from evidence.export.making import Export, make_export, new_folder, write_bundles, write_files
 from evidence.export.period import Period
@@ -39,9 +40,8 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
         found = await asyncio.to_thread(audited, settings, [])
         read = await read_period(settings, period)
         index = _index(settings, period, by, found, read, has_bundles=with_bundles)
-        export = make_export(index, csv_of(VOTE_COLUMNS, read.votes), checkpoint, key)
-        if with_bundles:
-            await asyncio.to_thread(_copy, settings, index, read.locations, folder)
+        exceptions = await asyncio.to_thread(_copy, settings, index, read.locations, folder) if with_bundles else None
+        export = make_export(index, csv_of(VOTE_COLUMNS, read.votes), exceptions, checkpoint, key)
         await _record(settings, export, period)
         write_files(export, folder)
     return export
@@ -86,9 +86,11 @@ async def _prepared(settings: Settings, by: str) -> tuple[SigningKey, str | None
     return key, newest.note if newest else None
 
 
-def _copy(settings: Settings, index: Index, locations: Mapping[str, str], folder: Path) -> None:
+def _copy(settings: Settings, index: Index, locations: Mapping[str, str], folder: Path) -> bytes:
+    """Copy the bundles into the folder, and return the table of their exceptions."""
     archive = make_archive(settings, utc_now)
     write_bundles(index, folder, lambda run_id: archive.get(locations[run_id]))
+    return exceptions_sheet(index, folder)
 
 
 async def _record(settings: Settings, export: Export, period: Period) -> None:

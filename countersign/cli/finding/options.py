@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -17,6 +17,21 @@ From = Annotated[str, typer.Option("--from", metavar="DAY", help="The first day,
 To = Annotated[str, typer.Option("--to", metavar="DAY", help="The last day, which is included.")]
 Since = Annotated[str | None, typer.Option("--from", metavar="DAY", help="Triggered on this day (UTC) or later.")]
 Until = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Triggered on this day or earlier.")]
+
+
+QuickVote = Annotated[
+    str, typer.Option(metavar="DURATION", help="A vote this soon after opening the request is an exception.")
+]
+
+
+def quick_of(text: str) -> timedelta:
+    """Return the duration that --quick-vote names."""
+    from runtime.definitions.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--quick-vote") from error
 
 
 def days(first: str, last: str) -> Period:

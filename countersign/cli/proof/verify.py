@@ -4,12 +4,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from countersign.cli.command import out
 from countersign.cli.proof.given import Given
 from countersign.config.errors import CountersignError
 from evidence.errors import EvidenceError, UndecidedError
+from evidence.reading.exceptions import QUICK
 from evidence.replay.asking import Opa
 from evidence.replay.replay import replayed_by
 from evidence.verify.below import ends_below
@@ -86,13 +88,13 @@ def _show(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
     out.print(f"sha256: {report.sha256}\nrun:    {report.run_id} of {report.tenant}\nEverything holds.{end}")
 
 
-def report_one(file: Path, given: Given | None, to: Path) -> int:
+def report_one(file: Path, given: Given | None, to: Path, quick: timedelta = QUICK) -> int:
     """Write the report on a file, say what its verdict is, and return the exit status."""
     from evidence.report.report import report_on, write_report
 
     try:
         trust = given.trust() if given else None
-        report = report_on(file, trust, *(asked_of(given, trust) if given and trust else ()))
+        report = report_on(file, trust, *(asked_of(given, trust) if given and trust else ()), quick=quick)
         write_report(report, to)
     except (ReceiptsError, EvidenceError) as error:
         sys.stderr.write(f"countersign: {error}\n")
