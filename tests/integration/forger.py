@@ -112,10 +112,12 @@ class Forged:
                 vote["at"] = self.leaf("vote.counted", approval_id=approval["id"], person=vote["person"])["at"]
             if "edited" in approval:
                 approval["edited"]["at"] = self.leaf("effect.edited", approval_id=approval["id"])["at"]
+        counted = self.all("vote.counted")
         for decision in self.decisions.values():
-            asked = decision["input"]
+            asked, place = decision["input"], self.leaves.index(self.leaf_of(decision))
             asked["time"] = self.leaf_of(decision)["at"]
-            said = {vote["person"]: vote["at"] for one in self.approvals.values() for vote in one["votes"]}
+            before = [leaf for leaf in counted if self.leaves.index(leaf) < place]
+            said = {leaf["data"]["person"]: leaf["at"] for leaf in (*counted, *before)}
             for vote in asked["votes"]:
                 vote["at"] = said[vote["person"]]
         for read in self.reads.values():

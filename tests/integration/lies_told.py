@@ -47,6 +47,27 @@ def _undoubt(forged: Forged) -> None:
     forged.leaf_of(receipt)["data"]["outcome"] = receipt["outcome"] = "failure"
 
 
+def _denied(forged: Forged) -> None:
+    """Let people have said that an attempt in doubt did not happen."""
+    approval = forged.approval("in_doubt")
+    approval["status"], approval["votes"][0]["verdict"] = "rejected", "reject"
+    forged.leaf("approval.approved", approval_id=approval["id"])["event"] = "approval.rejected"
+
+
+def _affirmed(forged: Forged) -> None:
+    """Let people have said that an attempt in doubt happened, which was made again."""
+    approval = forged.approval("in_doubt")
+    approval["status"], approval["votes"][0]["verdict"] = "approved", "approve"
+    forged.leaf("approval.rejected", approval_id=approval["id"])["event"] = "approval.approved"
+
+
+def _undone(forged: Forged) -> None:
+    """Let the receipt of what people said had happened be that of a failure."""
+    receipt = forged.receipt("success", "file")
+    receipt.update(outcome="failure", error="a person says that it did not happen")
+    forged.leaf_of(receipt)["data"]["outcome"] = "failure"
+
+
 def _leave_open(forged: Forged) -> None:
     forged.drop(forged.leaf("approval.canceled"))
     forged.approval()["status"] = "requested"
@@ -261,6 +282,9 @@ APPROVALS: dict[str, Lie] = {
         ].update(wait="external"),
     ),
     "a question without a doubt": ("approvals.of-doubt", "doubt", _undoubt),
+    "people say no, and it is a success by their word": ("approvals.doubt-answered", "doubt", _denied),
+    "people say yes, and it is made again": ("approvals.doubt-answered", "denied", _affirmed),
+    "people say yes, and it is a failure by their word": ("approvals.doubt-answered", "doubt", _undone),
     "a question to two": ("approvals.of-doubt", "doubt", _told("in_doubt", "requirement.escalate_to", ["board"])),
     "policy was told of another time": (
         *("approvals.told", "filed"),

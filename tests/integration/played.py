@@ -32,6 +32,7 @@ from tests.conftest import fresh_database
 from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
+from tests.integration.doubt_stage import deny
 from tests.integration.editing_stage import Register, asked, edit, request_of
 from tests.integration.glass_stage import break_glass, filing, glass_bench, glass_policy
 from tests.integration.incident_stage import PACK as INCIDENTS
@@ -73,6 +74,7 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
             played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
             played["proven"] = await _proven(bench, targets)
             played["restored"] = await _restored(bench)
+            played["denied"] = await deny(bench, targets)
             return await stories_of(key, bench, played)
 
 

@@ -131,5 +131,36 @@ def _of_doubt(facts: Facts) -> str:
     return counted(len(found), "approval")
 
 
+@rule(
+    "approvals.doubt-answered",
+    "Where people say of an attempt in doubt that it happened (`approved`), a receipt of its effect says `success` at"
+    " that moment, in a later line; where they say that it did not (`rejected`), each later `success` of its effect"
+    " rests on a decision that came after their answer.",
+)
+def _doubt_answered(facts: Facts) -> str:
+    answered = [one for one in _of_kind(facts, "in_doubt") if one.record.status in ("approved", "rejected")]
+    for approval in answered:
+        _check_answer(facts, approval)
+    return counted(len(answered), "answer")
+
+
+def _check_answer(facts: Facts, approval: Requested) -> None:
+    """Raise unless the receipts after the end of a question of doubt say what people answered."""
+    record, end = approval.record, approval.end
+    if end is None:
+        raise BrokenError(approval.name, f"is {record.status}, and did not end")
+    later = [
+        one
+        for one in facts.receipts
+        if (one.record.effect_id, one.record.outcome) == (record.effect_id, "success") and one.leaf.seq > end.seq
+    ]
+    if record.status == "approved" and not any(one.leaf.at == end.at for one in later):
+        raise BrokenError(approval.name, f"people say that effect {record.effect_id} happened, and no receipt does")
+    for one in later if record.status == "rejected" else ():
+        decided = facts.decided.get(str(one.record.decision_id))
+        if decided is None or decided.leaf.seq < end.seq:
+            raise BrokenError(one.name, f"says success, and people had said in line {end.seq} that it did not happen")
+
+
 TOLD: tuple[Rule[Facts], ...] = (_as_told,)
-RULES: tuple[Rule[Facts], ...] = (_of_policy, _of_review, _of_doubt)
+RULES: tuple[Rule[Facts], ...] = (_of_policy, _of_review, _of_doubt, _doubt_answered)
