@@ -115,6 +115,11 @@ LEAVES: dict[str, Lie] = {
 }
 
 DECISIONS: dict[str, Lie] = {
+    "allowed as if less were at stake": ("decisions.tier", "filed", _asked("answer.tier", "medium")),
+    "asked about as if less were at stake": (
+        *("decisions.tier", "filed"),
+        _asked("answer.tier", "low", "needs_approval"),
+    ),
     "another outcome in the leaf": (
         "decisions.as-told",
         "filed",

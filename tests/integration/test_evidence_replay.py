@@ -60,11 +60,9 @@ def _require(**members: object) -> Bend:
     return bend
 
 
-def _lower(forged: Forged) -> None:
-    """Let policy have taken the filing for less than it is."""
-    for outcome in ("needs_approval", "allow"):
-        forged.decision(outcome, "file")["answer"]["tier"] = "low"
-    forged.approval()["tier"] = "low"
+def _raise(forged: Forged) -> None:
+    """Let policy have taken a card for more than it is."""
+    forged.decision("allow", "")["answer"]["tier"] = "high"
 
 
 def _rule_by(change: Callable[[dict[str, str]], dict[str, str]]) -> Bend:
@@ -90,7 +88,7 @@ def _calling(what: str) -> Callable[[dict[str, str]], dict[str, str]]:
 
 
 FOUND: dict[str, tuple[Bend, str]] = {
-    "a lowered tier": (_lower, 'tier is "low", and policy answers "high"'),
+    "a raised tier": (_raise, 'tier is "high", and policy answers "low"'),
     "one signature instead of two": (_require(quorum=1), "requirement is "),
     "other groups than policy asks": (_require(groups=["compliance", "sales"]), "requirement is "),
     "a policy that allows everything": (

@@ -99,4 +99,20 @@ def _check_proposed(facts: Facts, decision: Decided) -> None:
     )
 
 
-RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect)
+_TIERS = ("low", "medium", "high")
+
+
+@rule(
+    "decisions.tier",
+    "Policy may raise the tier of an effect, and never lowers it: the `tier` of an answer is no lower than that of the"
+    " effect that it is about (`low`, `medium`, `high`).",
+)
+def _tier(facts: Facts) -> str:
+    for decision in facts.decisions:
+        declared, answered = decision.record.input.effect.tier, decision.record.answer.tier
+        if declared not in _TIERS or _TIERS.index(answered) < _TIERS.index(declared):
+            raise BrokenError(decision.name, f"takes an effect of tier {declared} for one of tier {answered}")
+    return counted(len(facts.decisions), "decision")
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier)
