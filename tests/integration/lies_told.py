@@ -68,6 +68,17 @@ def _undone(forged: Forged) -> None:
     forged.leaf_of(receipt)["data"]["outcome"] = "failure"
 
 
+def _unattempted(step: str) -> Bend:
+    """Return what drops the receipt of the failure of a step, and its leaf."""
+
+    def bend(forged: Forged) -> None:
+        receipt = forged.receipt("failure", step)
+        forged.drop(forged.leaf_of(receipt))
+        del forged.receipts[receipt["receipt_id"]]
+
+    return bend
+
+
 def _leave_open(forged: Forged) -> None:
     forged.drop(forged.leaf("approval.canceled"))
     forged.approval()["status"] = "requested"
@@ -158,6 +169,11 @@ DECISIONS: dict[str, Lie] = {
 }
 
 RECEIPTS: dict[str, Lie] = {
+    "a failure that was tried again, and is told of no more": (
+        *("receipts.of-failures", "denied"),
+        _unattempted("file"),
+    ),
+    "a failure for good that is told of no more": ("receipts.of-failures", "nodes", _unattempted("first")),
     "another outcome in its leaf": (
         "receipts.as-told",
         "filed",

@@ -1,10 +1,12 @@
 """Rules about receipts: each says what its leaf says, at the moments that the chain has."""
 
 from evidence import names
-from evidence.verify.material.comparing import agree
+from evidence.verify.acts.windows import WAITING
+from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
-from evidence.verify.material.facts import Facts, Received
+from evidence.verify.material.facts import Decided, Facts, Received
 from evidence.verify.rules import Rule, counted, rule
+from receipts.chain import Leaf
 
 
 @rule(
@@ -88,4 +90,48 @@ def _in_time(facts: Facts) -> str:
     return counted(len(facts.receipts), "receipt")
 
 
-RULES: tuple[Rule[Facts], ...] = (_as_told, _of_effect, _in_time)
+_AGAIN = "step.failed_retryable"
+_FAILED = (_AGAIN, "step.failed_handled", "step.failed_terminal", "step.held")
+
+
+@rule(
+    "receipts.of-failures",
+    "Where a step is told to have failed or to be held after an attempt at its effect, a receipt of that effect stands"
+    " between. An attempt begins with the last decision before that allows an effect of the step, unless an"
+    " `effect.waiting` names it, or people answered after it what had become of an attempt (`in_doubt`). A step whose"
+    " verb waits for something (`execution.wait`) may fail without its attempt: of such a step that is so where it is"
+    " tried again (`step.failed_retryable`).",
+)
+def _of_failures(facts: Facts) -> str:
+    waited = {str(leaf.data.get("decision_id")) for leaf in facts.contents.leaves_of(WAITING)}
+    begun = [
+        one
+        for one in facts.decisions
+        if one.record.outcome == "allow" and one.record.step and one.record.id not in waited
+    ]
+    failed = [leaf for leaf in facts.leaves if leaf.event in _FAILED and _ends_attempt(facts, leaf)]
+    for leaf in failed:
+        before = [one for one in begun if one.record.step == leaf.correlation.step and one.leaf.seq < leaf.seq]
+        if before and not _is_explained(facts, before[-1], leaf):
+            raise broken(leaf, f"no receipt tells of the attempt that began with decision {before[-1].record.id}")
+    return counted(len(failed), "failure")
+
+
+def _ends_attempt(facts: Facts, leaf: Leaf) -> bool:
+    """Return whether a step fails by its attempt alone."""
+    verb = facts.plan.verb(str(leaf.correlation.step))
+    return leaf.event == _AGAIN or (verb is not None and verb.execution.wait is None)
+
+
+def _is_explained(facts: Facts, begun: Decided, leaf: Leaf) -> bool:
+    effect_id = begun.record.effect_id
+    told = [one.leaf for one in facts.receipts if one.record.effect_id == effect_id]
+    ends = [
+        one.end
+        for one in facts.approvals.values()
+        if (one.record.kind, one.record.effect_id) == ("in_doubt", effect_id)
+    ]
+    return any(one is not None and begun.leaf.seq < one.seq < leaf.seq for one in (*told, *ends))
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_effect, _in_time, _of_failures)
