@@ -47,6 +47,8 @@ from runtime.store.leasing.passages import count_writes
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 """What the database, or canonical JSON, says of an answer that cannot be kept."""
 
+FORGED = "its approval stands as granted, but no vote granted it: somebody changed the database"
+
 log = logging.getLogger(__name__)
 
 
@@ -81,6 +83,9 @@ class _Gate(Crossing):
         if self.attempt.is_doubtful and not await clear_doubt(self):  # 9
             return
         if not await self._refuse_unwanted():
+            return
+        if self.attempt.is_forged:
+            await self.write(lambda passage: settlement.hold(passage, FORGED))
             return
         now = self.engine.clock()
         question = make_question(self.attempt, now)

@@ -31,7 +31,8 @@ class VoteFacts:
 class ApprovalFacts:
     """The newest approval of the effect. `consumed_at` is when an attempt used it up.
 
-    `execute` says when it is carried out, where its requirement does.
+    `execute` says when it is carried out, where its requirement does. `is_awaited` says that the run still waits for
+    its decision: votes that grant an approval end that wait.
     """
 
     status: ApprovalStatus
@@ -41,6 +42,7 @@ class ApprovalFacts:
     consumed_at: datetime | None
     votes: tuple[VoteFacts, ...]
     execute: ExecuteWhen | None = None
+    is_awaited: bool = False
 
     @property
     def granted_at(self) -> datetime:
@@ -120,6 +122,7 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
         expires_at=row["approval_expires_at"],
         consumed_at=row["approval_consumed_at"],
         execute=ExecuteWhen.of(row["approval_execute"]) if row["approval_execute"] else None,
+        is_awaited=row["approval_is_awaited"],
         votes=tuple(
             VoteFacts(
                 person=vote["person"],

@@ -71,6 +71,12 @@ class Attempt:
         """Return whether the verb has no attempt left."""
         return self.tries >= int(self.effect.retry["max_attempts"])
 
+    @property
+    def is_forged(self) -> bool:
+        """Return whether the approval stands as granted though the run still waits for votes: no vote granted it."""
+        approval = self.facts.approval
+        return self.is_signed and approval is not None and approval.is_awaited
+
     def has_expired(self, now: datetime) -> bool:
         """Return whether the approval was not used in time: then it is void."""
         approval = self.facts.approval

@@ -273,3 +273,11 @@ def test_a_runbook_that_is_started_takes_what_it_is_started_with(
     for folder in (by_verb, by_step):
         found = [each.message for each in load_catalog([folder], HANDLERS).problems]
         assert [message[: len(problem)] for message in found[:1]] == ([problem] if problem else [])
+
+
+def test_of_many_unknown_keys_the_first_hundred_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    (tmp_path / "verbs").mkdir()
+    (tmp_path / "verbs" / "many.yaml").write_text("".join(f"verbz{number}: 1\n" for number in range(9000)))
+    problems = [str(problem) for problem in load(tmp_path).problems]
+    assert len(problems) == 101
+    assert any("8,901 more problems here" in problem for problem in problems)  # with the key 'verbs', which is missing

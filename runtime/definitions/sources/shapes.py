@@ -184,13 +184,20 @@ _PLACES: Mapping[str, type[BaseModel]] = {
 }
 
 
+MOST_PROBLEMS = 100
+"""How many problems of one place are named: each unknown key is compared with all that are known."""
+
+
 def shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | None, list[Problem]]:
-    """Return what stands at `at` as `model`, or None and every reason why it is not one."""
+    """Return what stands at `at` as `model`, or None and the reasons why it is not one; only the first are named."""
     value = _at(source.value, at)
     try:
         return model.model_validate(value), []
     except ValidationError as error:
-        return None, [_problem(source, at, fault) for fault in error.errors(include_url=False)]
+        faults = error.errors(include_url=False)
+        named = [_problem(source, at, fault) for fault in faults[:MOST_PROBLEMS]]
+        more = len(faults) - len(named)
+        return None, [*named, *([source.problem(at, "shape", f"{more:,} more problems here")] if more else [])]
 
 
 def keys(model: type[BaseModel]) -> set[str]:
