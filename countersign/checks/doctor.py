@@ -92,7 +92,8 @@ async def _transport(settings: Settings) -> list[Fact]:
         *(["Socket Mode"] if settings.slack_app_token else []),
         *(["HTTP"] if settings.slack_signing_secrets else []),
     ]
-    detail = " and ".join(by) or "none, so no click can be heard"
+    neither = "COUNTERSIGN_SLACK_SIGNING_SECRETS is not set, nor COUNTERSIGN_SLACK_APP_TOKEN: no click can be heard"
+    detail = " and ".join(by) or neither
     remedy = "Set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP, or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode."
     return [Fact("slack transport", bool(by), detail, remedy)]
 

@@ -180,18 +180,19 @@ def doctor(
     ] = None,
 ) -> None:
     """Check every part, and say what is wrong and what to do."""
+    from bot.slack.doctor import Fact
+    from countersign.checks.diagnosis import diagnosis
     from countersign.checks.doctor import examine
     from countersign.embedded.system import PARTS
     from runtime.clock import utc_now
 
     settings, attached = attached_settings()
-    if attached is None and not any(getattr(settings, part) for part in PARTS):
-        out.print(f"nothing runs here, in {settings.home}: start `countersign up`, or set what is missing")
+    is_idle = attached is None and not any(getattr(settings, part) for part in PARTS)
+    remedy = "Start `countersign up`, or set what is missing."
+    idle = Fact("system", ok=False, detail=f"nothing runs here, in {settings.home}", remedy=remedy) if is_idle else None
     facts = run(examine(settings, utc_now, roles_of(role)))
-    for fact in facts:
-        out.print(f"{'ok  ' if fact.ok else 'FAIL'}  {fact.name}: {fact.detail}")
-        if not fact.ok:
-            out.print(f"      {fact.remedy}")
+    for line in diagnosis(facts, idle):
+        out.print(line)
     raise typer.Exit(0 if all(fact.ok for fact in facts) else 1)
 
 

@@ -70,7 +70,7 @@ def report(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
     to: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PAGE", help="The page to write: the bundle's name, with .html."),
+        typer.Option("-o", "--output", metavar="PAGE", help="The page to write: the bundle's name, with .html."),
     ] = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The public key; without it nothing is verified.")
@@ -104,9 +104,9 @@ def report(
 
 @evidence.command()
 def page(
-    to: Annotated[Path, typer.Option(metavar="FILE", help="The file to write, which must not be there yet.")] = Path(
-        "verify.html"
-    ),
+    to: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write, which must not be there yet.")
+    ] = Path("verify.html"),
 ) -> None:
     """Write the page that verifies bundles in a browser: one file without network, for whoever has not this program."""
     from evidence.page import write_page

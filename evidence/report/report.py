@@ -19,11 +19,11 @@ from evidence.report.filters import FILTERS
 from evidence.report.verdict import NO_KEY, Verdict, verdict_of, verdict_on
 from evidence.verify.judgement import Standing, judge
 from evidence.verify.material.contents import BrokenError, Contents
-from evidence.verify.opening import FORM, open_file, read_archive
+from evidence.verify.opening import FORM, open_file, readable
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError
-from evidence.zipform import Unpacked, ZipFormError
+from evidence.zipform import Unpacked, ZipFormError, unpack
 
 
 class ReportError(EvidenceError):
@@ -71,8 +71,8 @@ def write_report(report: Report, to: Path) -> None:
 def _opened(file: Path) -> tuple[Unpacked | None, str, ZipFormError | None]:
     """Return what the archive holds, its SHA-256, and what is wrong with its form."""
     try:
-        with open_file(file) as stream:
-            archive = read_archive(stream)
+        with open_file(file) as stream, readable(file):
+            archive = unpack(stream)
             return archive, archive.sha256, None
     except BrokenError as error:
         raise ReportError(f"{file}: {error.what}" if str(file) not in error.what else error.what) from error

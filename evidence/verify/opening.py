@@ -1,6 +1,7 @@
 """Steps 1 to 4 of the procedure: the file, its signature, the statement, and the members that it names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -8,7 +9,7 @@ from evidence import names
 from evidence.statement import PAYLOAD_TYPE, Statement, count, largest, predicate_type, sha256
 from evidence.verify.material.contents import BrokenError, Contents, parse
 from evidence.verify.trust import Trust
-from evidence.zipform import Unpacked, unpack
+from evidence.zipform import Unpacked
 from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.signatures.signing import PublicKey
 
@@ -34,20 +35,19 @@ FIRST_RULES = {
 
 def open_file(path: Path) -> BinaryIO:
     """Step 1. Only a regular file is opened: a pipe or a device could give bytes without end."""
-    try:
+    with readable(path):
         if not path.is_file():
             raise BrokenError("", f"{path} is not a file")
         return path.open("rb")
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn an error of the file system, also in the midst of a file, into a bundle that cannot be read."""
+    try:
+        yield
     except OSError as error:
         raise BrokenError("", f"{path} cannot be read: {error.strerror}") from error
-
-
-def read_archive(stream: BinaryIO) -> Unpacked:
-    """Step 1."""
-    try:
-        return unpack(stream)
-    except OSError as error:
-        raise BrokenError("", f"cannot be read: {error.strerror}") from error
 
 
 def open_envelope(archive: Unpacked, keys: Sequence[PublicKey]) -> tuple[Opened, PublicKey]:

@@ -27,13 +27,13 @@ from evidence.verify.opening import (
     match,
     open_envelope,
     open_file,
-    read_archive,
     read_statement,
+    readable,
 )
 from evidence.verify.procedure import STEPS
 from evidence.verify.rules import Rule, counted
 from evidence.verify.trust import Trust, trust_of
-from evidence.zipform import Unpacked, ZipFormError
+from evidence.zipform import Unpacked, ZipFormError, unpack
 
 T = TypeVar("T")
 LAST = 13
@@ -165,8 +165,8 @@ def _opened(path: Path, trust: Trust) -> tuple[Unpacked, Contents]:
     """Steps 1 to 4: nothing but the envelope is read before they have passed."""
     with _at(1, READ):
         stream = open_file(path)
-    with stream, _at(1, FORM):
-        archive = read_archive(stream)
+    with stream, _at(1, READ), readable(path), _at(1, FORM):
+        archive = unpack(stream)
     with _at(2, SIGNED):
         opened, key = open_envelope(archive, trust.keys)
     with _at(3, STATED):

@@ -139,7 +139,8 @@ function select(element, key, changed) {
     h("option", { value: option.value, selected: option.value === element.initial_option?.value, text: words(option.text) }),
   );
   const report = (event) => event.target.value && changed?.(event.target.value);
-  return h("select", { class: "input", data: { field: key, kind: "select", key }, on: { change: report } }, placeholder, options);
+  const name = words(element.placeholder) || "Choose";
+  return h("select", { class: "input", "aria-label": name, data: { field: key, kind: "select", key }, on: { change: report } }, placeholder, options);
 }
 
 function drawInput(block, errors, act) {
@@ -149,7 +150,7 @@ function drawInput(block, errors, act) {
   const field = drawField(element, block);
   if (act) dispatch(field, (value) => act(element, block, value));
   field.id = id;
-  if (field.dataset.kind === "radio" || field.dataset.kind === "checkbox") field.setAttribute("aria-label", words(block.label));
+  if (["radio", "checkbox", "select"].includes(field.dataset.kind)) field.setAttribute("aria-label", words(block.label));
   if (error) field.setAttribute("aria-invalid", "true");
   field.setAttribute("aria-describedby", `${id}-notes`);
   return h(

@@ -104,7 +104,7 @@ async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(off
     sha256 = last.removeprefix("  sha256 ")
     bundle = tmp_path / "fetched.zip"
     beside = tmp_path / "fetched.json"
-    words = ("evidence", "get", run_id, "--to", str(bundle), "--sigstore", str(beside), "--as", "omar")
+    words = ("evidence", "get", run_id, "-o", str(bundle), "--sigstore", str(beside), "--as", "omar")
     fetched = await command(*words, env=office.env)
     assert (fetched.code, fetched.out) == (0, f"sha256: {sha256}\nbundle: {bundle}\nsigstore: {beside}\n")
     assert sha256 in base64.b64decode(json.loads(beside.read_bytes())["dsseEnvelope"]["payload"]).decode()

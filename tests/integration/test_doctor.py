@@ -9,6 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from bot.slack.doctor import Fact
+from countersign.checks.diagnosis import diagnosis
 from countersign.checks.doctor import examine
 from countersign.config.roles import Role
 from countersign.config.settings import Settings
@@ -275,10 +277,25 @@ async def test_the_command_names_all_that_is_missing_where_nothing_is_set(tmp_pa
     assert finished.code == 1
     assert "Traceback" not in finished.out + finished.err
     assert finished.out.startswith(
-        f"nothing runs here, in {tmp_path}: start `countersign up`, or set what is missing\n"
+        f"FAIL  system: nothing runs here, in {tmp_path}\n      Start `countersign up`, or set what is missing.\n"
     )
-    for name in ("DATABASE_URL", "OPA_URL", "SLACK_BOT_TOKEN", "SLACK_CHANNEL"):
-        assert f"COUNTERSIGN_{name} is not set" in finished.out
+    assert finished.out.count("FAIL") == 1
+    for name in ("DATABASE_URL", "OPA_URL", "SLACK_BOT_TOKEN", "SLACK_CHANNEL", "SLACK_SIGNING_SECRETS"):
+        assert f"not checked: COUNTERSIGN_{name} is not set" in finished.out
+
+
+def test_one_cause_is_one_failure_and_what_hangs_on_it_is_not_checked() -> None:
+    away = "connection refused"
+    facts = [
+        Fact("database", ok=False, detail=away, remedy="Start it."),
+        Fact("key", ok=True, detail="there"),
+        Fact("held", ok=False, detail=away, remedy="Mend."),
+    ]
+    assert list(diagnosis(facts, None)) == [
+        "FAIL  database: connection refused\n      Start it.",
+        "ok    key: there",
+        "-     held: not checked: see database",
+    ]
 
 
 @pytest.mark.parametrize(

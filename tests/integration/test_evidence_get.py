@@ -25,7 +25,7 @@ async def sealed(office: Office, ref: str = "1") -> str:
 
 
 async def got(office: Office, run_id: str, to: Path, *more: str, by: str = "omar") -> Finished:
-    words = ("evidence", "get", run_id, "--to", str(to), "--as", by)
+    words = ("evidence", "get", run_id, "-o", str(to), "--as", by)
     return await command(*words, *more, env=environment(office.settings))
 
 

@@ -245,10 +245,10 @@ async def test_paper_shows_the_verdict_and_no_controls(page: Page, office: Offic
 
 async def test_the_command_writes_the_page_and_overwrites_nothing(tmp_path: Path) -> None:
     to, page = tmp_path / "verify.html", VERIFY_PAGE.read_bytes()
-    written = await command("evidence", "page", "--to", str(to), env={})
+    written = await command("evidence", "page", "-o", str(to), env={})
     assert (written.code, written.out) == (0, f"sha256: {hashlib.sha256(page).hexdigest()}\npage:   {to}\n")
     assert to.read_bytes() == page
     to.write_bytes(b"mine")
-    again = await command("evidence", "page", "--to", str(to), env={})
+    again = await command("evidence", "page", "-o", str(to), env={})
     assert (again.code, again.err) == (1, f"countersign: {to} cannot be written: File exists\n")
     assert to.read_bytes() == b"mine"

@@ -310,6 +310,6 @@ async def test_it_verifies_with_the_register_after_a_rotation(office: Office, tm
     assert (await command("keys", "rotate", env=env)).code == 0
     assert (await office.verify()).code == 4
     register = tmp_path / "keys.json"
-    assert (await command("keys", "export", "--to", str(register), env=env)).code == 0
+    assert (await command("keys", "export", "-o", str(register), env=env)).code == 0
     held = await office.verify("--keys", str(register))
     assert (held.code, held.err) == (0, "")

@@ -85,3 +85,26 @@ async def test_a_field_for_a_moment_begins_with_the_moment_it_is_given(
     page = await browser.new_page(timezone_id=zone)
     await page.goto(f"{url}/?user=U0ANNA&view=home&still")
     await expect(page.locator("input[type=datetime-local]")).to_have_value(time)
+
+
+async def test_each_list_to_choose_from_has_a_name(url: str, browser: Browser) -> None:
+    options = [{"text": {"type": "plain_text", "text": "One"}, "value": "1"}]
+    blocks = [
+        {"type": "actions", "elements": [{"type": "static_select", "action_id": "bare", "options": options}]},
+        {
+            "type": "actions",
+            "elements": [
+                {
+                    "type": "static_select",
+                    "action_id": "said",
+                    "placeholder": {"type": "plain_text", "text": "Runbook"},
+                    "options": options,
+                }
+            ],
+        },
+    ]
+    slack = AsyncWebClient(token=WORKSPACE.app.bot_token, base_url=f"{url}/api/")
+    await slack.chat_postMessage(channel=ROOM, text="choose", blocks=blocks)
+    page = await _opened(browser, url)
+    await expect(page.get_by_role("combobox", name="Runbook")).to_be_visible()
+    await expect(page.get_by_role("combobox", name="Choose", exact=True)).to_be_visible()

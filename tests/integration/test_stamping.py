@@ -336,12 +336,12 @@ async def test_an_auditor_shows_with_a_later_stamp_since_when_a_run_is_on_record
     await office.stamping()
     file = office.folder / "a.stamp"
     tiles = await office.bench.meddle("DELETE FROM log_tiles RETURNING *")
-    changed = await command("log", "stamp", run_id, "--to", str(file), env=environment(settings))
+    changed = await command("log", "stamp", run_id, "-o", str(file), env=environment(settings))
     assert (changed.code, changed.err.count("\n"), "is not as wide as the log says" in changed.err) == (1, 1, True)
     for tile in tiles:
         query = "INSERT INTO log_tiles (tenant, level, number, hashes) VALUES (%s, %s, %s, %s)"
         await office.bench.meddle(query, *(tile[name] for name in ("tenant", "level", "number", "hashes")))
-    wrote = await command("log", "stamp", run_id, "--to", str(file), env=environment(settings))
+    wrote = await command("log", "stamp", run_id, "-o", str(file), env=environment(settings))
     assert (wrote.code, wrote.out) == (0, f"stamp: {file}\n")
     words = ("evidence", "verify", row["location"], "--key", str(public_path(office.key)), "--tsa", str(office.tsa.ca))
     without = await command(*words, env={})

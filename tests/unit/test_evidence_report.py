@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -350,3 +351,11 @@ def test_a_file_that_changes_while_it_is_read_gives_no_report(office: Office, mo
     monkeypatch.setattr("evidence.report.report.open_file", swap)
     with pytest.raises(ReportError, match="was changed while it was read"):
         report_on(path, trust_of(office.public))
+
+
+def test_headings_skip_no_level_and_the_page_has_one_main_landmark(office: Office) -> None:
+    tags = [tag for tag, _ in parsed(report_of(office, looked())).tags]
+    levels = [int(tag[1]) for tag in tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert tags.count("main") == 1

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from evidence.bundle.build import build
 from evidence.bundle.dossier import Dossier
 from evidence.statement import Predicate, count, make_statement
+from evidence.verify.judgement import Standing, judge
+from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
@@ -119,6 +121,12 @@ def test_folder_pipe_and_absent_file_fail_step_1(office: Office, tmp_path: Path)
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "absent"):
         assert failure(office, path).rule == "archive.read"
+
+
+def test_a_file_that_cannot_be_read_to_its_end_counts_as_not_read(office: Office) -> None:
+    memory = Path("/proc/self/mem")  # a regular file, whose first bytes nobody can read
+    assert failure(office, memory).rule == "archive.read"
+    assert judge(memory, trust_of(office.public)).standing is Standing.UNREAD
 
 
 # Steps 2 and 3

@@ -16,7 +16,9 @@ def export(
     by: Annotated[
         str, typer.Option("--by", "--as", metavar="PERSON", help="You, as the directory names you; on record.")
     ],
-    to: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="The folder, which must not be there yet.")],
+    to: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="The folder, which must not be there yet.")
+    ],
     *,
     bundles: Annotated[bool, typer.Option("--bundles", help="Copy the bundles into it, too.")] = False,
 ) -> None:

@@ -36,7 +36,8 @@ def get(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
     by: By,
     to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file to write: RUN.zip. Nothing is overwritten.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The file to write: RUN.zip. Nothing is overwritten."),
     ] = None,
     sigstore: Annotated[
         Path | None,

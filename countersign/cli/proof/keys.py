@@ -54,7 +54,7 @@ def revoke(
 
 @keys.command()
 def export(
-    to: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")] = Path("keys.json"),
+    to: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")] = Path("keys.json"),
 ) -> None:
     """Write the register for auditors: whoever trusts the newest key can verify what earlier ones signed."""
     from countersign.cli.operate import register_of_keys

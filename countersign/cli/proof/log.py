@@ -48,7 +48,10 @@ def checkpoint() -> None:
 def stamp(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle it is to be over.")],
     to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file to write, which must not be there yet: RUN.stamp.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The file to write, which must not be there yet: RUN.stamp."
+        ),
     ] = None,
 ) -> None:
     """Write the first time stamp that is over a run's bundle, for `evidence verify --stamp`."""
