@@ -166,6 +166,7 @@ class Revoked(_Loose):
 class LastHome(_Loose):
     """A Home tab as it was drawn last."""
 
+    hash: Short = ""
     private_metadata: Annotated[str, Field(max_length=3000)] = ""
 
 

@@ -12,7 +12,7 @@ from edge.passkeys.words import CLOSED, REMEDY
 from evidence.report.filters import capital, data, form, left_out, some
 from runtime.desk.passkeys.model import Closed, Page, SigningPage
 
-_STATUS = {Closed.UNKNOWN: 404, Closed.OPENED: 410, Closed.EXPIRED: 410}
+_STATUS = {Closed.UNKNOWN: 404, Closed.USED: 410, Closed.EXPIRED: 410}
 
 
 def _read(name: str) -> str:

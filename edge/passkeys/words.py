@@ -5,7 +5,7 @@ from runtime.model.approvals.votes import Refusal, RefusalCode
 
 CLOSED = {
     Closed.UNKNOWN: "There is no such page",
-    Closed.OPENED: "This page was opened before",
+    Closed.USED: "This page was used before",
     Closed.EXPIRED: "The time for this page has run out",
 }
 REMEDY = (

@@ -179,6 +179,21 @@ async def test_many_homes_at_once_do_not_hold_up_a_click_and_are_drawn_as_they_a
     await ben.wait_for(lambda state: state["home"] and "1 of 2" in str(state["home"]))
 
 
+async def test_an_older_drawing_of_a_home_does_not_stay_on_top_of_one_of_another_process(chat: Chat) -> None:
+    approval_id = await chat.file()
+    ann, ben = await chat.person("ann"), await chat.person("ben")
+    await chat.home(ben)
+    homes, drawn = chat.sandbox.store.data.homes, chat.faults.calls["views.publish"]
+    chat.faults.hold("views.publish")
+    await ben.open_home()
+    await chat.faults.called("views.publish", drawn + 1)  # read before the vote, and on its way
+    await _sign(chat, ann, approval_id)
+    homes["UBEN"] = {**homes["UBEN"], "hash": "of what another process has drawn"}
+    chat.faults.lift("views.publish")
+    await ben.wait_for(lambda state: state["home"] and "1 of 2" in str(state["home"]))
+    assert chat.faults.calls["views.publish"] == drawn + 2
+
+
 async def test_what_waits_is_counted_whole_and_shown_in_part(chat: Chat) -> None:
     for number in range(4):
         await chat.file(str(number))

@@ -151,11 +151,28 @@ async def test_a_link_that_comes_twice_counts_once_and_says_the_same(vault: Benc
     assert len(await vault.rows("SELECT 1 FROM votes")) == 1
 
 
-async def test_a_link_is_opened_once_in_its_time_and_known(vault: Bench) -> None:
-    token = await token_to_sign(vault, "sam", await asked(vault))
+async def test_a_link_is_used_once_however_often_it_is_opened_before(vault: Bench) -> None:
+    mine, token = await register(vault, "sam"), await token_to_sign(vault, "sam", await asked(vault))
+    pages = [await counter(vault).open(token) for _ in range(3)]
+    (first,) = await vault.rows("SELECT opened_at FROM passkey_links WHERE purpose = 'sign'")
+    assert isinstance(pages[0], SigningPage)
+    assert pages == [pages[0]] * 3
+    vault.clock.now += SECOND
+    assert (await hand_in(vault, token, mine.sign(pages[0].ceremony.challenge))).counted
+    assert await counter(vault).open(token) is Closed.USED
+    assert await vault.rows("SELECT opened_at FROM passkey_links WHERE purpose = 'sign'") == [first]
+
+
+async def test_an_invitation_is_used_once_however_often_it_is_opened_before(vault: Bench) -> None:
+    await invite(vault, "sam", "t1")
+    pages = [await counter(vault).open("t1") for _ in range(3)]
+    assert isinstance(pages[2], RegistrationPage)
+    assert await counter(vault).register("t1", authenticator().make(pages[2].ceremony.challenge)) == ""
+    assert await counter(vault).open("t1") is Closed.USED
+
+
+async def test_a_link_is_known_and_used_in_its_time(vault: Bench) -> None:
     assert await counter(vault).open("nobody's") is Closed.UNKNOWN
-    assert isinstance(await counter(vault).open(token), SigningPage)
-    assert await counter(vault).open(token) is Closed.OPENED
     mine = await register(vault, "sam")
     late = await token_to_sign(vault, "sam", await asked(vault, "2"))
     page = await counter(vault).open(late)

@@ -26,7 +26,7 @@ def pages() -> Iterator[tuple[str, bytes]]:
         "passkey-none": unknown,
         "passkey-new": registration,
         "passkey-expired": Closed.EXPIRED,
-        "passkey-opened": Closed.OPENED,
+        "passkey-opened": Closed.USED,
     }
     for name, page in shown.items():
         yield name, bytes(page_of(page).body)

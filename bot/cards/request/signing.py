@@ -17,7 +17,7 @@ _ALONE = Shown(
     "This has to be signed with your passkey. The page shows what you sign, with your reason and your ticket, and your "
     "device or security key confirms that it is you. The glass is broken when you have signed there, and not before."
 )
-_SMALL = Shown("The link is yours alone. It can be opened once, within five minutes.")
+_SMALL = Shown("The link is yours alone. It can be used once, within five minutes.")
 _NOWHERE = Shown(
     "This has to be signed with a passkey, and this installation has no page for it. Nothing was recorded. Please tell "
     "its operator, who sets COUNTERSIGN_PUBLIC_URL."

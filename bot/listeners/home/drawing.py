@@ -2,6 +2,9 @@
 
 Whose Home was drawn here is remembered for a while, with what it shows, so that it is drawn anew after a vote that was
 given elsewhere. Who has not opened theirs costs a look into a dictionary.
+
+A drawing names the one that it replaces, by its hash. Where another process has drawn meanwhile, Slack refuses it, and
+the Home is drawn once more, as it is by then: an older drawing does not stay on top of a newer one.
 """
 
 import asyncio
@@ -55,6 +58,7 @@ class Drawing:
         self._cards = CardsThere(client, ledger, clock)
         self._turn = asyncio.Semaphore(AT_ONCE)
         self._shown: dict[str, tuple[User, HomeState]] = {}
+        self._hashes: dict[str, str] = {}  # of what is in the Homes of those, as far as it is known here
         self._wanted: set[str] = set()
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._renewing: set[asyncio.Task[None]] = set()
@@ -67,12 +71,16 @@ class Drawing:
         self._renewing.add(task)
         task.add_done_callback(self._renewing.discard)
 
-    async def show(self, user: User, state: HomeState) -> None:
-        """Draw the Home of somebody who looks at it, and remember what it shows."""
+    async def show(self, user: User, state: HomeState, replaces: str = "") -> None:
+        """Draw the Home of somebody who looks at it, and remember what it shows; `replaces` is the hash of theirs."""
         self._shown.pop(user.id, None)
         self._shown[user.id] = (user, state)
+        if replaces:
+            self._hashes[user.id] = replaces
         while len(self._shown) > _REMEMBERED:
-            del self._shown[next(iter(self._shown))]
+            oldest = next(iter(self._shown))
+            del self._shown[oldest]
+            self._hashes.pop(oldest, None)
         await self._draw(user.id)
 
     async def _draw(self, user_id: str) -> None:
@@ -88,10 +96,15 @@ class Drawing:
 
     async def _publish(self, user: User, state: HomeState) -> list[Entry]:
         """Draw a Home; return the requests on it."""
+        replaces = self._hashes.pop(user.id, None)  # before the view is read: what is drawn after that is newer
         view, entries = await self._view(user, state)
         try:
-            await self._client.views_publish(user_id=user.id, view=view)
+            drawn = await self._client.views_publish(user_id=user.id, view=view, hash=replaces)
+            self._hashes[user.id] = drawn["view"]["hash"]
         except FAILURES as error:
+            if replaces and error_code(error) == "hash_conflict":
+                self._hashes.pop(user.id, None)
+                return await self._publish(user, state)
             slack_logger().warning("a Home was not drawn: %s", error_code(error))
         return entries
 

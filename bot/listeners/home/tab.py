@@ -27,8 +27,9 @@ class HomeTab:
             return
         # The envelope names the team of the installation; the profile corrects it to the user's own.
         user = User(id=payload.event.user, team_id=payload.team_id)
-        before = payload.event.view.private_metadata if payload.event.view else ""
-        await self._drawing.show(user, state_of(before).turned())
+        view = payload.event.view
+        before, replaces = (view.private_metadata, view.hash) if view else ("", "")
+        await self._drawing.show(user, state_of(before).turned(), replaces)
 
     async def on_action(self, payload: Actions, ack: AsyncAck) -> None:
         """Show another section or page, narrow it, or open the list to choose from. Nothing is recorded by any."""
@@ -38,7 +39,7 @@ class HomeTab:
         before = state_of(payload.view.private_metadata if payload.view else "")
         after = _turned(before, payload)
         await ack()
-        await self._drawing.show(payload.user, after)
+        await self._drawing.show(payload.user, after, payload.view.hash if payload.view else "")
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Go on with several requests; once they are decided, the Home is drawn anew."""

@@ -22,7 +22,7 @@ def invite(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print a link by which a person registers a passkey: give it to them alone. It is opened once, within a day."""
+    """Print a link by which a person registers a passkey: give it to them alone. It can be used once, within a day."""
     from countersign.cli.operate import perform
     from countersign.config.settings import required
     from runtime.desk.signing.counter import PATH, id_of

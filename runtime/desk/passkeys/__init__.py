@@ -1,1 +1,1 @@
-"""The counter at which people sign with a passkey, and register one: by a link that is opened once."""
+"""The counter at which people sign with a passkey, and register one: by a link that is used once."""

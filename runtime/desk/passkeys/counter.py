@@ -1,4 +1,4 @@
-"""The counter of passkeys of one tenant: a link is opened once, and what comes by it is its person's word."""
+"""The counter of passkeys of one tenant: a link is used once, and what comes by it is its person's word."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from runtime.model.notification.notification import Notification
 from runtime.model.notification.passkeys import RegisterPasskeyPayload
 from runtime.model.notification.people import VotePayload
 from runtime.model.states import NotificationStatus
-from runtime.store import approvals, directory
+from runtime.store import approvals, directory, notifications
 from runtime.store.people import passkeys
 
 
@@ -31,13 +31,14 @@ class PasskeyCounter:
     public_url: str
 
     async def open(self, token: str) -> Page | Closed:
-        """Return what the link's page shows; nobody opens it again."""
-        link, now = await self._link(token), self.desk.engine.clock()
+        """Return what the link's page shows, until somebody has signed or registered by it; programs may look, too."""
+        link = await self._link(token)
         if isinstance(link, Closed):
             return link
         async with self.desk.engine.pool.connection() as conn:
-            if not await passkeys.open_link(conn, self.desk.tenant, link.link_id, now):
-                return Closed.OPENED
+            if await notifications.find_recorded(conn, _key_of(link)):
+                return Closed.USED
+            await passkeys.note_opening(conn, self.desk.tenant, link.link_id, self.desk.engine.clock())
             person = await directory.actor(conn, self.desk.tenant, link.person)
             known = await passkeys.usable_passkeys(conn, self.desk.tenant, link.person)
         name = str(person["name"]) if person else link.person
@@ -113,10 +114,15 @@ class PasskeyCounter:
         notification = Notification(
             notification_id=self.desk.engine.new_id("ntf"),
             tenant=self.desk.tenant,
-            dedupe_key=f"passkey:{link.link_id}",
+            dedupe_key=_key_of(link),
             correlation_key=subject,
             payload=payload,
             actor=Actor(id=link.person, kind="person"),
             request_id=link.link_id[:32],
         )
         return await inbox.record(self.desk.engine, notification)
+
+
+def _key_of(link: Link) -> str:
+    """Return the key under which the one word that comes by a link is recorded."""
+    return f"passkey:{link.link_id}"

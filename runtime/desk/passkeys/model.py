@@ -11,7 +11,7 @@ class Closed(StrEnum):
     """Why a link leads nowhere."""
 
     UNKNOWN = "unknown"
-    OPENED = "opened"  # before, by whomever
+    USED = "used"  # to sign, or to register
     EXPIRED = "expired"
 
 

@@ -130,13 +130,12 @@ async def add_link(conn: Conn, tenant: str, new: Link, now: datetime) -> None:
     )
 
 
-async def open_link(conn: Conn, tenant: str, link_id: str, now: datetime) -> bool:
-    """Compare and set: open a link. False if it was opened before."""
-    done = await conn.execute(
+async def note_opening(conn: Conn, tenant: str, link_id: str, now: datetime) -> None:
+    """Note when a link was first opened; who opens it later changes nothing."""
+    await conn.execute(
         "UPDATE passkey_links SET opened_at = %s WHERE tenant = %s AND link_id = %s AND opened_at IS NULL",
         (now, tenant, link_id),
     )
-    return done.rowcount == 1
 
 
 async def find_link(conn: Conn, tenant: str, link_id: str) -> Link | None:

@@ -244,7 +244,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     link_id, tenant, person, purpose, nonce, made_at, expires_at, approval_id, stamp, reason, ticket, team, account,
     invited_by, policy
     ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
--- a link is opened once
+-- it is noted once when a link was first opened
 CREATE TRIGGER set_once BEFORE UPDATE OF opened_at
     ON passkey_links FOR EACH ROW WHEN (OLD.opened_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER no_delete BEFORE DELETE ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_delete();
