@@ -117,7 +117,7 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
         links=_links(settings) if Role.EDGE in system.roles else None,
-        counts=system.bot.counts if system.bot is not None else dict,
+        counts=lambda: {**(system.bot.counts() if system.bot is not None else {}), **ready.counts()},
     )
 
 

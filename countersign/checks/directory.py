@@ -24,13 +24,15 @@ from runtime.model.routing.rules import Destination, surely_sent
 OLDEST_POSTGRES = 15
 SKEW_LIMIT = 2.0
 """Seconds by which this machine's clock may differ from the database's."""
+TOO_FAR = 0.05
+"""Seconds to the database and back: a vote was counted in the two seconds that it has with 0.04, and not with 0.1."""
 
 
 async def database(settings: Settings, clock: Clock) -> list[Fact]:
     """Check that it takes connections such as those of a process that serves; and version, role and clock."""
     await asyncio.to_thread(try_connection, settings)
     async with connected(settings) as conn:
-        server = await inspection.server(conn)
+        server, took = await inspection.server(conn), await inspection.round_trip(conn)
     skew = abs((server["now"] - clock()).total_seconds())
     return [
         Fact(
@@ -51,6 +53,13 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
             ok=skew < SKEW_LIMIT,
             detail=f"{skew:.3f} s from the database's",
             remedy="Set the clocks by NTP: deadlines and signatures depend on them.",
+        ),
+        Fact(
+            "round trip",
+            ok=took < TOO_FAR,
+            detail=f"{took * 1000:.1f} ms to the database and back",
+            remedy=f"Run the program near its database, in less than {TOO_FAR * 1000:.0f} ms: a click needs many round"
+            " trips within two seconds, and from further away none is counted.",
         ),
     ]
 

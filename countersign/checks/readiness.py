@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import psycopg
 
+from countersign.checks.directory import TOO_FAR
 from countersign.checks.probe import examined
 from countersign.compose.system import System
 from policy.model import PolicyUnavailableError
@@ -31,6 +32,7 @@ class Readiness:
         self._faults: dict[str, str] = {}
         self._passed = ""  # the digest of the policy that was examined last, and answered
         self._looked_at = float("-inf")
+        self._round_trip = 0.0  # seconds to the database and back, when it was looked at last
         self._looking = asyncio.Lock()
 
     async def __call__(self) -> list[str]:
@@ -42,6 +44,10 @@ class Readiness:
                 self._looked_at = now
         return list(self._faults)
 
+    def counts(self) -> dict[str, int]:
+        """Return the milliseconds to the database and back, where clicks cannot be counted in time because of them."""
+        return {"database_round_trip_ms": round(self._round_trip * 1000)} if self._round_trip >= TOO_FAR else {}
+
     async def _look(self) -> dict[str, str]:
         database, policy = await asyncio.gather(self._database(), self._policy())
         why = {"database": database, "policy": policy, "slack": "; ".join(self._slack())}
@@ -51,9 +57,16 @@ class Readiness:
         try:
             async with self._system.engine.pool.connection(timeout=PATIENCE) as conn, asyncio.timeout(PATIENCE):
                 await inspection.try_write(conn)
+                self._note(await inspection.round_trip(conn))
         except (psycopg.Error, OSError) as error:
             return first_line(error) or type(error).__name__
         return ""
+
+    def _note(self, took: float) -> None:
+        """Keep how far away the database is; say so in the log when it has become too far."""
+        if took >= TOO_FAR > self._round_trip:
+            log.warning("the database is too far away for clicks to be counted in time: %d ms", took * 1000)
+        self._round_trip = took
 
     async def _policy(self) -> str:
         engine = self._system.engine

@@ -37,6 +37,7 @@ __all__ = [
     "newest_checkpoint",
     "open_bundles",
     "reachable",
+    "round_trip",
     "run",
     "server",
     "unretained_bundles",
@@ -52,6 +53,11 @@ async def server(conn: Conn) -> dict[str, Any]:
 async def try_write(conn: Conn) -> None:
     """Write as a state change does, and take it back; raise psycopg.Error where the database takes no writes."""
     await health.try_write(conn)
+
+
+async def round_trip(conn: Conn) -> float:
+    """Return the seconds that a trivial statement takes: the least of several."""
+    return await health.round_trip(conn)
 
 
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:

@@ -30,6 +30,7 @@ FACTS = {
     "writer",
     "database role",
     "clock",
+    "round trip",
     "migrations",
     "schema",
     "policy",

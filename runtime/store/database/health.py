@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runtime.clock import SharedClock
+from runtime.clock import SharedClock, since_boot
 from runtime.store.database.pool import Conn
 
 
@@ -31,6 +31,16 @@ async def try_write(conn: Conn) -> None:
             " SELECT 'probe ' || gen_random_uuid(), to_json(string_agg(md5(random()::text), '')), now()"
             " FROM generate_series(1, 512)"
         )
+
+
+async def round_trip(conn: Conn) -> float:
+    """Return the seconds that a trivial statement takes: the least of several, as a busy process lengthens some."""
+    took = []
+    for _ in range(3):
+        asked = since_boot()
+        await conn.execute("SELECT")
+        took.append(since_boot() - asked)
+    return min(took)
 
 
 async def set_right(conn: Conn, clock: SharedClock) -> None:

@@ -36,6 +36,7 @@ class Proxy:
     def __init__(self, upstream: Open) -> None:
         self.upstream = upstream
         self.trouble = Trouble.NONE
+        self.delay = 0.0  # seconds by which replies come late
         self.port = 0
         self._links: set[_Link] = set()
         self._server: asyncio.Server | None = None
@@ -138,7 +139,13 @@ class _Link(asyncio.Protocol):
             self._drops += data
             if len(self._drops) == len(data):
                 self.beside(self._drip())
+        elif self.proxy.delay:
+            asyncio.get_running_loop().call_later(self.proxy.delay, self._say, data)
         else:
+            self.client.write(data)
+
+    def _say(self, data: bytes) -> None:
+        if self.client is not None and not self.client.is_closing():
             self.client.write(data)
 
     async def _drip(self) -> None:
