@@ -12,8 +12,9 @@ from bot.cards.blocks import Block, context, header, link, mrkdwn_text, plain_te
 from bot.cards.layout.shown import Level
 from bot.cards.request.asked import asked_blocks, asked_buttons, expiry
 from bot.cards.request.folded import folded_blocks, folded_buttons
+from bot.cards.states import is_open, signed_title, title
 from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_mrkdwn, units
-from bot.cards.wording import headline, headline_parts, how_far, is_open, title
+from bot.cards.wording import headline, headline_parts, how_far
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -43,7 +44,7 @@ def _state(view: ApprovalView, now: datetime) -> Block:
     """Return the state of the request in one line of ours, with the time until when it is open."""
     has_tier = view.tier and view.kind is not AskKind.TASK  # a review changes nothing by itself
     tier = f" · {inline_mrkdwn(view.tier, 20)} tier" if has_tier else ""
-    words = f"*{title(view, now)}{tier}{' · escalated' if view.escalated else ''}*"
+    words = f"*{signed_title(view, now)}{tier}{' · escalated' if view.escalated else ''}*"
     until = f" · {expiry(view)}" if is_open(view, now) else ""
     return {"type": "section", "text": mrkdwn_text(Shown(f"{words}{until}"))}
 
@@ -83,9 +84,9 @@ def _blocks(view: ApprovalView, now: datetime, level: Level) -> list[Block]:
     asked = is_open(view, now)
     buttons = asked_buttons(view) if asked else folded_buttons(view)
     return [
-        _headline(view),
-        *_mocked(view),
         _state(view, now),
+        *_mocked(view),
+        _headline(view),
         *(asked_blocks(view, level) if asked else folded_blocks(view, level)),
         # A message that is updated wants new block ids.
         {"type": "actions", "block_id": f"decide-{view.revision}", "elements": buttons},

@@ -1,4 +1,4 @@
-"""The fixed words for a request: its state, its buttons, what people said, and what is still needed."""
+"""The fixed words for a request: its buttons, what people said, and what is still needed."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from bot.cards.text import inline_mrkdwn, one_line
 from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
-from runtime.model.states import ApprovalStatus, RunStatus, StepStatus
+from runtime.model.states import RunStatus, StepStatus
 
 _DOUBT = (
     "This was attempted, and no answer came back. Please look at the target before you decide. “It happened” records "
@@ -19,24 +19,12 @@ _AFTERWARDS = (
     "Somebody did this without the signatures that policy wants, in an emergency. It is done, whatever you say. Please "
     "look into it, and say whether that was right. Your words close the record of the run."
 )
-_ASKS = {
-    AskKind.EFFECT: ("Approval needed", "If you approve, exactly this is done, once. If you reject, it is not done."),
-    AskKind.TASK: ("Review needed", "Your decision completes this review, and the run goes on with it."),
-    AskKind.IN_DOUBT: ("Did this happen?", _DOUBT),
-    AskKind.AFTERWARDS: ("Was it right to break the glass?", _AFTERWARDS),
+_EXPLAINED = {
+    AskKind.EFFECT: "If you approve, exactly this is done, once. If you reject, it is not done.",
+    AskKind.TASK: "Your decision completes this review, and the run goes on with it.",
+    AskKind.IN_DOUBT: _DOUBT,
+    AskKind.AFTERWARDS: _AFTERWARDS,
 }
-_ENDS = {
-    ApprovalStatus.APPROVED: "Approved",
-    ApprovalStatus.REJECTED: "Rejected",
-    ApprovalStatus.EXPIRED: "Expired without a decision",
-    ApprovalStatus.CANCELED: "Canceled",
-}
-_DOUBT_ENDS = {
-    ApprovalStatus.APPROVED: "Settled: it happened",
-    ApprovalStatus.REJECTED: "Settled: it did not happen",
-}
-_AFTER_ENDS = {ApprovalStatus.APPROVED: "Reviewed: justified", ApprovalStatus.REJECTED: "Reviewed: not justified"}
-_OWN_ENDS = {AskKind.IN_DOUBT: _DOUBT_ENDS, AskKind.AFTERWARDS: _AFTER_ENDS}
 _VERDICTS = {
     VoteVerdict.APPROVE: "approved",
     VoteVerdict.REJECT: "rejected",
@@ -87,30 +75,9 @@ def stands(ending: str) -> str:
     return _STANDS.get(ending, ending.replace("_", " "))
 
 
-def is_open(view: ApprovalView, now: datetime) -> bool:
-    """Say whether the request can still be decided."""
-    return view.status is ApprovalStatus.REQUESTED and (view.kind.outlives_run or now < view.expires_at)
-
-
 def until_word(view: ApprovalView) -> str:
     """Return what happens at the end of its time: what is asked until somebody answers is late then."""
     return "due" if view.kind.outlives_run else "expires"
-
-
-def title(view: ApprovalView, now: datetime) -> str:
-    """Return the state of the request in a few fixed words."""
-    if view.status is ApprovalStatus.REQUESTED:
-        return _ASKS[view.kind][0] if is_open(view, now) else "Time has run out"
-    if view.result is not None and view.result.code is ResultCode.REPLACED:
-        return "Replaced by an edited version"
-    if view.result is not None and view.result.code is ResultCode.OUTGROWN:
-        return "Void: policy asks for more approvals now"
-    if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
-        return "Changes requested"
-    if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
-        return "Glass broken: allowed by one person, without the others"
-    ends = _OWN_ENDS.get(view.kind, {})
-    return ends.get(view.status, _ENDS[view.status])
 
 
 def verdict_word(ask: AskKind, verdict: VoteVerdict) -> str:
@@ -195,4 +162,4 @@ def result_words(result: Result) -> str:
 def explanation(view: ApprovalView) -> str:
     """Return what either answer leads to."""
     final = " It cannot be undone." if view.kind is AskKind.EFFECT and not view.reversible_by else ""
-    return f"{_ASKS[view.kind][1]}{final}"
+    return f"{_EXPLAINED[view.kind]}{final}"

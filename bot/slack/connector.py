@@ -14,6 +14,7 @@ from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
 from bot.cards.request.buttons import answer_button
+from bot.cards.states import sign_of
 from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
 from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
@@ -164,7 +165,7 @@ class SlackConnector:
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
-        blocks = [*_called(params.said), *_blocks(text), *acts, *asks, *way]
+        blocks = [*_called(params.said), *_blocks(f"{sign_of(params.said)}{text}"), *acts, *asks, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
     async def _about(self, approval_id: str) -> tuple[str, Shown]:

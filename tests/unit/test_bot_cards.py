@@ -187,7 +187,7 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
     seen = card(view, now=NOW)
     words = shown(seen.blocks)
     for expected in (
-        "The client asked for an account: LEI 5493001KJTIIGC8Y1R12\n*Approval needed · high tier · escalated*",
+        "*🟡 Approval needed · high tier · escalated*",
         "If you approve, exactly this is done, once. If you reject, it is not done. It cannot be undone.",
         "*What it sets*\nNote\nNew owner",
         "*What it changes*\nOwners · 2\n→ Bo\nShare\n25 → 51\n*1 value stays as now*",
@@ -261,8 +261,8 @@ def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: Ap
     view = replace(KYC, status=status, votes=(ANNA, BORIS), result=Result(ResultCode.PERFORMED), revision=5)
     seen = card(view, now=NOW)
     assert list(buttons(seen)) == [SHOW_ALL]
-    headed = f"The client asked for an account: LEI 5493001KJTIIGC8Y1R12\n*{words} · high tier*"
-    assert f"{headed}\n*Outcome*\nperformed" in shown(seen.blocks)
+    assert f" {words} · high tier*\nThe client asked for an account: LEI 5493001KJTIIGC8Y1R12\n" in shown(seen.blocks)
+    assert "\n*Outcome*\nperformed" in shown(seen.blocks)
     assert "Boris Lind\nrejected\nWrong owner" in shown(seen.blocks)
     assert "Expires" not in shown(seen.blocks)
 
@@ -364,7 +364,7 @@ def test_a_card_calls_people_and_user_groups_and_nothing_else() -> None:
 
 def test_what_cannot_be_undone_names_its_target_in_its_heading_and_people_are_called_while_it_is_open() -> None:
     final = card(replace(KYC, asked=("U0ANNA", "U0BORIS", "<!channel>")), now=NOW).blocks
-    assert final[0]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
+    assert final[1]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
     assert final[3]["elements"][0]["text"] == "For <@U0ANNA> <@U0BORIS>"
     assert "It cannot be undone." in shown(final)
     assert "<@" not in shown(card(replace(KYC, asked=("U0ANNA",), status=ApprovalStatus.APPROVED), now=NOW).blocks)
@@ -372,7 +372,7 @@ def test_what_cannot_be_undone_names_its_target_in_its_heading_and_people_are_ca
     assert "It cannot be undone." not in shown(undoable)
     assert "*Undone by*\nAn opposite entry" in shown(undoable)
     long = card(replace(KYC, purpose="x" * 1000), now=NOW).blocks
-    assert long[0]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
+    assert long[1]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
 
 
 class Read(str):

@@ -63,10 +63,10 @@ def shown(value: Any) -> str:
 def test_a_declared_card_shows_what_its_author_wants_seen() -> None:
     seen = card(replace(KYC, declared=FILING), now=NOW)
     words = shown(seen.blocks)
-    assert seen.blocks[0]["text"]["text"] == FILING.title
+    assert seen.blocks[1]["text"]["text"] == FILING.title
     assert seen.text.startswith(f"Approval needed: {FILING.title}. Asked by Carla Mota")
     for expected in (
-        "*Approval needed · high tier*",
+        "*🟡 Approval needed · high tier*",
         FILING.summary,
         "*LEI*\n`5493001KJTIIGC8Y1R12`\n*Counted from*\n25 %\n*Deadline*\n31 March 2026",
         "*Beneficial owners*\n*Name*\nShare · Country\nIngrid Halvorsen\n36 % · NO\nTobias Lindqvist\n30.8 % · none",

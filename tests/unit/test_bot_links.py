@@ -28,7 +28,7 @@ def of(**changes: Any) -> tuple[ApprovalView, str]:
 
 def test_what_waits_says_who_is_asked_how_far_it_is_and_until_when() -> None:
     view, words = of(votes=(ANNA,))
-    assert words.startswith("Approval needed: ")
+    assert words.startswith("🟡 Approval needed: ")
     assert "2 people from compliance · 1 of 2 approvals" in words
     assert f"expires <!date^{int(view.expires_at.timestamp())}^" in words
     assert "<https://acme.slack.com/archives/C1/p1234|Open the card>" in words
@@ -37,18 +37,18 @@ def test_what_waits_says_who_is_asked_how_far_it_is_and_until_when() -> None:
 def test_what_is_over_says_how_and_when_and_asks_nobody() -> None:
     decided = NOW + timedelta(minutes=5)
     _, words = of(status=ApprovalStatus.REJECTED, votes=(ANNA,), decided_at=decided)
-    assert words.startswith("Rejected: ")
+    assert words.startswith("⛔ Rejected: ")
     assert f"decided <!date^{int(decided.timestamp())}^" in words
     assert "people from" not in words
 
 
 def test_what_has_run_out_of_time_does_not_look_as_if_it_waited() -> None:
-    assert of(expires_at=NOW)[1].startswith("Time has run out: ")
+    assert of(expires_at=NOW)[1].startswith("⌛ Time has run out: ")
 
 
 def test_it_says_of_when_it_is_and_that_it_is_on_mocks() -> None:
     _, words = of(mocked=True)
-    assert words.startswith("On mocks: Approval needed: ")
+    assert words.startswith("On mocks: 🟡 Approval needed: ")
     assert f"as it was <!date^{int(NOW.timestamp())}^" in words
 
 

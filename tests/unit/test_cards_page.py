@@ -54,7 +54,8 @@ def test_example_shows_what_the_page_says(tmp_path: Path) -> None:
     found = card(replace(KYC, declared=Declared.of(shown)), now=NOW)
     words = "\n".join(read(one["text"]) for one in text_objects(found.blocks))
     for expected in (
-        "Raise the limit of Halden Shipping to 250000 euros\n*Approval needed",
+        "*🟡 Approval needed · ",
+        "Raise the limit of Halden Shipping to 250000 euros",
         "The client can draw on it at once.",
         "*New limit*\n250,000\n*Until*\n31 December 2026\n*Client*\n`C-17`",
         "*Guarantors*\n*Name*\nPart\nIngrid Halvorsen\n60 %\nTobias Lindqvist\n40 %",

@@ -10,8 +10,9 @@ from bot.cards.desk.words import NONE_FOUND, NOTHING_ASKED
 from bot.cards.home.home import counted
 from bot.cards.links.ways import link_line
 from bot.cards.request.buttons import cancel_button, show_all_button
+from bot.cards.states import signed_title, title
 from bot.cards.text import Shown, mrkdwn, plain, render, short
-from bot.cards.wording import headline, how_far, requirement, stands, title, until_word, verdict_word
+from bot.cards.wording import headline, how_far, requirement, stands, until_word, verdict_word
 from runtime.desk.front.model import Runs, RunView
 from runtime.desk.home.model import Waiting
 from runtime.desk.model import ApprovalView
@@ -59,7 +60,7 @@ def _turn(words: str, behind: references.TurnRef | None) -> list[Block]:
 
 
 def _request(view: ApprovalView, now: datetime) -> list[Block]:
-    about = section(Shown(f"{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
+    about = section(Shown(f"{signed_title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{render(view.run_title)} · {requirement(view)} · {view.approval_id}", _LINE)
     until = mrkdwn_text(Shown(f"{how_far(view)} · {until_word(view)} {date(view.expires_at)}"))
     return [{**about, "accessory": show_all_button(view)}, context(plain_text(why), until)]

@@ -6,8 +6,9 @@ from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, sect
 from bot.cards.links.ways import to_message, ways
 from bot.cards.request.asked import asked_buttons
 from bot.cards.request.buttons import show_all_button
+from bot.cards.states import signed_title
 from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
-from bot.cards.wording import headline, how_far, requirement, stands, title, until_word, verdict_word
+from bot.cards.wording import headline, how_far, requirement, stands, until_word, verdict_word
 from runtime.desk.home.model import AskedFor, Entry
 
 _LINE = 300
@@ -16,7 +17,7 @@ _LINE = 300
 def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     """Return a request with all that decides it."""
     view = entry.view
-    asked = Shown(f"{title(view, now)}: {short(headline(view), _LINE, lines=1)}")
+    asked = Shown(f"{signed_title(view, now)}: {short(headline(view), _LINE, lines=1)}")
     why = short(
         f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier · {requirement(view)}", _LINE
     )
@@ -49,7 +50,7 @@ def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Blo
         return [line, section(short(how, _LINE, lines=2)), known, {"type": "divider"}]
     view = entry.view
     more = f" · and {asked.more:,} more request{'' if asked.more == 1 else 's'}" if asked.more else ""
-    waits = short(f"{title(view, now)}: {headline(view)}", _LINE, lines=1)
+    waits = short(f"{signed_title(view, now)}: {headline(view)}", _LINE, lines=1)
     progress = mrkdwn_text(Shown(f"{how_far(view)}{more} · {until_word(view)} {date(view.expires_at)}"))
     place = to_message(workspace, entry.card)
     small = [plain_text(short(requirement(view), _LINE)), progress, *([mrkdwn_text(place)] if place else [])]
@@ -62,7 +63,7 @@ def decided_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     said = f"You {verdict_word(view.kind, entry.own)}" if entry.own else "You voted"
     line = section(Shown(f"{said}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier", _LINE)
-    stands = Shown(f"{title(view, now)} · {how_far(view)}")
+    stands = Shown(f"{signed_title(view, now)} · {how_far(view)}")
     place = ways(to_message(workspace, entry.card), view.link)
     small = [plain_text(why), plain_text(stands), *([mrkdwn_text(place)] if place else [])]
     return [{**line, "accessory": show_all_button(view)}, context(*small), {"type": "divider"}]

@@ -6,8 +6,9 @@ All who read the conversation see it, and nobody can decide there: it has no par
 from datetime import datetime
 
 from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, section
+from bot.cards.states import is_open, signed_title
 from bot.cards.text import Shown, inline, short
-from bot.cards.wording import headline, how_far, is_open, requirement, stands, title, until_word
+from bot.cards.wording import headline, how_far, requirement, stands, until_word
 from runtime.desk.front.model import RunView
 from runtime.desk.model import ApprovalView
 
@@ -22,7 +23,7 @@ NOT_HERE = (
 def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> list[Block]:
     """Return how a request stands: what happens to whom, who is asked until when, or that it is over."""
     mocked = "On mocks: " if view.mocked else ""
-    what = section(Shown(f"{mocked}{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
+    what = section(Shown(f"{mocked}{signed_title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
     if not is_open(view, now):
         ended = f"decided {date(view.decided_at)}" if view.decided_at else f"asked {date(view.requested_at)}"
         return [what, context(*_as_of(Shown(ended), card, now))]
