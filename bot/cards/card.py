@@ -10,7 +10,8 @@ from typing import Any
 
 from bot.cards.blocks import Block, context, header, link, mrkdwn_text, plain_text, section, size
 from bot.cards.layout.shown import Level
-from bot.cards.request.asked import asked_blocks, asked_buttons, expiry
+from bot.cards.links.ways import ways
+from bot.cards.request.asked import asked_blocks, asked_buttons, expiry, rest_blocks
 from bot.cards.request.folded import folded_blocks, folded_buttons
 from bot.cards.states import is_open, signed_title, title
 from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_mrkdwn, units
@@ -22,6 +23,8 @@ from runtime.model.approvals.approval import AskKind
 BUDGET = 12_000
 # What a header takes, and of it the words that say how much is cut.
 _HEADER, _CUT = 150, 20
+SHORT_ID = 8
+"""Characters of an id's end, by which people tell two apart."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,13 @@ class Card:
 
 
 # The first that fits is taken; the last always fits.
-_LEVELS = (Level(300, 4, 4, 8, 5, 3), Level(160, 3, 4, 6, 4, 3), Level(80, 2, 4, 4, 3, 3), Level(20, 1, 3, 3, 2, 2))
+_LEVELS = (Level(300, 4, 3, 3, 5, 3), Level(160, 3, 3, 3, 4, 3), Level(80, 2, 3, 3, 3, 3), Level(20, 1, 3, 3, 2, 2))
 
 
 def _state(view: ApprovalView, now: datetime) -> Block:
     """Return the state of the request in one line of ours, with the time until when it is open."""
     has_tier = view.tier and view.kind is not AskKind.TASK  # a review changes nothing by itself
-    tier = f" · {inline_mrkdwn(view.tier, 20)} tier" if has_tier else ""
+    tier = f" · {inline_mrkdwn(view.tier, 20)} risk" if has_tier else ""
     words = f"*{signed_title(view, now)}{tier}{' · escalated' if view.escalated else ''}*"
     until = f" · {expiry(view)}" if is_open(view, now) else ""
     return {"type": "section", "text": mrkdwn_text(Shown(f"{words}{until}"))}
@@ -70,14 +73,16 @@ def _reference(label: str, address: str) -> Block:
 
 
 def _ids(view: ApprovalView, *, is_asked: bool) -> Block:
-    """Return the small print: by what it is known, and the rules by which people are asked."""
+    """Return the small print: operation and target, the rules by which people are asked, and the short ids."""
     what = () if view.kind is AskKind.TASK else (view.connector, view.operation, view.target)
     codes = [f"rule {code}" for code, _ in view.reasons[:3]]
-    asked = [*what, f"step {view.step}", f"action {view.digest[:16]}", *codes] if is_asked else []
-    parts = [inline(part, 60) for part in (f"Run {view.run_id}", f"request {view.approval_id}", *asked) if part]
+    asked = [*what, f"step {view.step}", *codes, f"action {view.digest[:16]}"] if is_asked else []
+    parts = [inline(part, 60) for part in asked if part]
     known = (*view.declared.links, *view.links)[:6] if is_asked else ()
     links = [_reference(label, address) for label, address in known]
-    return context(plain_text(Shown(" · ".join(parts))), *links)
+    run = Shown(f"Run …{inline_mrkdwn(view.run_id[-SHORT_ID:], 8 * SHORT_ID)}")
+    way = ways(run, view.link)
+    return context(*([plain_text(Shown(" · ".join(parts)))] if parts else []), *links, mrkdwn_text(way))
 
 
 def _blocks(view: ApprovalView, now: datetime, level: Level) -> list[Block]:
@@ -90,6 +95,7 @@ def _blocks(view: ApprovalView, now: datetime, level: Level) -> list[Block]:
         *(asked_blocks(view, level) if asked else folded_blocks(view, level)),
         # A message that is updated wants new block ids.
         {"type": "actions", "block_id": f"decide-{view.revision}", "elements": buttons},
+        *(rest_blocks(view, level) if asked else []),
         _ids(view, is_asked=asked),
     ]
 

@@ -4,13 +4,16 @@ from typing import Any
 
 from bot.cards import references
 from bot.cards.blocks import Block, bold, plain_text, rows, section
+from bot.cards.layout.facts import key_blocks
+from bot.cards.layout.shown import Level
 from bot.cards.text import Shown, render, short, visible_length
-from bot.cards.wording import acted_on, button_words, headline
+from bot.cards.wording import FINAL, acted_on, button_words, headline, is_final
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import VoteVerdict
 
 REASON_MIN, REASON_MAX = 3, 2000
+_LEVEL = Level(120, 2, 3, 3, 5, 3)
 
 
 def _question(view: ApprovalView, verdict: VoteVerdict) -> str:
@@ -37,10 +40,12 @@ def _names(view: ApprovalView) -> list[Block]:
 
 
 def summary(view: ApprovalView) -> list[Block]:
-    """Return what a modal is about, in short."""
+    """Return what a modal is about, in short: the warning and the key facts before the ids."""
     operation, target = acted_on(view)
-    facts = (("What", headline(view)), ("Operation", operation), ("Target", target))
-    return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
+    known = (("Operation", operation), ("Target", target))
+    ids = rows([(bold(name), short(render(value), 300)) for name, value in known if value])
+    final = [section(FINAL)] if is_final(view) else []
+    return [*rows([(bold("What"), short(render(headline(view)), 300))]), *final, *key_blocks(view, _LEVEL), *ids]
 
 
 def reason_input(question: str) -> Block:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.cards.blocks import utc
-from bot.cards.text import inline_mrkdwn, one_line
+from bot.cards.text import Shown, inline_mrkdwn, one_line, plain
 from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
@@ -19,9 +19,10 @@ _AFTERWARDS = (
     "Somebody did this without the signatures that policy wants, in an emergency. It is done, whatever you say. Please "
     "look into it, and say whether that was right. Your words close the record of the run."
 )
+FINAL = Shown("⚠️ Cannot be undone.")
 _EXPLAINED = {
-    AskKind.EFFECT: "If you approve, exactly this is done, once. If you reject, it is not done.",
-    AskKind.TASK: "Your decision completes this review, and the run goes on with it.",
+    AskKind.EFFECT: "Approving does this once. Rejecting cancels it.",
+    AskKind.TASK: "Approving lets the run continue. Rejecting ends this review as rejected.",
     AskKind.IN_DOUBT: _DOUBT,
     AskKind.AFTERWARDS: _AFTERWARDS,
 }
@@ -138,10 +139,13 @@ def undone_by(view: ApprovalView) -> str:
 
 def requirement(view: ApprovalView) -> str:
     """Return what is needed and how far it is, in words; group names are data."""
+    groups = [one_line(group) for group in view.groups]
+    if view.all_groups and view.quorum == len(groups) > 1:
+        return " and ".join(f"1 from {group}" for group in groups)
+    if view.all_groups and len(groups) > 1:
+        return f"{view.quorum} people, at least 1 from each of {' and '.join(groups)}"
     people = "1 person" if view.quorum == 1 else f"{view.quorum} people"
-    groups = (" and " if view.all_groups else " or ").join(one_line(group) for group in view.groups)
-    each = "; each of these groups must be among them" if view.all_groups and len(view.groups) > 1 else ""
-    return f"{people} from {groups}{each}"
+    return f"{people} from {' or '.join(groups)}"
 
 
 def button_words(view: ApprovalView) -> tuple[str, str]:
@@ -160,6 +164,18 @@ def result_words(result: Result) -> str:
 
 
 def explanation(view: ApprovalView) -> str:
-    """Return what either answer leads to."""
-    final = " It cannot be undone." if view.kind is AskKind.EFFECT and not view.reversible_by else ""
-    return f"{_EXPLAINED[view.kind]}{final}"
+    """Return what either answer leads to: as its author says, where both are said."""
+    declared = view.declared
+    if declared.approve and declared.reject and not view.kind.outlives_run:
+        return f"Approve: {one_line(declared.approve)}\nReject: {one_line(declared.reject)}"
+    return _EXPLAINED[view.kind]
+
+
+def consequence(view: ApprovalView) -> Shown:
+    """Return what either answer leads to, with the warning where that cannot be undone."""
+    return Shown(f"{plain(explanation(view))}{f' {FINAL}' if is_final(view) else ''}")
+
+
+def is_final(view: ApprovalView) -> bool:
+    """Tell whether what an approval leads to cannot be undone."""
+    return view.kind is AskKind.EFFECT and not view.reversible_by

@@ -231,7 +231,7 @@ async def _card(stage: Stage, person: str, case: Case, *marks: str) -> dict[str,
 
     def fits(message: dict[str, Any]) -> bool:
         shown = str((message["text"], message["blocks"]))  # not its thread
-        return case.run_id in shown and "'actions'" in shown and all(mark in shown for mark in marks)
+        return case.run_id[-8:] in shown and "'actions'" in shown and all(mark in shown for mark in marks)
 
     return await _found(stage.people[person], f"a card of run {case.run_id} that shows {' and '.join(marks)}", fits)
 

@@ -44,10 +44,12 @@ class LinkSpec(Spec):
 
 
 class CardSpec(Spec):
-    """``card``. `hide` are the params that stand behind "Show all" alone."""
+    """``card``. `approve` and `reject` say what each leads to; `hide` are the params behind "Show all" alone."""
 
     title: Text | None = None
     summary: Text | None = None
+    approve: Text | None = None
+    reject: Text | None = None
     fields: list[FieldSpec] = Field(default_factory=list, max_length=8)
     tables: list[TableSpec] = Field(default_factory=list, max_length=3)
     links: list[LinkSpec] = Field(default_factory=list, max_length=3)

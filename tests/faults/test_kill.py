@@ -49,7 +49,7 @@ class Plant:
 
         def fits(message: dict[str, Any]) -> bool:
             shown = json.dumps([message["text"], message["blocks"]])  # not its thread
-            is_meant = self.case.run_id in shown and ts in ("", message["ts"])
+            is_meant = self.case.run_id[-8:] in shown and ts in ("", message["ts"])
             return is_meant and '"actions"' in shown and all(mark in shown for mark in marks)
 
         user = self.people[person]

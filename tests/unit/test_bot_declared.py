@@ -66,11 +66,11 @@ def test_a_declared_card_shows_what_its_author_wants_seen() -> None:
     assert seen.blocks[1]["text"]["text"] == FILING.title
     assert seen.text.startswith(f"Approval needed: {FILING.title}. Asked by Carla Mota")
     for expected in (
-        "*🟡 Approval needed · high tier*",
+        "*🟡 Approval needed · high risk*",
         FILING.summary,
         "*LEI*\n`5493001KJTIIGC8Y1R12`\n*Counted from*\n25 %\n*Deadline*\n31 March 2026",
         "*Beneficial owners*\n*Name*\nShare · Country\nIngrid Halvorsen\n36 % · NO\nTobias Lindqvist\n30.8 % · none",
-        "*3 values in all — Show all*",
+        "Show all 3 fields",
         "*What it changes*",
         "<https://register.example/5493001KJTIIGC8Y1R12|The company>",
     ):

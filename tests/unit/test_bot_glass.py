@@ -15,7 +15,7 @@ def test_a_review_of_broken_glass_asks_whether_it_was_right_and_does_so_when_it_
     for now in (NOW, KYC.expires_at + timedelta(days=9)):
         seen = card(review, now=now)
         found = buttons(seen)
-        assert [one["text"]["text"] for one in found.values()] == ["Justified", "Not justified", "Show all"]
+        assert [one["text"]["text"] for one in found.values()] == ["Justified", "Not justified", "Show all 3 fields"]
         assert "Was it right to break the glass?" in shown(seen.blocks)
         assert "What happened" in shown(seen.blocks)
         assert "Due <!date^" in str(seen.blocks)

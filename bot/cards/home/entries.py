@@ -3,24 +3,28 @@
 from datetime import datetime
 
 from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, section
+from bot.cards.layout.facts import key_line
+from bot.cards.layout.values import is_for_machines
 from bot.cards.links.ways import to_message, ways
-from bot.cards.request.asked import asked_buttons
+from bot.cards.request.asked import asked_buttons, so_far
 from bot.cards.request.buttons import show_all_button
 from bot.cards.states import signed_title
 from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
-from bot.cards.wording import headline, how_far, requirement, stands, until_word, verdict_word
+from bot.cards.wording import FINAL, headline, how_far, is_final, requirement, stands, until_word, verdict_word
 from runtime.desk.home.model import AskedFor, Entry
+from runtime.desk.model import ApprovalView
 
-_LINE = 300
+_LINE, _SIGNERS = 300, 3
 
 
 def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     """Return a request with all that decides it."""
     view = entry.view
     asked = Shown(f"{signed_title(view, now)}: {short(headline(view), _LINE, lines=1)}")
-    why = short(
-        f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier · {requirement(view)}", _LINE
-    )
+    why = short(f"{_known_by(view)} · {view.tier} risk · {requirement(view)}", _LINE)
+    key = [plain_text(found)] if (found := key_line(view)) else []
+    final = [plain_text(FINAL)] if is_final(view) else []
+    signed = [plain_text(so_far(view, _SIGNERS))] if view.votes else []
     card = to_message(workspace, entry.card) or mrkdwn("There is no card of this in its channel just now.")
     place = ways(card, view.link)
     held = f" · {inline(view.assignee_name, 60)} works on it" if view.assignee is not None else ""
@@ -28,7 +32,13 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     return [
         section(asked),
         context(
-            plain_text(why), mrkdwn_text(expiry), mrkdwn_text(place), *([plain_text(Shown(held[3:]))] if held else [])
+            *key,
+            *final,
+            *signed,
+            plain_text(why),
+            mrkdwn_text(expiry),
+            mrkdwn_text(place),
+            *([plain_text(Shown(held[3:]))] if held else []),
         ),
         {
             "type": "actions",
@@ -37,6 +47,12 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
         },
         {"type": "divider"},
     ]
+
+
+def _known_by(view: ApprovalView) -> str:
+    """Return by what people know the run; an id says nothing here."""
+    reference = "" if is_for_machines(view.reference) else one_line(view.reference)
+    return " · ".join(filter(None, (reference, render(view.run_title))))
 
 
 def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Block]:
@@ -62,7 +78,7 @@ def decided_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     view = entry.view
     said = f"You {verdict_word(view.kind, entry.own)}" if entry.own else "You voted"
     line = section(Shown(f"{said}: {short(headline(view), _LINE, lines=1)}"))
-    why = short(f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier", _LINE)
+    why = short(f"{_known_by(view)} · {view.tier} risk", _LINE)
     stands = Shown(f"{signed_title(view, now)} · {how_far(view)}")
     place = ways(to_message(workspace, entry.card), view.link)
     small = [plain_text(why), plain_text(stands), *([mrkdwn_text(place)] if place else [])]

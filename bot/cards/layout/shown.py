@@ -79,6 +79,12 @@ def _line(change: Change) -> Shown | None:
     return Shown(f"{now}→ {in_line(change.after, _BESIDE)}")
 
 
+def change_line(change: Change, room: int) -> Shown:
+    """Return a change in one line, whatever its values."""
+    now, after = (Shown("not there") if one is ABSENT else in_line(one, room) for one in _values(change))
+    return Shown(f"→ {after}" if change.before is ABSENT else f"{now} → {after}")
+
+
 def _is_short(value: Any) -> bool:
     return not isinstance(value, str) or (len(value) <= _BESIDE and "\n" not in value)
 

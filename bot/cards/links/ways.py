@@ -3,7 +3,7 @@
 from bot.cards.blocks import Block, context, link, mrkdwn_text
 from bot.cards.text import Shown
 
-_LABEL = Shown("Link to pass on")
+_LABEL = Shown("Copy link")
 
 
 def to_message(workspace: str, place: tuple[str, str] | None) -> Shown | None:

@@ -1,16 +1,24 @@
 """An open request: what happens to whom, what it means, who asks, what changes, and who has to sign."""
 
 from bot.cards.blocks import Block, bold, call_of, context, date, mrkdwn_text, plain_text, rows, rows_of, section
+from bot.cards.layout.declared import summary_blocks
+from bot.cards.layout.facts import key_blocks, other_blocks
 from bot.cards.layout.shown import Level, group, left_out
 from bot.cards.layout.values import Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
-from bot.cards.request.declared import summary_blocks
 from bot.cards.request.edited import edited_blocks
-from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.request.windows import earliest, times
 from bot.cards.text import Shown, inline, inline_mrkdwn
-from bot.cards.wording import approvals, explanation, requirement, signed_without, until_word, vote_word
+from bot.cards.wording import (
+    approvals,
+    consequence,
+    how_far,
+    requirement,
+    signed_without,
+    until_word,
+    vote_word,
+)
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -20,23 +28,31 @@ _SIGNED = {"passkey": "with a passkey: Approve leads to a page where you sign"}
 
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
-    """Return what stands between the state of the request and its buttons."""
+    """Return what stands above the buttons: what it leads to, the facts by which one decides, and who is asked."""
     return [
         *summary_blocks(view, level),
-        *edited_blocks(view, level),
-        section(Shown(explanation(view))),
-        *_call(view),
+        section(consequence(view)),
         *earliest(view),
         *_pause(view),
         *_shortfall(view, level),
-        *fact_blocks(view, level),
-        *changing(view, level),
+        *key_blocks(view, level),
+        *_edited(view),
+        section(_people(view, level)),
+        *_call(view),
+    ]
+
+
+def rest_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return what stands below the buttons: what else it changes, what people said, and how it is undone."""
+    rest = [
+        *edited_blocks(view, level),
+        *other_blocks(view, level),
         *_progress(view, level),
-        {"type": "divider"},
-        *rows_of([*_who(view, level), *_rule(view, level), *_questions(view, level), *_said(view, level)]),
+        *rows_of([*_undone(view, level), *_questions(view, level), *_said(view, level)]),
         *left_out(len(view.reasons) - level.others, "reason"),
         *left_out(sum(bool(vote.reason) for vote in view.votes) - level.others, "vote"),
     ]
+    return [{"type": "divider"}, *rest] if rest else []
 
 
 def asked_buttons(view: ApprovalView) -> list[Block]:
@@ -88,37 +104,56 @@ def _progress(view: ApprovalView, level: Level) -> list[Block]:
     return group("How far it has come", [*rows_of(pairs), *rest, since])
 
 
-def _who(view: ApprovalView, level: Level) -> list[Pair]:
-    by = f"submitted by {inline(view.submitted_by, 60)}" if view.submitted_by != view.requester else ""
-    asks = _joined(inline(view.requester, 60), by)
-    # an id or a digest says nothing here; it stands in the small print
-    known_by = "" if is_for_machines(view.reference) else view.reference
-    run = _joined(inline(view.run_title, 100), inline(known_by, 60) if known_by else "")
+def _edited(view: ApprovalView) -> list[Block]:
+    """Say who has edited it, as a warning; what it was stands below."""
+    if view.edited is None:
+        return []
+    return [section(Shown(f"⚠️ Edited by {inline(', '.join(view.edited.by), 120)} since it was requested"))]
+
+
+def _undone(view: ApprovalView, level: Level) -> list[Pair]:
     undone = "" if view.kind is AskKind.TASK else view.reversible_by
-    return [
-        (bold("Asked by"), plain_text(asks)),
-        (bold("Part of"), plain_text(run)),
-        *([(bold("Undone by"), plain_text(level.value(undone)))] if undone else []),
+    return [(bold("Undone by"), plain_text(level.value(undone)))] if undone else []
+
+
+def _people(view: ApprovalView, level: Level) -> Shown:
+    """Return, a line each, who asks, who has signed and who is needed, why, and under which conditions."""
+    lines = [
+        _requested(view),
+        _joined(so_far(view, level.others), f"needed: {inline(requirement(view), 200)}"),
+        *(_line(_why(view), message, level) for _, message in view.reasons[: level.others]),
+        *(_line(name, value, level) for name, value in _conditions(view) if value),
     ]
+    return Shown("\n".join(lines))
 
 
-def _joined(*parts: str) -> Shown:
-    return Shown(" · ".join(filter(None, parts)))
+def _requested(view: ApprovalView) -> Shown:
+    via = f" via {inline(view.submitted_by, 60)}" if view.submitted_by != view.requester else ""
+    # an id or a digest says nothing here
+    known_by = "" if is_for_machines(view.reference) else view.reference
+    run, reference = inline(view.run_title, 100), inline(known_by, 60) if known_by else ""
+    return _joined(f"Requested by {inline(view.requester, 60)}{via}", run, reference)
 
 
-def _rule(view: ApprovalView, level: Level) -> list[Pair]:
-    name_of_rule = "What happened" if view.kind is AskKind.AFTERWARDS else "Rule"
-    rules = [(bold(name_of_rule), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
-    needed = [
-        ("Needed", requirement(view)),
+def _line(name: str, value: str, level: Level) -> Shown:
+    return Shown(f"{name}: {inline(value, level.chars)}")
+
+
+def _why(view: ApprovalView) -> str:
+    return "What happened" if view.kind is AskKind.AFTERWARDS else "Why"
+
+
+def _conditions(view: ApprovalView) -> list[tuple[str, str]]:
+    return [
         ("May decide, too", ", ".join(view.joined)),
         ("Signed", _SIGNED.get(view.sign_with, "")),
         ("Carried out", times(view)),
         ("Worked on by", view.assignee_name),
     ]
-    pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
-    so_far_now = [(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes or view.withdrawn else []
-    return [*rules, *pairs, *so_far_now]
+
+
+def _joined(*parts: str) -> Shown:
+    return Shown(" · ".join(filter(None, parts)))
 
 
 def so_far(view: ApprovalView, most: int) -> Shown:
@@ -131,7 +166,7 @@ def so_far(view: ApprovalView, most: int) -> Shown:
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
     count = approvals(view)
     missing = [inline(group, 60) for group in view.missing]
-    progress = signed_without(count, missing) if missing and count else f"{count} of {view.quorum}"
+    progress = signed_without(count, missing) if missing and count else how_far(view)
     return _joined(Shown(progress), *people, *taken_back)
 
 

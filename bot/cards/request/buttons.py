@@ -2,8 +2,9 @@
 
 from bot.cards import references
 from bot.cards.blocks import Block, button, plain_text
+from bot.cards.layout.facts import count_fields
 from bot.cards.text import Shown, inline
-from bot.cards.wording import acted_on, button_words, headline
+from bot.cards.wording import acted_on, button_words, headline, is_final
 from runtime.desk.answers.model import Act
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
@@ -14,8 +15,9 @@ def confirmation(view: ApprovalView) -> Block:
     """Return the question that stands between the click and the vote."""
     whose = for_whom(view)
     lines = (headline(view), *acted_on(view))
-    what = "\n".join(inline(words, 50 if whose else 70) for words in lines if words)
-    signed = f"This counts as {whose or 'your signature.'}"
+    what = "\n".join(inline(words, 45 if whose else 65) for words in lines if words)
+    final = " Cannot be undone." if is_final(view) else ""
+    signed = f"This counts as {whose or 'your signature.'}{final}"
     yes, _ = button_words(view)
     return {
         "title": plain_text(Shown(f"{yes}: are you sure?")),
@@ -38,7 +40,8 @@ def for_whom(view: ApprovalView) -> Shown | None:
 def show_all_button(view: ApprovalView) -> Block:
     """Return the button that opens everything in full."""
     value = references.PageRef(**references.of(view), page=0).model_dump_json()
-    return button(references.SHOW_ALL, "Show all", value)
+    count = count_fields(view)
+    return button(references.SHOW_ALL, f"Show all {count:,} fields" if count > 1 else "Show all", value)
 
 
 def decide_buttons(view: ApprovalView) -> list[Block]:

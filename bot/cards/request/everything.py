@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.cards.blocks import bold, context, heading, utc
+from bot.cards.layout.facts import diff_of
 from bot.cards.layout.full import Unit, change_units, pair, piece_units
 from bot.cards.layout.values import Grid, Row, laid_out
 from bot.cards.request.edited import edited_units
-from bot.cards.request.facts import diff_of
 from bot.cards.request.windows import times
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView

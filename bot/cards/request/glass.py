@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from bot.cards import references
 from bot.cards.blocks import bold, plain_text, rows, section
-from bot.cards.modals import reason_input
+from bot.cards.modals import reason_input, summary
 from bot.cards.text import Shown, render, short, visible_length
-from bot.cards.wording import headline, requirement
+from bot.cards.wording import requirement
 from runtime.desk.model import ApprovalView
 
 TICKET = "ticket"
@@ -28,7 +28,7 @@ class GlassRef(references.CardRef):
 def glass_modal(view: ApprovalView, channel: str | None, *, over: bool) -> dict[str, Any]:
     """Return the modal; `over` says that it lies over the details."""
     ref = GlassRef(**references.of(view), channel=channel, over=over)
-    facts = (("What", headline(view)), ("Without", requirement(view)))
+    without = rows([(bold("Without"), short(render(requirement(view)), 300))])
     ticket = {"type": "plain_text_input", "action_id": TICKET, "min_length": 1, "max_length": LONGEST_TICKET}
     return {
         "type": "modal",
@@ -38,7 +38,8 @@ def glass_modal(view: ApprovalView, channel: str | None, *, over: bool) -> dict[
         "close": plain_text(Shown("Leave it")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
-            *rows([(bold(name), short(render(value), 300)) for name, value in facts]),
+            *summary(view),
+            *without,
             section(Shown(_MEANS)),
             reason_input("What is the emergency?"),
             {

@@ -3,9 +3,9 @@
 from typing import Any
 
 from bot.cards import references
-from bot.cards.blocks import bold, context, link, mrkdwn_text, plain_text, rows, section
-from bot.cards.text import Shown, short
-from bot.cards.wording import headline
+from bot.cards.blocks import context, link, mrkdwn_text, plain_text, section
+from bot.cards.modals import summary
+from bot.cards.text import Shown
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.votes import ClaimAct, VoteVerdict
 
@@ -32,7 +32,6 @@ def has_to_be_signed(view: ApprovalView, verdict: VoteVerdict | ClaimAct) -> boo
 def signing_modal(view: ApprovalView, url: str | None, *, breaks_glass: bool = False) -> dict[str, Any]:
     """Return the modal with the link, or what is told where there is none."""
     there = link(Shown("Open the page to sign"), url) if url else None
-    what = rows([(bold("What"), short(headline(view), 300))])
     why = section(_ALONE if breaks_glass else _WHY)
     way = [why, {"type": "section", "text": mrkdwn_text(Shown(f"*{there}*"))}, context(plain_text(_SMALL))]
     return {
@@ -40,5 +39,5 @@ def signing_modal(view: ApprovalView, url: str | None, *, breaks_glass: bool = F
         "callback_id": references.SIGNING_MODAL,
         "title": plain_text(Shown("Sign to break glass" if breaks_glass else "Sign to approve")),
         "close": plain_text(Shown("Close")),
-        "blocks": [*what, *(way if there else [section(_NOWHERE)])],
+        "blocks": [*summary(view), *(way if there else [section(_NOWHERE)])],
     }

@@ -15,17 +15,21 @@ from runtime.definitions.cel.outcomes import ExpressionError
 Json = Any
 Context = Mapping[str, Json]
 
-TITLE, SUMMARY, URL, VALUE, CELL, LINES = 300, 1000, 1500, 2000, 200, 20
+TITLE, SUMMARY, CHOICE, URL, VALUE, CELL, LINES = 300, 1000, 200, 1500, 2000, 200, 20
 """The longest texts, in characters, the largest value of a field, in bytes of JSON, and the most lines of a table."""
 
 
 def shown_of(card: CardSpec, context: Context) -> dict[str, Json]:
     """Return what the card says, in the form that `runtime.desk.declared.model.Declared` reads."""
-    title, summary = _text(card.title, context, TITLE), _text(card.summary, context, SUMMARY)
+    texts = {
+        "title": _text(card.title, context, TITLE),
+        "summary": _text(card.summary, context, SUMMARY),
+        "approve": _text(card.approve, context, CHOICE),
+        "reject": _text(card.reject, context, CHOICE),
+    }
     links = [{"label": link.label, "url": url} for link in card.links if (url := _text(link.url, context, URL))]
     return {
-        **({"title": title} if title else {}),
-        **({"summary": summary} if summary else {}),
+        **{name: text for name, text in texts.items() if text},
         "fields": list(_fields(card.fields, context)),
         "tables": [found for table in card.tables if (found := _table(table, context)) is not None],
         "links": [link for link in links if len(link["url"]) < URL and link["url"].isascii()],

@@ -37,6 +37,8 @@ class Declared:
     tables: tuple[DeclaredTable, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     hide: frozenset[str] = frozenset()
+    approve: str = ""  # what each choice leads to
+    reject: str = ""
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Declared":
@@ -44,6 +46,8 @@ class Declared:
         return cls(
             title=document.get("title", ""),
             summary=document.get("summary", ""),
+            approve=document.get("approve", ""),
+            reject=document.get("reject", ""),
             fields=tuple(DeclaredField(**field) for field in document["fields"]),
             tables=tuple(_table(table) for table in document["tables"]),
             links=tuple((link["label"], link["url"]) for link in document["links"]),

@@ -1,14 +1,20 @@
 """What a request sets and what it changes, as far as there is room on its card."""
 
 from dataclasses import replace
+from typing import Any
 
 from bot.cards.blocks import Block, bold, context, plain_text
 from bot.cards.layout.changes import Diff, diff
-from bot.cards.layout.shown import Level, change_blocks, fact_rows, grid_blocks, group, left_out, split
-from bot.cards.layout.values import Grid, Piece, is_for_machines, label, laid_out
-from bot.cards.request.declared import field_blocks, table_blocks
+from bot.cards.layout.declared import field_blocks, table_blocks
+from bot.cards.layout.formats import formatted_part, title_of
+from bot.cards.layout.shown import Level, change_blocks, change_line, fact_rows, grid_blocks, group, left_out, split
+from bot.cards.layout.values import Grid, Piece, in_line, is_for_machines, label, laid_out, line_of
+from bot.cards.text import Shown
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
+
+_KEY, _IN_LINE = 120, 60
+"""Characters of a key fact, and of one in a line."""
 
 
 def pieces_of(view: ApprovalView) -> list[Piece]:
@@ -24,12 +30,42 @@ def diff_of(view: ApprovalView) -> Diff:
     return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
 
 
+def key_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return the facts by which one decides: those that its author wants seen, else what changes, else what is set."""
+    short = replace(level, chars=min(level.chars, _KEY), lines=min(level.lines, 2))
+    declared = [*field_blocks(view, short), *table_blocks(view, short)]
+    return declared or changing(view, short) or fact_blocks(view, short)
+
+
+def other_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return what a request changes and sets, as far as `key_blocks` does not show it."""
+    if view.declared.fields or view.declared.tables:
+        return changing(view, level)
+    return fact_blocks(view, level) if changing(view, level) else []
+
+
+def key_line(view: ApprovalView) -> Shown:
+    """Return the first of these facts in one line, "" where there is none."""
+    if view.declared.fields:
+        field = view.declared.fields[0]
+        return Shown(f"{title_of(field.label)}: {formatted_part(field.value, field.format, _IN_LINE)}")
+    if changes := diff_of(view).changes:
+        return Shown(f"{label(changes[0].path)}: {change_line(changes[0], _IN_LINE)}")
+    facts = sorted(split(pieces_of(view))[0], key=lambda fact: is_for_machines(fact.value))
+    return Shown(f"{label(facts[0].path)}: {_in_line(facts[0].value)}") if facts else Shown("")
+
+
+def _in_line(value: Any) -> Shown:
+    return line_of(value, _IN_LINE) if isinstance(value, list) and value else in_line(value, _IN_LINE)
+
+
+def count_fields(view: ApprovalView) -> int:
+    """Return how many values a request sets."""
+    return _count(view, {one.name for one in view.fields})
+
+
 def fact_blocks(view: ApprovalView, level: Level) -> list[Block]:
-    """Return what its author wants seen, or the first of what is set, and how much there is beside it."""
-    declared = [*field_blocks(view, level), *table_blocks(view, level)]
-    if declared:
-        count = _count(view, {one.name for one in view.fields})
-        return [*declared, context(bold(f"{count:,} values in all — Show all"))]
+    """Return the first of what is set, and how much there is beside it."""
     facts, grids = split(pieces_of(view))
     # what changes says more than a table of what does not
     seen = 0 if diff_of(view).changes else 1

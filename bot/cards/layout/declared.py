@@ -18,7 +18,7 @@ def summary_blocks(view: ApprovalView, level: Level) -> list[Block]:
 def field_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return the declared fields."""
     fields = view.declared.fields
-    shown = [(author(one.label), formatted(one.value, one.format, level)) for one in fields[: level.facts + 2]]
+    shown = [(author(one.label), formatted(one.value, one.format, level)) for one in fields[: level.facts]]
     return [*rows_of(shown), *left_out(len(fields) - len(shown), "value")]
 
 
