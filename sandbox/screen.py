@@ -113,8 +113,8 @@ class Screen:
         kind, text = value.get("type"), value.get("text")
         if kind == "mrkdwn" and isinstance(text, str):
             return {**value, "nodes": self._mrkdwn(text, verbatim=value.get("verbatim", False))}
-        if kind == "plain_text" and isinstance(text, str):
-            return {**value, "nodes": parse_plain(text, emoji=value.get("emoji", True))}
+        if kind in {"plain_text", "raw_text"} and isinstance(text, str):
+            return {**value, "nodes": parse_plain(text, emoji=kind == "plain_text" and value.get("emoji", True))}
         if kind in {"text", "link", "user", "channel", "broadcast", "emoji"}:
             return {**value, "nodes": [self._rich(value)]}
         return {name: self._nodes(member) for name, member in value.items()}

@@ -11,6 +11,7 @@ from sandbox.rules.shapes import Rule, array, boolean, both, by_type, integer, o
 MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
 MESSAGE_BLOCK_CHARACTERS = 13_200
 VIEW_BYTES = 250_000
+TABLE_ROWS, TABLE_COLUMNS, TABLE_CHARACTERS = 100, 20, 10_000
 INTERACTIVE = {
     "button",
     "static_select",
@@ -127,35 +128,46 @@ _RICH_PARTS = by_type(
         "rich_text_list": _RICH_LIST,
     }
 )
-_BLOCKS = by_type(
+_ANYWHERE: dict[str, Rule] = {
+    "header": obj({**_TYPE, "text": _plain(150)}, _BLOCK),
+    "section": both(
+        obj(
+            _TYPE,
+            {
+                **_BLOCK,
+                "text": _text(3000),
+                "fields": array(_text(2000), 10),
+                "accessory": by_type({**_PRESSED, **_CHOOSERS}),
+                "expand": boolean,
+            },
+        ),
+        _says_something,
+    ),
+    "context": obj({**_TYPE, "elements": array(_text(3000), 10)}, _BLOCK),
+    "divider": obj(_TYPE, _BLOCK),
+    "actions": both(
+        obj({**_TYPE, "elements": array(by_type({**_PRESSED, **_CHOOSERS}), 25)}, _BLOCK),
+        _distinct_actions,
+    ),
+    "input": obj(
+        {**_TYPE, "label": _plain(2000), "element": by_type({**_INPUTS, **_CHOOSERS})},
+        {**_BLOCK, "hint": _plain(2000), "optional": boolean, "dispatch_action": boolean},
+    ),
+    "rich_text": obj({**_TYPE, "elements": array(_RICH_PARTS, 1000)}, _BLOCK),
+}
+_BLOCKS = by_type(_ANYWHERE)
+_TABLE_CELL = by_type(
     {
-        "header": obj({**_TYPE, "text": _plain(150)}, _BLOCK),
-        "section": both(
-            obj(
-                _TYPE,
-                {
-                    **_BLOCK,
-                    "text": _text(3000),
-                    "fields": array(_text(2000), 10),
-                    "accessory": by_type({**_PRESSED, **_CHOOSERS}),
-                    "expand": boolean,
-                },
-            ),
-            _says_something,
-        ),
-        "context": obj({**_TYPE, "elements": array(_text(3000), 10)}, _BLOCK),
-        "divider": obj(_TYPE, _BLOCK),
-        "actions": both(
-            obj({**_TYPE, "elements": array(by_type({**_PRESSED, **_CHOOSERS}), 25)}, _BLOCK),
-            _distinct_actions,
-        ),
-        "input": obj(
-            {**_TYPE, "label": _plain(2000), "element": by_type({**_INPUTS, **_CHOOSERS})},
-            {**_BLOCK, "hint": _plain(2000), "optional": boolean, "dispatch_action": boolean},
-        ),
+        "raw_text": obj({**_TYPE, "text": string(TABLE_CHARACTERS)}),
         "rich_text": obj({**_TYPE, "elements": array(_RICH_PARTS, 1000)}, _BLOCK),
     }
 )
+_COLUMN = obj({}, {"align": one_of("left", "center", "right"), "is_wrapped": boolean})
+_TABLE = obj(
+    {**_TYPE, "rows": array(array(_TABLE_CELL, TABLE_COLUMNS), TABLE_ROWS)},
+    {**_BLOCK, "column_settings": array(_COLUMN, TABLE_COLUMNS)},
+)
+_IN_MESSAGES = by_type({**_ANYWHERE, "table": _TABLE})
 _VIEW_COMMON = {"private_metadata": string(3000, 0), "callback_id": string(255), "external_id": string(255, 0)}
 _MODAL = obj(
     {**_TYPE, "title": _plain(24), "blocks": array(_BLOCKS, VIEW_BLOCKS)},
@@ -183,11 +195,20 @@ def _characters(value: Any) -> int:
     return sum(len(one) if name == "text" and isinstance(one, str) else _characters(one) for name, one in value.items())
 
 
+def _tables(blocks: list[dict[str, Any]]) -> Iterator[str]:
+    """Check that a message has one table at most, and that its cells are not too long together."""
+    tables = [(at, one) for at, one in enumerate(blocks) if one.get("type") == "table"]
+    yield from (f"only_one_table_allowed [json-pointer:/blocks/{at}]" for at, _ in tables[1:])
+    if sum(_characters(one) for _, one in tables) > TABLE_CHARACTERS:
+        yield f"table must have no more than {TABLE_CHARACTERS} characters in its cells"
+
+
 def check_message_blocks(blocks: Any) -> list[dict[str, Any]]:
     """Return a message's blocks with ids filled in, or refuse them as Slack does."""
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise SlackError("invalid_blocks_format")
-    problems = [*array(_BLOCKS, MESSAGE_BLOCKS, 0)(blocks, "/blocks"), *_repeated_ids(blocks, "/blocks")]
+    problems = [*array(_IN_MESSAGES, MESSAGE_BLOCKS, 0)(blocks, "/blocks"), *_repeated_ids(blocks, "/blocks")]
+    problems += _tables(blocks)
     if problems:
         raise SlackError("invalid_blocks", *problems)
     if _characters(blocks) > MESSAGE_BLOCK_CHARACTERS:

@@ -15,8 +15,25 @@ const DRAW = {
     h("div", { class: "block block-actions" }, block.elements.map((one) => control(one, block, act))),
   section: drawSection,
   input: (block, act, errors) => drawInput(block, errors, block.dispatch_action ? act : null),
+  table: drawTable,
   rich_text: (block) => h("div", { class: "block block-rich" }, block.elements.map(richPart)),
 };
+
+/** A table scrolls by itself where the screen is narrower. */
+function drawTable(block) {
+  const [head, ...lines] = block.rows.map((row, at) =>
+    h("tr", {}, row.map((cell, column) => h(at ? "td" : "th", { class: `align-${align(block, column)}` }, tableCell(cell)))),
+  );
+  return h("div", { class: "block block-table" }, h("table", {}, h("thead", {}, head), h("tbody", {}, lines)));
+}
+
+function align(block, column) {
+  return block.column_settings?.[column]?.align ?? "left";
+}
+
+function tableCell(cell) {
+  return cell.type === "rich_text" ? cell.elements.map((one) => richPart(one)) : h("span", {}, nodes(cell.nodes));
+}
 
 function drawSection(block, act) {
   const fields = block.fields?.map((one) => textObject(one, "div", "field"));

@@ -124,7 +124,7 @@ def text_objects(value: Any) -> list[dict[str, Any]]:
         return [one for member in value for one in text_objects(member)]
     if not isinstance(value, dict):
         return []
-    if value.get("type") in ("plain_text", "mrkdwn"):
+    if value.get("type") in ("plain_text", "mrkdwn", "raw_text"):
         return [value]
     return [one for member in value.values() for one in text_objects(member)]
 

@@ -1,6 +1,7 @@
 """What the author of a verb or a step declared for its card, as blocks. Labels are the author's; values are data."""
 
 from bot.cards.blocks import Block, plain_text, rows_of, section
+from bot.cards.blocks import table as slack_table
 from bot.cards.layout.formats import author, formatted, formatted_part, title_of
 from bot.cards.layout.shown import Level, left_out
 from bot.cards.text import Shown, short
@@ -25,6 +26,17 @@ def field_blocks(view: ApprovalView, level: Level) -> list[Block]:
 def table_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return the declared tables: the first column, and all the others in a line."""
     return [block for table in view.declared.tables for block in _table(table, level)]
+
+
+def message_table(table: DeclaredTable, level: Level) -> list[Block]:
+    """Return a table as Slack's own, for a message that has no other; what is left out is counted."""
+    lines = table.lines[: level.grid]
+    forms = [form for _, form in table.columns]
+    body = [[formatted_part(value, form, _CELL) for value, form in zip(line, forms, strict=True)] for line in lines]
+    right = {at for at, form in enumerate(forms) if form in ("number", "percent")}
+    shown = slack_table([[title_of(words) for words, _ in table.columns], *body], right=right)
+    titled: Block = {"type": "section", "text": author(table.title)}
+    return [titled, shown, *left_out(table.count - len(lines), "line")]
 
 
 def _table(table: DeclaredTable, level: Level) -> list[Block]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.cards.blocks import Block, bold, context, plain_text
 from bot.cards.layout.changes import Diff, diff
-from bot.cards.layout.declared import field_blocks, table_blocks
+from bot.cards.layout.declared import field_blocks, message_table, table_blocks
 from bot.cards.layout.formats import formatted_part, title_of
 from bot.cards.layout.shown import Level, change_blocks, change_line, fact_rows, grid_blocks, group, left_out, split
 from bot.cards.layout.values import Grid, Piece, in_line, is_for_machines, label, laid_out, line_of
@@ -35,6 +35,16 @@ def key_blocks(view: ApprovalView, level: Level) -> list[Block]:
     short = replace(level, chars=min(level.chars, _KEY), lines=min(level.lines, 2))
     declared = [*field_blocks(view, short), *table_blocks(view, short)]
     return declared or changing(view, short) or fact_blocks(view, short)
+
+
+def card_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return the same for a message, with the first of its tables as Slack's own."""
+    found = view.declared.tables
+    if not found:
+        return key_blocks(view, level)
+    rest = key_blocks(replace(view, declared=replace(view.declared, tables=found[1:])), level)
+    fields = field_blocks(view, level)
+    return [*rest[: len(fields)], *message_table(found[0], level), *rest[len(fields) :]]
 
 
 def other_blocks(view: ApprovalView, level: Level) -> list[Block]:

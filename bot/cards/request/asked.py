@@ -2,7 +2,7 @@
 
 from bot.cards.blocks import Block, bold, call_of, context, date, mrkdwn_text, plain_text, rows, rows_of, section
 from bot.cards.layout.declared import summary_blocks
-from bot.cards.layout.facts import key_blocks, other_blocks
+from bot.cards.layout.facts import card_blocks, other_blocks
 from bot.cards.layout.shown import Level, group, left_out
 from bot.cards.layout.values import Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
@@ -35,7 +35,7 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         *earliest(view),
         *_pause(view),
         *_shortfall(view, level),
-        *key_blocks(view, level),
+        *card_blocks(view, level),
         *_edited(view),
         section(_people(view, level)),
         *_call(view),
