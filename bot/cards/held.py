@@ -25,7 +25,7 @@ _BUTTONS = {
 }
 ACTIONS = {f"countersign_held_{act}": act for act in HeldAct}
 _MEANS = {
-    HeldAct.RETRY: "The step begins anew. What was done before is not done twice.",
+    HeldAct.RETRY: "The step starts again. What was done before is not done twice.",
     HeldAct.SUPPLY: "The step succeeds with the result that you give, and the record says that it is from you.",
     HeldAct.SKIP: "The run goes on without the step; what needs it is skipped, too.",
     HeldAct.END: "The run ends as failed. What has not been done will not be.",

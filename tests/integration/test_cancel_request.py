@@ -106,7 +106,9 @@ async def test_the_menu_stands_in_show_all_as_well(chat: Chat) -> None:
     modal = await rita.find_modal(timeout=MINUTE)
     action, value = entry(modal, "Cancel this request")
     await rita.click_view("modal", action, chosen=value)
-    above = await rita.wait_for(lambda state: state["modal"] if "Keep it" in str(state["modal"]) else None, MINUTE)
+    above = await rita.wait_for(
+        lambda state: state["modal"] if "Cancel the request" in str(state["modal"]) else None, MINUTE
+    )
     assert above
     assert (await rita.submit({"reason": "not needed any more"}))["ok"]
     assert (await rita.see())["modal"] is None

@@ -74,11 +74,11 @@ async def test_the_card_shows_how_far_a_review_has_come_as_data(chat: Chat) -> N
     await _card(chat, ann, "Claim")
     data = {"documents": "2 of 4", "*bold*": "<!channel>"}
     await chat.bench.progress(wait["correlation_key"], "half *done*", data, ["review"])
-    card = await _card(chat, ann, "How far it has come")
+    card = await _card(chat, ann, "Progress")
     shown = {(cell["type"], cell["text"]) for block in card["blocks"] for cell in block.get("fields", ())}
     assert {("plain_text", word) for word in ("2 of 4", "*bold*", "half *done*")} <= shown
     assert {kind for kind, text in shown if "!channel" in text} == {"plain_text"}
     await ann.click(card, SHOW_ALL)
     modal = json.dumps(await ann.find_modal())
-    assert "How far it has come" in modal
+    assert "Progress" in modal
     assert "2 of 4" in modal

@@ -142,14 +142,14 @@ def test_every_value_is_recovered_from_the_pages_of_show_all(text: str) -> None:
     assert found["data: Changed · deep · 1"] == [text, "x"]
     assert found["data: Changed · deep · 2"] == [f"{text}!", text]
     assert found["From any of these groups"] == [text, text]
-    assert (found["Reference"][-1:], found["Its address"]) == ([text], ["https://console.example/"])
+    assert (found["Reference"][-1:], found["Trigger ID"]) == ([text], ["https://console.example/"])
 
 
 @settings(deadline=None)
 @given(TEXTS)
 def test_rules_votes_and_words_are_recovered_from_the_pages_of_show_all(text: str) -> None:
     found = details(everywhere(text, 2))
-    assert found["Rule"] == found["Its code"] == [text, text]
+    assert found["Rule"] == found["Rule ID"] == [text, text]
     assert found["Because"] == [text, text]
     said = "Broke the glass" if text else "Approved"
     assert found[f"{said} · 2026-03-02 09:00 UTC"] == [text, text]

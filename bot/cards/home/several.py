@@ -70,11 +70,11 @@ def choose_modal(entries: Sequence[Entry], total: int, state: HomeState) -> dict
     verdicts = {"type": "radio_buttons", "action_id": VERDICT, "options": said, "initial_option": said[0]}
     blocks = [
         section(Shown(words)),
-        {"type": "input", "block_id": VERDICT, "label": plain_text(Shown("What do you say?")), "element": verdicts},
+        {"type": "input", "block_id": VERDICT, "label": plain_text(Shown("Decision")), "element": verdicts},
         box(EVERY, "Which of them?", every, ()),
         *boxes(options, ()),
     ]
-    return modal(CHOOSE_MODAL, "Decide several", "Look at them", ChooseRef(state=state), blocks)
+    return modal(CHOOSE_MODAL, "Decide several", "Review selection", ChooseRef(state=state), blocks)
 
 
 def _about(view: ApprovalView) -> Shown:
@@ -138,12 +138,16 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
         _reason(verdict, needs_reason=needs_reason),
     ]
     ref = DecideRef(verdict=verdict, needs_reason=needs_reason)
-    return modal(DECIDE_MODAL, f"{word} several", f"{word} what is ticked", ref, blocks)
+    return modal(DECIDE_MODAL, f"{word} several", f"{word} {_many(len(ticked))}", ref, blocks)
+
+
+def _many(count: int) -> str:
+    return f"{count:,} request{'' if count == 1 else 's'}"
 
 
 _CONSEQUENCE = {
-    VoteVerdict.APPROVE: "Each counts as your signature. Exactly what is asked is done, once.",
-    VoteVerdict.REJECT: "None of them will be done.",
+    VoteVerdict.APPROVE: "Each counts as your signature. Approving does each once.",
+    VoteVerdict.REJECT: "Rejecting cancels each.",
 }
 
 

@@ -101,7 +101,7 @@ def _progress(view: ApprovalView, level: Level) -> list[Block]:
     pairs += [(plain_text(label(one.path)), level.cell(one.value)) for one in data[: level.others]]
     since = context(mrkdwn_text(Shown(f"{date(word.at)} · update {word.count:,}")))
     rest = left_out(len(data) - level.others, "value")
-    return group("How far it has come", [*rows_of(pairs), *rest, since])
+    return group("Progress", [*rows_of(pairs), *rest, since])
 
 
 def _edited(view: ApprovalView) -> list[Block]:

@@ -23,7 +23,7 @@ def confirmation(view: ApprovalView) -> Block:
         "title": plain_text(Shown(f"{yes}: are you sure?")),
         "text": plain_text(Shown(f"{what}\n{signed}")),
         "confirm": plain_text(Shown(yes)),
-        "deny": plain_text(Shown("Not yet")),
+        "deny": plain_text(Shown("Cancel")),
     }
 
 

@@ -9,8 +9,8 @@ from bot.cards.text import Shown, one_line, render, short
 from runtime.desk.answers.model import CancelView
 
 _MEANS = (
-    "What has not been done will not be, and nobody is asked any more. What was done stays done. Policy says whether "
-    "you may. Your words are kept as evidence."
+    "Nothing more is done, and nobody is asked any more. What was done stays done. Policy decides whether you may "
+    "cancel. Your words are kept as evidence."
 )
 
 
@@ -23,7 +23,7 @@ def cancel_modal(view: CancelView, channel: str | None, *, over: bool) -> dict[s
         "callback_id": references.MORE_MODAL,
         "title": plain_text(Shown("Cancel the request")),
         "submit": plain_text(Shown("Cancel the request")),
-        "close": plain_text(Shown("Keep it")),
+        "close": plain_text(Shown("Cancel")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *rows([(bold(name), short(render(one_line(value)), 300)) for name, value in facts]),

@@ -34,12 +34,12 @@ def _sections(view: ApprovalView) -> Iterator[Section]:
     yield "What it changes", (unit for change in diff_of(view).changes for unit in change_units(change))
     yield "What is to be reviewed" if is_review else "What it sets", _fields(view, "after")
     yield "As it is now", _fields(view, "before")
-    yield "How far it has come", _progress(view)
+    yield "Progress", _progress(view)
     yield "Who asks", _who(view)
     yield "Why you are asked", _rules(view)
     yield "What was asked and answered", _questions(view)
     yield "Who decided", _votes(view)
-    yield "By what it is known", _ids(view)
+    yield "Reference", _ids(view)
 
 
 def _named(*known: tuple[str, Any]) -> Iterator[Unit]:
@@ -96,7 +96,7 @@ def _who(view: ApprovalView) -> Iterator[Unit]:
 
 def _rules(view: ApprovalView) -> Iterator[Unit]:
     for code, message in view.reasons:
-        yield from _named(("Rule", message), ("Its code", code))
+        yield from _named(("Rule", message), ("Rule ID", code))
     yield from _named(("Approvals needed", str(view.quorum)))
     words = "From all of these groups" if view.all_groups else "From any of these groups"
     yield from _named(*((words, group) for group in view.groups))
@@ -132,4 +132,4 @@ def _ids(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("Tenant", view.tenant), ("Approval id", view.approval_id))
     yield from _named(("SHA-256 of the action", view.digest))
     for label, url in view.links:
-        yield from _named(("Reference", label), ("Its address", url))
+        yield from _named(("Reference", label), ("Trigger ID", url))

@@ -12,8 +12,8 @@ from runtime.desk.model import ApprovalView
 TICKET = "ticket"
 LONGEST_TICKET = 200
 _MEANS = (
-    "This is for emergencies. It is done with your signature alone. Those who watch over this are told at once, it "
-    "counts towards how often you may, and another person reviews afterwards whether it was right."
+    "For emergencies only. This is done with your signature alone. Security is notified immediately, it uses one of "
+    "your emergency overrides, and another person reviews it afterwards."
 )
 
 
@@ -35,7 +35,7 @@ def glass_modal(view: ApprovalView, channel: str | None, *, over: bool) -> dict[
         "callback_id": references.MORE_MODAL,
         "title": plain_text(Shown("Break the glass")),
         "submit": plain_text(Shown("Break the glass")),
-        "close": plain_text(Shown("Leave it")),
+        "close": plain_text(Shown("Cancel")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *summary(view),
