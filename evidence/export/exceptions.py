@@ -10,8 +10,8 @@ from evidence.export.sheets import csv_of
 from evidence.reading.exceptions import QUICK, exceptions_of
 from evidence.reading.material import Material, number, text
 from evidence.verify.material.contents import BrokenError
-from evidence.verify.opening import open_file, read_archive
-from evidence.zipform import ZipFormError
+from evidence.verify.opening import open_file, readable
+from evidence.zipform import ZipFormError, unpack
 
 EXCEPTION_COLUMNS = (*("at", "name", "kind", "what", "seconds", "reference", "definition", "person", "run_id", "leaf"),)
 NOT_RECORDED = "opening_not_recorded"
@@ -37,8 +37,8 @@ def exception_rows(material: Material, quick: timedelta = QUICK) -> Iterator[dic
 def material_in(file: Path) -> Material:
     """Return what a bundle holds, unverified; raise BrokenError where it cannot be read."""
     try:
-        with open_file(file) as stream:
-            return Material(read_archive(stream).members)
+        with open_file(file) as stream, readable(file):
+            return Material(unpack(stream).members)
     except ZipFormError as error:
         raise BrokenError(error.member, error.what) from error
 

@@ -20,9 +20,9 @@ from evidence.reading.material import Material
 from evidence.statement import sha256
 from evidence.verify.judgement import Standing, judge, worst
 from evidence.verify.material.contents import BrokenError
-from evidence.verify.opening import read_archive
 from evidence.verify.rules import counted
 from evidence.verify.trust import Trust, trust_of
+from evidence.zipform import unpack
 from receipts.errors import ReceiptsError
 from runtime.clock import utc_now
 from runtime.desk.bundles.finding import Sought, find_runs
@@ -90,4 +90,4 @@ def _of_stored(settings: Settings, stored: Sequence[Any], quick: timedelta) -> I
         data = archive.get(one.location)
         if sha256(data) != one.sha256:
             raise EvidenceError(f"the archive's bundle of {one.run_id} is not the one that was stored")
-        yield from exception_rows(Material(read_archive(BytesIO(data)).members), quick)
+        yield from exception_rows(Material(unpack(BytesIO(data)).members), quick)
