@@ -28,7 +28,6 @@ from runtime.inbox.people.voters import (
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
-from runtime.model.approvals.figures import Mark
 from runtime.model.approvals.passkeys import Signature
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
@@ -37,7 +36,6 @@ from runtime.model.notification.people import VotePayload
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals
-from runtime.store.figures.marks import time_of_mark
 from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
 
@@ -123,7 +121,7 @@ async def _count(
         together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
-    opened_at = await time_of_mark(tx.conn, approval.approval_id, Mark.LOOKED, person.id)
+    opened_at = await tx.loads.opened((approval.approval_id, person.id))
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",

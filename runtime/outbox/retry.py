@@ -42,8 +42,8 @@ def pause(retry: Retry, nth: int, jitter: float, retry_after: float | None) -> t
 
 
 def wait(retry: Retry, nth: int, jitter: float, retry_after: float | None) -> timedelta:
-    """Return the pause after what was not even taken: what the other side asks for, or else our own."""
-    return timedelta(seconds=retry_after) if retry_after else delay(retry, nth, jitter)
+    """Return the pause after what was not even taken: what the other side asks for, at most the longest, or our own."""
+    return min(timedelta(seconds=retry_after), retry.max_delay) if retry_after else delay(retry, nth, jitter)
 
 
 def ends_at(definition: Definition, asked_at: datetime) -> datetime | None:

@@ -108,9 +108,9 @@ def test_the_auditors_page_shows_the_steps_that_the_program_takes(
 ) -> None:
     told = _last_lines(played)
     page = (ROOT / "docs/auditor.md").read_text(encoding="utf-8")
-    shown = page.partition("```\n 1. ")[2].partition("```")[0]
+    shown = page.partition("```\nSigned by the key ")[2].partition("```")[0]
     done = installed.run("evidence", "verify", told["bundle"], "--key", told["key"]).stdout
-    assert _without_figures(f" 1. {shown}") == _without_figures(done)
+    assert _without_figures(f"Signed by the key {shown}") == _without_figures(done)
     last = [line for line in done.splitlines() if line[:2].strip().isdigit()][-1].partition(".")[0].strip()
     assert set(re.findall(r"steps 5 to (\d+)", page)) == {last}
 

@@ -287,7 +287,7 @@ async def test_who_is_asked_is_called_and_who_asked_is_told_in_words_with_the_wa
     ann, rita = await chat.person("ann"), await chat.person("rita")
     card = await ann.find_card(lambda message: "Approval needed" in message["text"])
     assert set(card["mentions"]) == {"UANN", "UBEN", "UCAT"}
-    assert "register:Halvorsen Seefracht" in card["blocks"][0]["text"]["text"]
+    assert "register:Halvorsen Seefracht" in card["blocks"][1]["text"]["text"]
     await chat.bench.click("ann", approval_id, "reject", reason="wrong owner")
     await chat.bench.settle()
     told = [message for message in messages(await rita.see()) if message["channel"].startswith("D")]

@@ -43,8 +43,8 @@ async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
         ("kyc-subsidiary", 1, "active", "countersign"),
     ]
     page = await command("definitions", "list", "--limit", "1", env=office.env)
-    assert page.out.splitlines()[-1] == "There are more: --after access-request:1"
-    assert [row["name"] for row in await _json(office, "list", "--after", "access-request:1")] == [
+    assert page.out.splitlines()[-1] == "There are more: --after access-request:2"
+    assert [row["name"] for row in await _json(office, "list", "--after", "access-request:2")] == [
         "incident-triage",
         "kyc-escalated",
         "kyc-onboarding",

@@ -83,7 +83,7 @@ async def test_a_caller_without_the_grant_finds_no_run_to_send_a_signal_to(stage
     run_id = await stage.run("not theirs")
     sent = {"ref": "n1", "name": "client_called"}
     assert is_problem(await stage.signal(f"/v1/runs/{run_id}/signals", by="servicenow", **sent), 404, "no run")
-    assert is_problem(await stage.signal("/v1/runs/%00/signals", **sent), 404, "no run")
+    assert is_problem(await stage.signal("/v1/runs/%00/signals", **sent), 404, "path.run_id")
     assert not rows(stage.dsn, "SELECT 1 FROM notifications WHERE payload ->> 'run_id' = %s", run_id)
 
 

@@ -30,7 +30,7 @@ async def test_a_vote_is_withdrawn_and_given_again_on_the_card(chat: Chat) -> No
     assert (await ann.submit({"reason": "read it again"}))["ok"]
     await recorded(chat, "vote.withdrawn")
     card = await newest(chat, ann)
-    assert "0 of 2 · Ann withdrew" in str(card["blocks"])
+    assert "0 of 2 approvals · Ann withdrew" in str(card["blocks"])
     await ann.click(card, APPROVE)
     await ann.find_modal(timeout=MINUTE)
     await ann.submit({"reason": "now I am sure"})

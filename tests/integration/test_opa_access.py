@@ -136,7 +136,7 @@ async def test_the_settings_say_how_it_is_reached(wants_token: str, ours: Author
 @pytest.mark.parametrize(
     ("given", "names"),
     [
-        ({"opa_token": "another"}, "Set COUNTERSIGN_OPA_TOKEN"),
+        ({"opa_token": "another-token"}, "Set COUNTERSIGN_OPA_TOKEN"),
         ({"opa_ca": None}, "Set COUNTERSIGN_OPA_CA"),
         ({"opa_url": "https://127.0.0.1:1"}, "Start OPA, or set COUNTERSIGN_OPA_URL"),
     ],

@@ -74,6 +74,6 @@ def test_people_are_told_which_of_several_files_does_not_hold(
 ) -> None:
     verify_all([files["holds"], files["broken"]], Given(key=files["key"]), None, as_json=False)
     told = capsys.readouterr()
-    assert told.out.startswith(f"{files['holds']}\n 1. ")
+    assert told.out.startswith(f"{files['holds']}\nSigned by the key ")
     assert told.out.endswith("1 of 2 hold.\n")
     assert told.err.startswith(f"countersign: {files['broken']}: step 8, votes.reasons: approvals/a-1.json: ")

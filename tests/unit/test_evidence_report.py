@@ -232,7 +232,22 @@ def test_what_a_bundle_says_is_text_and_nothing_else(office: Office) -> None:
     sound, bent = (parsed(report_of(office, spoken(words))) for words in ("plain", MARKUP))
     assert [tag for tag, _ in bent.tags] == [tag for tag, _ in sound.tags]
     allowed = {"article", "bdi", "body", "br", "dd", "div", "dl", "dt", "figcaption", "figure", "footer", "h1", "h2"}
-    allowed |= {"h3", "h4", "head", "header", "html", "li", "meta", "ol", "p", "section", "span", "strong", "style"}
+    allowed |= {
+        "h3",
+        "h4",
+        "head",
+        "header",
+        "html",
+        "li",
+        "main",
+        "meta",
+        "ol",
+        "p",
+        "section",
+        "span",
+        "strong",
+        "style",
+    }
     allowed |= {"table", "tbody", "td", "th", "thead", "time", "title", "tr", "ul", "hr"}
     assert {tag for tag, _ in bent.tags} <= allowed
     names = {name for _, attributes in bent.tags for name in attributes}

@@ -185,8 +185,9 @@ def faults(sent: Sent) -> Iterator[str]:
     notified, blocks = sent
     yield from (f"notified {node}" for node in walk(parse(notified, lambda _: None)) if node["t"] != "text")
     for one in text_objects(blocks):
-        is_plain = one["type"] == "plain_text"
-        yield from faults_of(one["text"], is_plain=is_plain, is_more=one["emoji" if is_plain else "verbatim"])
+        is_plain = one["type"] != "mrkdwn"
+        is_more = one.get("emoji", False) if is_plain else one["verbatim"]  # a table's cell reads no emoji
+        yield from faults_of(one["text"], is_plain=is_plain, is_more=is_more)
 
 
 @cache  # most of a card is the same for every text

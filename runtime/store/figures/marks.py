@@ -1,5 +1,6 @@
 """Puts marks on requests, and reads them. A mark that is there already stays as it is."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from runtime.model.approvals.figures import Mark
@@ -16,10 +17,23 @@ async def put_mark(conn: Conn, approval_id: str, mark: Mark, who: str, at: datet
     return cursor.rowcount > 0
 
 
-async def time_of_mark(conn: Conn, approval_id: str, mark: Mark, who: str) -> datetime | None:
-    """Return when a mark was put, None where there is none."""
-    found = await conn.execute(
-        "SELECT at FROM marks WHERE approval_id = %s AND mark = %s AND who = %s", (approval_id, mark, who)
-    )
-    row = await found.fetchone()
-    return row["at"] if row else None
+async def opened_at(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[datetime | None]:
+    """Return when somebody first opened a request, of many (approval, person) in one read; None where never."""
+    rows = await (
+        await conn.look(
+            """
+            SELECT approval_id, who, at FROM marks
+             WHERE mark = %(mark)s
+               AND (approval_id, who) IN (SELECT * FROM unnest(%(approvals)b::text[], %(people)b::text[]))
+            """,
+            {
+                "mark": Mark.LOOKED,
+                "approvals": [approval for approval, _ in wanted],
+                "people": [person for _, person in wanted],
+            },
+            table="marks",
+            keys=(),
+        )
+    ).fetchall()
+    found = {(row["approval_id"], row["who"]): row["at"] for row in rows}
+    return [found.get(one) for one in wanted]

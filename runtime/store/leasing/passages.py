@@ -35,8 +35,8 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
                    a.consumed_at AS approval_consumed_at,
                    a.requirement -> 'execute' AS approval_execute,
-                   EXISTS (SELECT FROM waits t WHERE t.run_id = r.run_id AND t.approval_id = a.approval_id
-                              AND t.status = 'active') AS approval_is_awaited,
+                   EXISTS (SELECT FROM waits t WHERE t.run_id = e.run_id AND t.step = e.step AND t.status = 'active'
+                              AND t.type = 'approval' AND t.approval_id = a.approval_id) AS approval_is_awaited,
                    coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
                                                                'groups', {GROUPS_NOW}, 'delegation', v.delegation,
                                                                'break_glass', v.break_glass,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import Conn
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
+from runtime.store.figures.marks import opened_at
 from runtime.store.leasing.following import Following, following_facts
 from runtime.store.notices.settings import notices_of
 from runtime.store.notifications import standings
@@ -52,6 +54,8 @@ class Loads:
         self.actor = Batches(partial(actors, conn), most=_MOST, at_once=1)
         self.notices: Batches[tuple[str, str], Notices]
         self.notices = Batches(partial(notices_of, conn), most=_MOST, at_once=1)
+        self.opened: Batches[tuple[str, str], datetime | None]
+        self.opened = Batches(partial(opened_at, conn), most=_MOST, at_once=1)
         self.message: Batches[Sequence[Any], bool]
         self.message = Batches(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.following: Batches[Following, PassageFacts]
