@@ -189,7 +189,7 @@ VERIFIER = (
         "unbroken",
         "verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head))",
         "pass",
-        ("tests/integration/test_evidence_lies.py",),
+        ("tests/unit/test_evidence_verify.py", "tests/unit/test_evidence_forgeries.py"),
     ),
     Guard(
         "the verifier counts the quorum again",
