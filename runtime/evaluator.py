@@ -1,6 +1,6 @@
 """Evaluates expressions that cost much, each in a process of its own, which has a limit of time and of memory.
 
-What the limits stop is an error of this moment and says nothing about the expression: whoever wanted it tries again.
+What the limits stop is a transient error and says nothing about the expression: its step or plan is tried again.
 Whether it may be evaluated at all was decided before, by its cost.
 """
 

@@ -18,7 +18,7 @@ from receipts.stamps.stamp import Authority, load_authority
 
 _WITH_LOG_KEY = "Held against the log, too, as the log's key signed it."
 _WITHOUT_LOG_KEY = (
-    "The log's key was not given (--log-key): whoever holds the key of evidence could have made all of this up."
+    "The log's key was not given (--log-key): anyone with the evidence key could have invented all of this."
 )
 
 

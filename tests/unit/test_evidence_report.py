@@ -84,7 +84,7 @@ def test_it_says_what_was_demanded_of_the_log_and_its_witnesses(office: Office) 
     assert "Audit log Not checked: no key of the log was given (--log-key)" in said
     assert "Register of keys Not checked: none was given (--keys) " in said
     cover, _ = said.split("Exceptions None. Opening")
-    assert "The log's key was not given (--log-key): whoever holds the key of evidence could have" in cover
+    assert "The log's key was not given (--log-key): anyone with the evidence key could have invented" in cover
     said = words_of(report_on(path, trusted(office, LOG)))
     assert "Audit log Checked: the log's key signed the run's records: 28 leaves" in said
     assert "Witnesses Not checked: none was given (--witness)" in said

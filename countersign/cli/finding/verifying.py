@@ -20,7 +20,7 @@ _SHOWN = 20
 """Runs without a bundle that are listed; all of them stand in the index."""
 
 _NO_LOG = "not the log: runs may be left out, and lines be invented (--log, --log-key)"
-_NO_LOG_KEY = "whose key was not given: whoever forged this may have made it up (--log-key)"
+_NO_LOG_KEY = "whose key was not given (--log-key): a forger could have invented it"
 _NO_BUNDLES = "no bundles"
 
 

@@ -1,4 +1,4 @@
-"""What waits for Slack to confirm who says it: recorded anew with whom Slack confirms, once, and applied as that."""
+"""Votes that wait for Slack to confirm their person: recorded again with what Slack confirms, once, then applied."""
 
 from collections.abc import Mapping
 from dataclasses import replace
