@@ -193,7 +193,7 @@ async def test_held_against_the_published_log_no_run_is_left_out(office: Office)
     log = await publish(office)
     held = await office.verify("--log", log)
     assert (held.code, held.err) == (0, "")
-    assert held.out.startswith("Held against: no bundles; the log, whose key was not given: ")
+    assert held.out.startswith("Held against: no bundles; the log, whose key was not given (--log-key): a forger")
     (row,) = await office.bench.rows("SELECT size FROM log_checkpoints ORDER BY size DESC LIMIT 1")
     assert f"export.complete: 2 runs of {row['size']} leaves, and no other of the period" in held.out
     log_key = (await command("log", "key", env=environment(office.settings))).out.strip()
