@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from slack_bolt import BoltResponse
@@ -47,15 +48,21 @@ def kept_open(payload: Submission, why: str) -> BoltResponse:
 
 
 class _Ack(AsyncAck):
-    """Takes the acknowledgement of a listener, and says when there is one."""
+    """Takes the acknowledgement of a listener, and says when there is one.
+
+    Where it comes too late, `show` shows it before the listener goes on: what the listener shows next stays on top.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Bolt's
         self.given = asyncio.Event()
+        self.show: Callable[[BoltResponse], Awaitable[None]] | None = None
 
     async def __call__(self, *args: Any, **how: Any) -> BoltResponse:
         response = await super().__call__(*args, **how)
         self.given.set()
+        if self.show:
+            await self.show(response)
         return response
 
 
@@ -80,10 +87,9 @@ class Timely:
                 await work
                 return
             payload = parse_payload(body)
+            given.show = partial(self._tell, payload)
             ack.response = _late(payload)
             await work
-            if given.response is not None:
-                await self._tell(payload, given.response)
 
         return on_time
 

@@ -11,6 +11,7 @@ from psycopg import AsyncConnection
 
 from bot.cards.home.several import CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL, EVERY, VERDICT
 from bot.cards.home.state import SEARCH, SEVERAL
+from bot.listeners.timely import LATE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.approvals.votes import CardAct
@@ -70,6 +71,14 @@ async def none_counted(chat: Chat, approval_id: str) -> AsyncIterator[None]:
     """Let no vote on it be counted meanwhile: votes of one act are counted when the last of them is."""
     async with await AsyncConnection.connect(chat.bench.superuser) as conn:
         await conn.execute("SELECT FROM approvals WHERE approval_id = %s FOR UPDATE", (approval_id,))
+        yield
+
+
+@asynccontextmanager
+async def none_recorded(chat: Chat) -> AsyncIterator[None]:
+    """Let no vote be recorded meanwhile."""
+    async with await AsyncConnection.connect(chat.bench.superuser) as conn:
+        await conn.execute("LOCK TABLE notifications IN EXCLUSIVE MODE")
         yield
 
 
@@ -292,6 +301,20 @@ async def test_votes_are_recorded_before_the_acknowledgement_and_in_time_while_s
     assert len(await chat.bench.rows(VOTES)) == 100
     chat.faults.lift("views.update", "views.publish")
     assert "100 of 100 votes counted." in await told(ann)
+
+
+async def test_what_came_of_votes_that_were_recorded_late_is_what_the_window_ends_with(chat: Chat) -> None:
+    asked, _ = await filings(chat, 2)
+    ann = await chat.person("ann")
+    await choosing(chat, ann)
+    await before_the_vote(ann, "approve")
+    async with none_counted(chat, asked):
+        async with none_recorded(chat):
+            assert list((await ann.submit(WHY))["errors"].values()) == [LATE]
+        await ann.wait_for(lambda state: "2 votes are recorded, and are being counted" in str(state["modal"]))
+    await chat.faults.called("views.update", 2)
+    await chat.home(ann)
+    assert "2 of 2 votes counted." in await told(ann)
 
 
 async def test_what_cannot_be_recorded_leaves_the_modal_open(chat: Chat) -> None:
