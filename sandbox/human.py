@@ -160,19 +160,12 @@ class Human:
         try:
             act = _ACT.validate_json(await request.read())
             user = self._user(act.user)
-            before = self._open_view(user)
             done = await self._carry_out(act, user, f"{request.scheme}://{request.host}/")
         except ValidationError as error:
             return _problem("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()))
         except ActError as error:
             return _problem(str(error))
-        now = self._open_view(user)
-        opened = Screen(self._sandbox, user).view(now) if now and now != before else None
-        return web.json_response({**_result(done), "opened": opened})
-
-    def _open_view(self, user: User) -> dict[str, Any] | None:
-        modal = self._sandbox.store.top_modal(user.id)
-        return modal.view if modal else None
+        return web.json_response(_result(done))
 
     async def _use_shortcut(self, act: Shortcut | MessageShortcut, user: User, base_url: str) -> Done:
         if isinstance(act, Shortcut):

@@ -241,6 +241,18 @@ async def is_answered_by_letter(conn: Conn, tenant: str, correlation_key: str) -
     return await (await conn.execute(query, (tenant, correlation_key))).fetchone() is not None
 
 
+async def count_letters(conn: Conn, tenant: str, correlation_key: str, since: datetime, most: int) -> int:
+    """Return how many dead letters since then stand under the key, as far as `most`."""
+    query = """
+        SELECT count(*) FROM (
+            SELECT FROM notifications
+             WHERE tenant = %s AND correlation_key = %s AND status = 'dead_letter' AND received_at > %s
+             LIMIT %s) letters
+    """
+    row = await (await conn.execute(query, (tenant, correlation_key, since, most))).fetchone()
+    return row["count"] if row else 0
+
+
 async def lock_status(conn: Conn, tenant: str, notification_id: str) -> NotificationStatus | None:
     """Return where a notification of the tenant stands, locked in the caller's transaction, or None."""
     row = await (

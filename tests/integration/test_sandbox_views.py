@@ -215,7 +215,8 @@ async def test_a_submission_may_update_push_or_clear(desk: Desk, anna: SandboxUs
     await desk.web.views_open(trigger_id=await desk.trigger(anna), view=asking())
     for action, title in (("update", "Second"), ("push", "Third")):
         desk.reply = {"response_action": action, "view": {**asking(), "title": plain(title)}}
-        assert (await anna.submit({"reason": "x"}))["opened"]["title"]["text"] == title
+        assert (await anna.submit({"reason": "x"}))["ok"]
+        assert (await anna.see())["modal"]["title"]["text"] == title
     desk.reply = {"response_action": "clear"}
     await anna.submit({"reason": "x"})
     assert (await anna.see())["modal"] is None

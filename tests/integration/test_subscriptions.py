@@ -14,6 +14,7 @@ from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
 from runtime.model.effects.action import Tier
 from runtime.model.hooks.subscription import Where
+from runtime.outbox.hooks.telling import MOST_LETTERS
 from runtime.worker.lanes import Lane
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
@@ -207,6 +208,31 @@ async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_
     assert len(set(ears.ids)) == 1
     await _noted(told, "4")
     assert len(ears.ids) == 3
+
+
+async def test_letters_that_nobody_looks_at_end_a_subscription_until_somebody_does(bench: Bench, ears: Ears) -> None:
+    elsewhere = ears.url.replace("localhost", "127.0.0.1")
+    told = subscribed(bench, subscription(elsewhere, "run.completed"))
+    for number in range(MOST_LETTERS + 2):
+        await _noted(told, str(number))
+    put = await letters(bench)
+    assert len(put) == len(await deliveries(bench)) == MOST_LETTERS
+    (last,) = [one for one in put if "nothing more is sent" in one["reason"]]
+    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    await inbox.apply(told.engine, await desk.requeue("omar", last["notification_id"], "the target is allowed now"))
+    await told.settle()
+    await _noted(told, "again")
+    assert len(await deliveries(bench)) == MOST_LETTERS + 1, "the one that was tried again ended it again"
+
+
+async def test_letters_of_the_week_before_do_not_count(bench: Bench, ears: Ears) -> None:
+    told = subscribed(bench, subscription(ears.url.replace("localhost", "127.0.0.1"), "run.completed"))
+    for number in range(MOST_LETTERS - 1):
+        await _noted(told, str(number))
+    bench.clock.move(days=8)
+    for number in range(2):
+        await _noted(told, f"later-{number}")
+    assert len(await letters(bench)) == MOST_LETTERS + 1
 
 
 async def test_a_subscription_that_was_changed_is_sent_to_although_the_old_one_is_gone(

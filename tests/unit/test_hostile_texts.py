@@ -41,6 +41,9 @@ COUNT, SOME = 5000, 500
 OURS = ("https://console.example/", "https://register.example/")
 """The addresses that our samples link to."""
 
+PLAIN = replace(KYC, fields=())
+"""An approval of which nothing is compared: that is the same for every text."""
+
 Sent = tuple[str, list[dict[str, Any]]]
 """What Slack is given: the text that it notifies with, "" for a view, and all that has blocks."""
 
@@ -113,7 +116,7 @@ def form(text: str) -> Sent:
 def asking(text: str) -> tuple[ApprovalView, Question]:
     answer = {"by": "rita", "kind": "person", "name": text, "text": text, "at": "2026-03-02T09:00:00.000000Z"}
     asked = Question("qst_1", "ann", text, text, NOW, answer)
-    return replace(KYC, questions=(asked, replace(asked, answer=None))), asked
+    return replace(PLAIN, questions=(asked, replace(asked, answer=None))), asked
 
 
 def question(text: str) -> Sent:
@@ -127,7 +130,7 @@ def edit(text: str) -> Sent:
     schema = {"properties": {"note": {"type": "string", "description": text}}, "type": "object"}
     one = EditForm("apr_1", "5" * 16, text or "t", schema, {"note": text})
     made = EditsView((text,), (FieldView("note", "before", text),), ((text, text),))
-    notified, blocks = of_card(replace(KYC, edited=made))
+    notified, blocks = of_card(replace(PLAIN, edited=made))
     return notified, [*blocks, *of_views("modal", edit_modal(one, one.title, "ab", None, over=False))[1]]
 
 
@@ -151,7 +154,7 @@ def ended(text: str) -> Sent:
 
 
 DECLARED: dict[str, Callable[[str], Sent]] = {
-    "card": lambda text: of_card(hostile(text)),
+    "card": lambda text: of_card(replace(hostile(text), fields=())),
     "form": form,
     "link": lambda text: linked(hostile(text)),
     "list": listed,

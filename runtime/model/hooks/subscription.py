@@ -65,11 +65,16 @@ class Subscription:
 
 
 def gone_key(name: str, digest: str) -> str:
-    """Return the correlation key of letters that say that a subscription's receiver is gone.
+    """Return the correlation key of letters that end a subscription: its receiver is gone, or took too few.
 
     They end it until somebody has one looked at again; what was changed in the file since is another subscription.
     """
     return f"gone:{name}:{digest}"
+
+
+def letters_key(name: str, digest: str) -> str:
+    """Return the correlation key of a subscription's other letters."""
+    return f"delivery:{name}:{digest}"
 
 
 def _like(patterns: Sequence[str], name: str) -> bool:

@@ -12,7 +12,7 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.effects.action import Tier, dedupe_key
 from runtime.model.effects.effect import Effect, NewEffect, OnDoubt, Purpose
-from runtime.model.hooks.subscription import CONNECTOR, OPERATION, Subscription, gone_key
+from runtime.model.hooks.subscription import CONNECTOR, OPERATION, Subscription, gone_key, letters_key
 from runtime.model.notification.notification import Notification
 from runtime.model.notification.tenants import DeliveryPayload
 from runtime.model.states import NotificationStatus
@@ -30,6 +30,10 @@ _PAUSES = tuple(timedelta(seconds=seconds) for seconds in (5, 60, 300, 1800, 2 *
 _RETRY = retry.to_document(Retry(len(_PAUSES) + 1, "exponential", _PAUSES[0], _PAUSES[-1], ladder=_PAUSES))
 _TIMEOUT = 15.0
 _GONE = 410
+MOST_LETTERS = 20
+"""Dead letters of one subscription that nobody has looked at: the last of them ends it, as a 410 does."""
+_COUNTED = timedelta(days=7)
+"""How long a dead letter counts as one of these."""
 
 
 async def tell_subscribers(engine: Engine, tx: RunTx) -> None:
@@ -121,19 +125,30 @@ async def send_again(engine: Engine, tx: RunTx, failed: Effect, to: Subscription
 
 
 async def put_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, status: int | None) -> None:
-    """Make a dead letter of a delivery that is tried no more; where the receiver is gone, it ends the subscription."""
+    """Make a dead letter of a delivery that is tried no more; it ends the subscription where that cannot go on."""
     name = str(failed.fields["subscription"])
-    gone = gone_key(name, str(failed.fields["configuration"]))
+    key, ends = await _key_of(tx, name, str(failed.fields["configuration"]), status)
     letter = Notification(
         notification_id=engine.new_id("ntf"),
         tenant=tx.tenant,
         dedupe_key=f"word_delivery:{failed.effect_id}",
-        correlation_key=gone if status == _GONE else f"delivery:{name}",
+        correlation_key=key,
         payload=DeliveryPayload(run_id=tx.run_id, effect_id=failed.effect_id, subscription=name),
         actor=PROGRAM,
         request_id=tx.request_id,
     )
-    log.warning("delivery %s is a dead letter: webhook %s: %s", failed.effect_id, name, why)
+    log.warning("delivery %s is a dead letter: webhook %s: %s%s", failed.effect_id, name, why, ends)
     await notifications.record_all(tx.conn, [letter], tx.now, tx.now)
-    facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}"}
+    facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}{ends}"}
     await notifications.mark(tx.conn, letter.notification_id, NotificationStatus.DEAD_LETTER, facts, tx.now)
+
+
+async def _key_of(tx: RunTx, name: str, configuration: str, status: int | None) -> tuple[str, str]:
+    """Return the key of a subscription's next dead letter, and what it says of the subscription's end, or ""."""
+    if status == _GONE:
+        return gone_key(name, configuration), ""
+    key = letters_key(name, configuration)
+    if await notifications.count_letters(tx.conn, tx.tenant, key, tx.now - _COUNTED, MOST_LETTERS) < MOST_LETTERS - 1:
+        return key, ""
+    ends = f"; it is the {MOST_LETTERS}th within {_COUNTED.days} days that nobody has looked at: nothing more is sent"
+    return gone_key(name, configuration), ends
