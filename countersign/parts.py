@@ -69,15 +69,15 @@ async def run_parts(parts: list[Part], stop: asyncio.Event, patience: Patience) 
     cut_off = [name for name, task in watches.items() if task.done()]
     for task in (stopping, *watches.values()):
         task.cancel()
-    log.info("stopping: what is under way comes to its end")
+    log.info("stopping: waiting for running work to end")
     for part in parts:
         (part.end or tasks[part.name].cancel)()
     hanging = await _end(tasks, patience.stop)
     for name in hanging:
-        log.error("%s does not come to an end and is left: its leases run out", name)
+        log.error("%s does not end and is abandoned: its leases will expire", name)
     failed += [name for name, task in tasks.items() if name not in [*failed, *hanging] and _error(task) is not None]
     for name in failed:
-        log.error("%s ended, but not as it was told to", name, exc_info=_error(tasks[name]))
+        log.error("%s ended by itself", name, exc_info=_error(tasks[name]))
     _complain(failed, cut_off, hanging, patience)
 
 
@@ -108,9 +108,9 @@ def _error(task: asyncio.Task[object]) -> BaseException | None:
 
 def _complain(failed: list[str], cut_off: list[str], hanging: list[str], patience: Patience) -> None:
     said = [
-        (failed, "ended, but not as told to; the log says why"),
+        (failed, "ended by itself; the log says why"),
         (cut_off, f"could not connect for {patience.cut_off:g} s"),
-        (hanging, f"did not come to an end within {patience.stop:g} s and was left: its leases run out"),
+        (hanging, f"did not end within {patience.stop:g} s and was abandoned: its leases will expire"),
     ]
     if words := [f"{' and '.join(names)} {what}" for names, what in said if names]:
         raise ServeError("; ".join(words))
@@ -121,7 +121,7 @@ def end_soon(error: ServeError | None) -> None:
 
     def leave() -> None:
         hanging = [thread.name for thread in threading.enumerate() if not thread.daemon]
-        log.warning("left, since it does not end: %s", ", ".join(hanging))
+        log.warning("abandoned, since it does not end: %s", ", ".join(hanging))
         logging.shutdown()
         if error is not None:
             sys.stderr.write(f"countersign: {error}\n")

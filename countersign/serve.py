@@ -87,7 +87,7 @@ async def _sweep(sweep: Callable[[Engine], Awaitable[int]], engine: Engine) -> N
     try:
         await sweep(engine)
     except (psycopg.Error, OSError) as error:
-        log.warning("a sweep failed and will be made up: %s", first_line(error))
+        log.warning("a sweep failed and will be repeated: %s", first_line(error))
 
 
 def _http(system: System) -> Part:

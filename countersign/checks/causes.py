@@ -9,11 +9,11 @@ _CAUSES = (
     ),
     (
         r"authentication failed|no password supplied|role \".*\" does not exist|no such user",
-        "Set the user and the password in COUNTERSIGN_DATABASE_URL that PostgreSQL knows.",
+        "Set COUNTERSIGN_DATABASE_URL to a user and password that PostgreSQL accepts.",
     ),
     (
         r"FATAL:.*database \".*\" does not exist|no such database",
-        "Make the database, or name another one in COUNTERSIGN_DATABASE_URL.",
+        "Create the database, or name another one in COUNTERSIGN_DATABASE_URL.",
     ),
     (
         r"countersign migrate|relation \".*\" does not exist|column \".*\" does not exist",
@@ -22,7 +22,7 @@ _CAUSES = (
     (r"too many (clients|connections)|remaining connection slots", "Lower COUNTERSIGN_DATABASE_CONNECTIONS."),
     (
         r"OPA at .*HTTP status 401",
-        "Set COUNTERSIGN_OPA_TOKEN, or COUNTERSIGN_OPA_CERTIFICATE and its key, to what OPA's policy takes.",
+        "Set COUNTERSIGN_OPA_TOKEN, or COUNTERSIGN_OPA_CERTIFICATE and its key, to what OPA accepts.",
     ),
     (
         r"OPA at .*certificate",
@@ -33,7 +33,7 @@ _CAUSES = (
         "Start OPA, or set COUNTERSIGN_OPA_URL to where it runs and COUNTERSIGN_OPA_TIMEOUT to how long it may take.",
     ),
     (r"OPA at ", "Serve the bundle that `python -m policy` builds, as docs/policy.md says."),
-    (r"^COUNTERSIGN_\w+\b", "Mend the setting that the message names."),
+    (r"^COUNTERSIGN_\w+\b", "Correct the setting that the message names."),
 )
 
 

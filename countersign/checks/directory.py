@@ -59,7 +59,7 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
             ok=took < TOO_FAR,
             detail=f"{took * 1000:.1f} ms to the database and back",
             remedy=f"Run the program near its database, in less than {TOO_FAR * 1000:.0f} ms: a click needs many round"
-            " trips within two seconds, and from further away none is counted.",
+            " trips within two seconds, and from further away no click is counted.",
         ),
     ]
 
@@ -91,7 +91,7 @@ async def file(settings: Settings) -> list[Fact]:
     people, agents = counted(len(known.people), "person", "people"), counted(len(known.agents), "agent")
     detail = f"version {known.version}: {people}, {agents}"
     is_loaded = known.version == loaded
-    remedy = f"Bring the file up to date, or load it: `countersign people load {path}`."
+    remedy = f"Update the file, or load it: `countersign people load {path}`."
     return [Fact("directory file", is_loaded, detail if is_loaded else f"{detail}; but {held}", remedy)]
 
 
@@ -105,7 +105,7 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
         requirements = requirements_of(text, settings.tenant)
         short = await inspection.shortfalls(conn, settings.tenant, requirements, clock())
-    wrong = [f"nobody can be asked in: {', '.join(empty)}"] if empty else []
+    wrong = [f"no eligible approver in: {', '.join(empty)}"] if empty else []
     wrong += [f"requirement {name} cannot be fulfilled: {why}" for name, why in short.items()]
     unread = _without_place(routing, requirements)
     wrong += [

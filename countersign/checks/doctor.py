@@ -39,20 +39,20 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("migrations", directory.migrations, _ALL, _REACH),
         ("policy", partial(_policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
         ("definitions", _definitions, _ALL, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
-        ("directory file", directory.file, _CALLERS, "Mend the file; the message says where."),
-        ("groups", partial(directory.groups, clock=clock), _ALL, "Mend database, policy and channels first."),
-        ("callers", directory.callers, _CALLERS, "Mend the database first."),
+        ("directory file", directory.file, _CALLERS, "Correct the file; the message says where."),
+        ("groups", partial(directory.groups, clock=clock), _ALL, "Repair database, policy and channels first."),
+        ("callers", directory.callers, _CALLERS, "Repair the database first."),
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("slack", slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN, or have the app installed by OAuth."),
         ("links", partial(links, clock=clock), _CALLERS | _CLICKS | _WORK, "Start OPA with the policy bundle first."),
-        ("members", members, _ALL, "Mend the database first."),
-        ("user groups", partial(user_groups, clock=clock), _CLICKS, "Mend database, Slack and routing file first."),
-        ("held", held, _ALL, "Mend the database first."),
+        ("members", members, _ALL, "Repair the database first."),
+        ("user groups", partial(user_groups, clock=clock), _CLICKS, "Repair database, Slack and routing file first."),
+        ("held", held, _ALL, "Repair the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
-        ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Mend the database first."),
-        ("audit log", evidence.audit_log, _WORK, "Mend the database first."),
-        ("time stamps", partial(time_stamps, clock=clock), _WORK, "Mend the database first."),
-        ("signing key", _key, _WORK, "Let it be an Ed25519 key in PEM that its owner alone may read."),
+        ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Repair the database first."),
+        ("audit log", evidence.audit_log, _WORK, "Repair the database first."),
+        ("time stamps", partial(time_stamps, clock=clock), _WORK, "Repair the database first."),
+        ("signing key", _key, _WORK, "Use an Ed25519 key in PEM that only its owner can read."),
     )
     wanted = ((name, check, remedy) for name, check, needed_by, remedy in checks if needed_by & roles)
     return [fact for name, check, remedy in wanted for fact in await _guarded(name, check(settings), remedy)]
@@ -75,7 +75,7 @@ async def _policy(settings: Settings, clock: Clock) -> list[Fact]:
     """OPA's version, the bundle's revision and every member of the answer are checked by the client that asks."""
     async with make_policy(settings) as engine:
         digest = await examined(engine, settings.tenant, clock(), passed="")
-    return [Fact("policy", ok=True, detail=f"answers about every operation that it lists, with policy {digest}")]
+    return [Fact("policy", ok=True, detail=f"answers for every listed operation, with policy {digest}")]
 
 
 async def _definitions(settings: Settings) -> list[Fact]:
@@ -84,7 +84,7 @@ async def _definitions(settings: Settings) -> list[Fact]:
     problems = [str(problem) for problem in catalog.problems]
     mocks = f"; on mocks: {', '.join(sorted(overlay))}" if overlay else ""
     detail = "; ".join(problems) or f"{len(catalog.definitions)} available{mocks}"
-    return [Fact("definitions", ok=not problems, detail=detail, remedy="Mend the files; the messages say where.")]
+    return [Fact("definitions", ok=not problems, detail=detail, remedy="Correct the files; the messages say where.")]
 
 
 async def _transport(settings: Settings) -> list[Fact]:
@@ -100,7 +100,7 @@ async def _transport(settings: Settings) -> list[Fact]:
 
 async def _archive(settings: Settings, clock: Clock) -> list[Fact]:
     facts = await asyncio.to_thread(make_archive(settings, clock).check)
-    remedy = "Check bucket, endpoint and keys; a bucket as it must be is made by `countersign bucket`."
+    remedy = "Check bucket, endpoint and keys; `countersign bucket` creates a bucket with Object Lock."
     # Who chose a folder, or a bucket without a lock, is told, and that is all that can be done about it.
     return [
         Fact(f"archive {fact.name}", fact.ok or (fact.name == "locked" and not settings.wants_lock), fact.text, remedy)
@@ -113,8 +113,8 @@ async def _key(settings: Settings) -> list[Fact]:
     data = [(settings.home / folder).resolve() for folder in ("data", "evidence")]
     if any(path.is_relative_to(folder) for folder in data):
         remedy = "Move it, and point COUNTERSIGN_SIGNING_KEY there: who can change the data must not be able to sign."
-        return [Fact("signing key", ok=False, detail=f"{path} lies among the data", remedy=remedy)]
+        return [Fact("signing key", ok=False, detail=f"{path} is stored among the data", remedy=remedy)]
     if not await asyncio.to_thread(Path.exists, path):
-        return [Fact("signing key", ok=True, detail=f"none at {path} yet; the first worker to start makes it")]
+        return [Fact("signing key", ok=True, detail=f"none at {path} yet; the first worker creates it")]
     key = await asyncio.to_thread(load_or_create, path)
     return [Fact("signing key", ok=True, detail=f"{path}, readable by its owner alone, {key.public.key_id[:16]}")]

@@ -35,8 +35,8 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             ok=not overdue,
             detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "stuck or overdue")
             or f"{len(waiting)} to be stored, none stuck or overdue",
-            remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list --state unsealed"
-            " --state sealing --state stuck` shows them all.",
+            remedy="Repair what each reason names; check that a worker runs; `countersign evidence list --state"
+            " unsealed --state sealing --state stuck` shows them all.",
         ),
         Fact(
             "evidence retention",
@@ -62,7 +62,7 @@ async def audit_log(settings: Settings) -> list[Fact]:
         found = await inspection.log_standing(conn, settings.tenant)
     late = found.unsigned_for is not None and found.unsigned_for > LATE
     state = f"{found.size:,} leaves, {found.signed:,} of them signed"
-    waiting = f"; {found.pending:,} transactions await their places" if found.pending else ""
+    waiting = f"; {found.pending:,} transactions wait to be sequenced" if found.pending else ""
     return [
         Fact(
             "audit log",
@@ -70,7 +70,8 @@ async def audit_log(settings: Settings) -> list[Fact]:
             detail=f"{state}{waiting}"
             + (f"; not signed for {found.unsigned_for}" if late else "")
             + (f"; {found.fault}" if found.fault else ""),
-            remedy="See that a worker runs, and what its log says of the log; `countersign log verify` finds changes.",
+            remedy="Check that a worker runs, and what its log says about the audit log; `countersign log verify` finds"
+            " changes.",
         )
     ]
 

@@ -22,17 +22,17 @@ async def held(settings: Settings) -> list[Fact]:
 
 def _steps(steps: Sequence[FoundStep]) -> Fact:
     if not steps:
-        return Fact("held steps", ok=True, detail="no step waits for somebody to say how it goes on")
+        return Fact("held steps", ok=True, detail="no step is held")
     said = [f"{step.path} of {step.run_id}: {step.error}" for step in steps[:LISTED]]
     more = [f"and {'at least ' * (len(steps) == _COUNTED)}{len(steps) - LISTED} more"] if len(steps) > LISTED else []
-    remedy = "See `countersign held list`; say how each goes on with `countersign held retry`, supply, skip or end."
+    remedy = "See `countersign held list`; decide each with `countersign held retry`, supply, skip or end."
     return Fact("held steps", ok=False, detail="; ".join([*said, *more]), remedy=remedy)
 
 
 def _effects(waiting: Sequence[Held]) -> Fact:
     if not waiting:
-        return Fact("held", ok=True, detail="nothing waits for somebody to mend something")
+        return Fact("held", ok=True, detail="nothing waits for a repair")
     said = [f"{one.count} times {one.operation} to {one.target}: {one.error}" for one in waiting[:LISTED]]
     more = [f"and {len(waiting) - LISTED} more"] if len(waiting) > LISTED else []
-    remedy = "Mend what each reason names, such as inviting the bot; all of it is tried again by itself."
+    remedy = "Repair what each reason names, such as inviting the bot; everything is retried automatically."
     return Fact("held", ok=False, detail="; ".join([*said, *more]), remedy=remedy)

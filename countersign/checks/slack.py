@@ -29,6 +29,6 @@ async def members(settings: Settings) -> list[Fact]:
     """Name the people of the directory whose accounts Slack says are all deactivated: nobody can ask them."""
     async with connected(settings) as conn:
         left = await looking.people_left(conn, settings.tenant)
-    detail = f"deactivated in Slack: {', '.join(left)}" if left else "nobody of the directory is deactivated in Slack"
-    remedy = "Take them out of the directory file, or give them their new accounts, and load it as a new version."
+    detail = f"deactivated in Slack: {', '.join(left)}" if left else "everyone in the directory is active in Slack"
+    remedy = "Remove them from the directory file, or update their accounts, and load it as a new version."
     return [Fact("members", ok=not left, detail=detail, remedy=remedy)]

@@ -9,13 +9,13 @@ def describe(bundle: OpenBundle) -> str:
     if bundle.waits_for:
         return f"not sealed: {', '.join(bundle.waits_for)}"
     if not bundle.is_begun or not bundle.tries:
-        return "not sealed: no worker has taken it yet"
+        return "not sealed: no worker has claimed it yet"
     if bundle.is_stuck:
         return f"stuck: {bundle.error}; once that is mended: countersign evidence repair {bundle.run_id}"
     state = "failing" if bundle.is_overdue else "not stored"
     again = f", again at {bundle.next_try_at.isoformat(timespec='seconds')}" if bundle.next_try_at else ""
     tries = "1 try" if bundle.tries == 1 else f"{bundle.tries} tries"
-    return f"{state}: {tries}{again}: {bundle.error or 'a worker is at it, or was lost'}"
+    return f"{state}: {tries}{again}: {bundle.error or 'a worker is sealing it, or was lost'}"
 
 
 def why(found: FoundRun) -> str:

@@ -11,25 +11,28 @@ from countersign.cli.tables import AsJson, show_json
 if TYPE_CHECKING:
     from runtime.desk.operator import OperatorDesk
 
-By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="You, as the directory names you.")]
+By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="Your directory id.")]
 
 
 def _visible(reason: str) -> str:
     from bot.cards.text import visible_length
 
     if not visible_length(reason):
-        raise typer.BadParameter("say why: there is nothing to read in it")
+        raise typer.BadParameter("give a reason: this one is blank")
     return reason
 
 
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it goes on record.", callback=_visible)]
 Version = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="Of the run as you saw it: if it has moved on, nothing is done.")
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="The version of the run that you saw: if it has changed since, nothing is done."
+    ),
 ]
 
 
 def retry(
-    subject: Annotated[str, typer.Argument(metavar="RUN|EFFECT", help="What is to be tried now.")],
+    subject: Annotated[str, typer.Argument(metavar="RUN|EFFECT", help="What to retry now.")],
     by: By,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it goes on record.")] = "",
     version: Version = None,
@@ -37,7 +40,7 @@ def retry(
     as_json: AsJson = False,
 ) -> None:
     """Try now what a run has put off until a pause has passed, or one effect of it."""
-    act(lambda desk: desk.retry(by, subject, reason, version), f"{subject} is tried now", as_json=as_json)
+    act(lambda desk: desk.retry(by, subject, reason, version), f"{subject} will be retried now", as_json=as_json)
 
 
 def act(record: "Callable[[OperatorDesk], Awaitable[str]]", done: str, *, as_json: bool) -> None:
@@ -48,6 +51,6 @@ def act(record: "Callable[[OperatorDesk], Awaitable[str]]", done: str, *, as_jso
     if as_json:
         show_json(facts)
     elif facts["status"] == "received":
-        out.print(f"on record as {facts['notification_id']}: done as soon as a worker runs")
+        out.print(f"on record as {facts['notification_id']}: a worker will do it")
     else:
         out.print(done)

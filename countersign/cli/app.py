@@ -118,7 +118,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Run the given roles with the parts that the settings point to."""
+    """Run the given roles with the database, policy, Slack and archive of the settings."""
     from countersign.config.machine import this_machine
     from countersign.processes import count_for, serve_in
 
@@ -136,7 +136,7 @@ def serve(
 
 @app.command()
 def migrate() -> None:
-    """Bring the database that COUNTERSIGN_DATABASE_URL names to the newest migration."""
+    """Migrate the database of COUNTERSIGN_DATABASE_URL to the newest version."""
     from countersign.compose.stores.migration import migrate_database
     from countersign.compose.stores.storage import await_database, database_versions
     from countersign.config.settings import required
@@ -150,7 +150,7 @@ def migrate() -> None:
 
 @app.command()
 def bucket() -> None:
-    """Make the bucket of evidence, with Object Lock, if it is not there."""
+    """Create the evidence bucket, with Object Lock, if it is missing."""
     from countersign.compose.stores.bucket import make_bucket
     from runtime.clock import utc_now
 
@@ -179,7 +179,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Check every part, and say what is wrong and what to do."""
+    """Check every part; say what is wrong and what to do."""
     from bot.slack.doctor import Fact
     from countersign.checks.diagnosis import diagnosis
     from countersign.checks.doctor import examine
@@ -198,22 +198,22 @@ def doctor(
 
 @app.command()
 def trigger(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The type of trigger, which decides what is run.")],
-    payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file that holds the payload as JSON.")],
-    ref: Annotated[str, typer.Option(metavar="TEXT", help="The event's own name: the same ref starts no second run.")],
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The trigger type; it decides which runbook runs.")],
+    payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file with the payload as JSON.")],
+    ref: Annotated[
+        str, typer.Option(metavar="TEXT", help="The event's reference: the same reference starts no second run.")
+    ],
     caller: Annotated[
         str | None,
-        typer.Option(metavar="CALLER", help="The agent that signs; the only one of COUNTERSIGN_CALLERS if not given."),
+        typer.Option(metavar="CALLER", help="The agent that signs; default: the only one of COUNTERSIGN_CALLERS."),
     ] = None,
-    on_behalf_of: Annotated[str | None, typer.Option(metavar="PERSON", help="The person whose wish it is.")] = None,
+    on_behalf_of: Annotated[str | None, typer.Option(metavar="PERSON", help="The person who requests it.")] = None,
     version: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="VERSION", help="Of the runbook, one that is active; the newest of them if not given."
-        ),
+        typer.Option(min=1, metavar="VERSION", help="Version of the runbook; default: the newest active one."),
     ] = None,
     edge: Annotated[
-        str | None, typer.Option(metavar="URL", help="Base URL of the edge; this machine's if not given.")
+        str | None, typer.Option(metavar="URL", help="Base URL of the edge; default: this machine's.")
     ] = None,
 ) -> None:
     """Start a run through the edge, signed as one of the settings' callers."""

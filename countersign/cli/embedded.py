@@ -28,9 +28,7 @@ def up(
         int, typer.Option(min=0, max=65535, metavar="PORT", help="Port of the sandbox workspace; 0 takes a free one.")
     ] = 8081,
     *,
-    with_case: Annotated[
-        bool, typer.Option(help="Bring in one case of each pack, as `countersign case` does.")
-    ] = False,
+    with_case: Annotated[bool, typer.Option(help="Start one case of each pack, as `countersign case` does.")] = False,
 ) -> None:
     """Run everything on this machine: PostgreSQL, OPA, a sandbox workspace to click in, stand-ins. Ctrl-C ends it."""
     with importing():
@@ -51,11 +49,9 @@ def demo() -> None:
 def case(
     pack: Annotated[
         str | None,
-        typer.Argument(metavar="PACK", help="The pack whose case is brought in; without it they are listed."),
+        typer.Argument(metavar="PACK", help="The pack whose case to start; without it, list the cases."),
     ] = None,
-    name: Annotated[
-        str | None, typer.Argument(metavar="CASE", help="The case; the pack's first one if not given.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="CASE", help="The case; default: the pack's first.")] = None,
 ) -> None:
     """Bring an example case into the running `countersign up`, as often as you like, or list what there is."""
     from countersign.embedded.packs import demos

@@ -97,7 +97,7 @@ def report(
         "checkpoints": checkpoint or [], "log": log, "tsa": tsa, "stamps": stamp or [],
     }  # fmt: skip
     if key is None and any(beside.values()):
-        raise typer.BadParameter("all other options count only beside --key")
+        raise typer.BadParameter("the other options need --key")
     given = None if key is None else Given(key=key, **beside)
     raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html"), quick_of(quick_vote)))
 
@@ -105,10 +105,10 @@ def report(
 @evidence.command()
 def page(
     to: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write, which must not be there yet.")
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write; it must not exist yet.")
     ] = Path("verify.html"),
 ) -> None:
-    """Write the page that verifies bundles in a browser: one file without network, for whoever has not this program."""
+    """Write the page that verifies bundles in a browser: one offline file, for people without this program."""
     from evidence.page import write_page
 
     sha256 = write_page(to)

@@ -10,7 +10,7 @@ from countersign.cli.command import run, shared_settings
 from countersign.cli.listings import Limit
 from countersign.cli.tables import AsJson, show_one, show_rows
 
-letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop what came in and could not be applied.")
+letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop dead letters.")
 
 Letter = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id.")]
 
@@ -35,7 +35,7 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """List dead letters, answers that came early, and what a fault of ours holds up (received), newest first."""
+    """List dead letters, early answers, and received notifications that an internal fault delays, newest first."""
     from countersign.cli.operate import looked_up
     from runtime.desk import listings
 
@@ -45,7 +45,7 @@ def list_(
 
 @letters.command()
 def show(notification_id: Letter, *, as_json: AsJson = False) -> None:
-    """Show a notification with what it says, but for its token."""
+    """Show a notification, without its token."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.desk import listings
 
@@ -57,13 +57,11 @@ def show(notification_id: Letter, *, as_json: AsJson = False) -> None:
 
 @letters.command()
 def requeue(notification_id: Letter, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
-    """Have a dead letter looked at again, as if it came in now."""
-    act(
-        lambda desk: desk.requeue(by, notification_id, reason), f"{notification_id} is looked at again", as_json=as_json
-    )
+    """Requeue a dead letter, as if it arrived now."""
+    act(lambda desk: desk.requeue(by, notification_id, reason), f"{notification_id} is requeued", as_json=as_json)
 
 
 @letters.command()
 def drop(notification_id: Letter, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
-    """Put a dead letter away: it stays on record, and nothing is done about it."""
-    act(lambda desk: desk.drop(by, notification_id, reason), f"{notification_id} is put away", as_json=as_json)
+    """Drop a dead letter: it stays on record, and nothing is done."""
+    act(lambda desk: desk.drop(by, notification_id, reason), f"{notification_id} is dropped", as_json=as_json)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from runtime.desk.listings import Wanted
 
 runs = typer.Typer(no_args_is_help=True, help="List and show runs.")
-waits = typer.Typer(no_args_is_help=True, help="List and show what runs wait for.")
-effects = typer.Typer(no_args_is_help=True, help="List and show what runs do outside, as proposed, tried and done.")
+waits = typer.Typer(no_args_is_help=True, help="List and show waits.")
+effects = typer.Typer(no_args_is_help=True, help="List and show effects: proposed, attempted and done.")
 
 Definition = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")]
-OfRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Of this run alone.")]
-OlderThan = Annotated[str | None, typer.Option(metavar="DURATION", help="Made at least so long ago: PT1H, P3D.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many, the newest.")]
+OfRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")]
+OlderThan = Annotated[str | None, typer.Option(metavar="DURATION", help="Minimum age: PT1H, P3D.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows, newest first.")]
 
 _RUN = ("reference", "runbook", "status", "outcome", "requested_by", "created_at", "error", "run_id")
 _WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
@@ -49,7 +49,7 @@ def list_runs(
 
 @runs.command("show")
 def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
-    """Show a run with its steps, costs, waits and effects, and the runs that it started or that undo it."""
+    """Show a run with its steps, costs, waits, effects, child runs and undo runs."""
     from countersign.cli.showing.run import show_run as show_to_people
     from runtime.desk import listings
 
@@ -112,7 +112,7 @@ def list_effects(
 def show_effect(
     effect_id: Annotated[str, typer.Argument(metavar="EFFECT", help="Its id.")], *, as_json: AsJson = False
 ) -> None:
-    """Show an effect, without what it would write."""
+    """Show an effect, without its parameters."""
     from runtime.desk import listings
 
     show_one(_found(listings.find_effect, "effect", effect_id), as_json=as_json)

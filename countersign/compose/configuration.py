@@ -19,7 +19,7 @@ async def note_configuration(engine: Engine, *, routes: bool) -> None:
     async with engine.pool.connection() as conn:
         for act in _brought(engine, routes=routes):
             if await put_if_other(conn, engine.tenant, act, engine.clock()):
-                log.info("%s: another than before, which is on record", act.event)
+                log.info("%s has changed since the last start; recorded", act.event)
 
 
 def _brought(engine: Engine, *, routes: bool) -> Iterator[LoadedAct]:

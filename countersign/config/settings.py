@@ -95,10 +95,13 @@ class Settings(BaseSettings):
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
-    overlay: Path | None = Field(None, description="YAML file of mocks: what the program does then is not for real")
-    definitions: Literal["strict", "warn"] = Field("strict", description="what an invalid definition does to a start")
+    overlay: Path | None = Field(None, description="YAML file of mocks: the program then writes nothing for real")
+    definitions: Literal["strict", "warn"] = Field(
+        "strict", description="what a start does about an invalid definition"
+    )
     activation: Activation = Field(
-        Activation.FIRST, description="what comes active at a start: a runbook's first version, newest too, or manual"
+        Activation.FIRST,
+        description="which versions a start activates: a runbook's first, the newest too, or none (manual)",
     )
     directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")
 
@@ -124,18 +127,18 @@ class Settings(BaseSettings):
     webhook_secrets: dict[Name, WebhookSecret] = Field(
         {}, description="secrets that sign webhooks, by name: whsec_ and base64 of 24 to 64 bytes"
     )
-    doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who settles what is in doubt")
+    doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who decides effects in doubt")
 
     s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")
     s3_prefix: Prefix = Field(
         "evidence/", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/)*$", description="folder in the bucket"
     )
-    s3_endpoint: HttpUrl | None = Field(None, description="S3, for others than AWS")
+    s3_endpoint: HttpUrl | None = Field(None, description="S3 endpoint, for stores other than AWS")
     s3_region: Word = Field("us-east-1", description="region of the bucket")
     s3_access_key: Token | None = Field(None, description="access key; boto3's own search if not set")
     s3_secret_key: Secret | None = Field(None, description="secret key; boto3's own search if not set")
     s3_ca: Path | None = Field(None, description="PEM of the authority behind S3's certificate; else the system's")
-    retention_days: int = Field(2555, ge=1, le=36500, description="retention where the bucket has Object Lock")
+    retention_days: int = Field(2555, ge=1, le=36500, description="retention in days where the bucket has Object Lock")
     retention_mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field("COMPLIANCE", description="Object Lock mode")
     require_lock: bool | None = Field(
         None,
@@ -148,7 +151,9 @@ class Settings(BaseSettings):
         60.0, ge=1, le=3600, description="how often the audit log is signed while it grows"
     )
     witnesses: dict[str, str] = Field({}, description="who cosigns the audit log: base URL by key (vkey)")
-    witnesses_needed: int = Field(0, ge=0, le=100, description="how many of them must, or nothing is sealed")
+    witnesses_needed: int = Field(
+        0, ge=0, le=100, description="how many witnesses must cosign before anything is sealed"
+    )
     tsa_url: HttpUrl | None = Field(
         None, description="time stamping authority (RFC 3161) that stamps the audit log's checkpoints"
     )
@@ -167,22 +172,24 @@ class Settings(BaseSettings):
         None,
         description="where browsers reach us: to sign, to install the Slack app, and behind our links: https://HOST",
     )
-    caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
-    caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")
-    person_rate: float = Field(2.0, gt=0, description="acts a second that a person may do in Slack on end")
-    person_burst: int = Field(60, ge=1, description="acts that a person may do at once after a pause")
+    caller_rate: float = Field(10.0, gt=0, description="sustained requests a second of a caller")
+    caller_burst: int = Field(100, ge=1, description="burst of requests of a caller")
+    person_rate: float = Field(2.0, gt=0, description="sustained acts a second of a person in Slack")
+    person_burst: int = Field(60, ge=1, description="burst of acts of a person in Slack")
     http_connections: int = Field(500, ge=10, le=50_000, description="connections to this process at once")
     request_seconds: float = Field(10.0, gt=0, le=300, description="how long a request may take to arrive")
     cgroup: Path = Field(
         Path("/sys/fs/cgroup"),
         description="where cgroups are, whose limits say how many processes run worker and sweeps",
     )
-    concurrency: int = Field(8, ge=1, le=256, description="pieces of work that a worker does at once")
-    sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
-    lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
-    stop_seconds: float = Field(15.0, ge=1, le=3600, description="how long what is under way may take to end")
+    concurrency: int = Field(8, ge=1, le=256, description="tasks that a worker runs at once")
+    sweep_seconds: float = Field(1.0, gt=0, le=60, description="seconds between sweeps")
+    lease_seconds: float = Field(
+        30.0, ge=1, le=3600, description="seconds after which a silent worker's leases run out"
+    )
+    stop_seconds: float = Field(15.0, ge=1, le=3600, description="seconds that running work may take to end at a stop")
     start: str | None = Field(None, description="nonce by which embedded mode knows the answers of its own processes")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is logged")
     log_format: Literal["auto", "json", "text"] = Field("auto", description="auto: text on a terminal, JSON elsewhere")
 
     @classmethod

@@ -140,7 +140,7 @@ class Child:
     def last_words(self) -> str:
         """Return the end of what the process has said since its start, and the file in which the rest stands."""
         if self.log_file is None:
-            return "what it said stands above"
+            return "its output is above"
         said = b""
         if self.log_file.exists():
             with self.log_file.open("rb") as file:
@@ -148,7 +148,9 @@ class Child:
                 said = file.read()
         words = said[-_WORDS:].decode(errors="replace").strip()
         return (
-            f"its last words, in {self.log_file}:\n{words}" if words else f"it said nothing; its log is {self.log_file}"
+            f"its last words, in {self.log_file}:\n{words}"
+            if words
+            else f"it printed nothing; its log is {self.log_file}"
         )
 
 

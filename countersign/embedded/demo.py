@@ -51,7 +51,7 @@ class Told:
 def must(holds: object, what: str) -> None:
     """Raise DemoError unless something holds."""
     if not holds:
-        raise DemoError(f"the demo differs from what must be: {what}")
+        raise DemoError(f"the demo failed: {what}")
 
 
 async def demo(settings: Settings) -> None:

@@ -95,7 +95,7 @@ class OpaChild:
                 raise found
             await self._publish(found)
         except (PolicyError, OSError) as error:
-            _log.error("the changed policy is not served, the old one stays: %s", error)
+            _log.error("the changed policy is invalid, the old one stays active: %s", error)
 
     async def _publish(self, bundle: Bundle) -> None:
         candidate = self._work / _BUNDLE

@@ -54,6 +54,6 @@ def try_port(host: str, port: int, option: str) -> int:
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise PortError(
-            f"port {port} cannot be had ({why}): end what listens there, or name another one with {option}"
+            f"port {port} is in use ({why}): stop what listens there, or choose another with {option}"
         ) from error
     return port

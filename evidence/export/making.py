@@ -94,7 +94,7 @@ def write_bundles(index: Index, folder: Path, fetch: Callable[[str], bytes]) -> 
             continue
         data = fetch(run.run_id)
         if sha256(data) != run.sha256:
-            raise ExportError(f"the archive's bundle of {run.run_id} is not the one that was stored: {sha256(data)}")
+            raise ExportError(f"the archive's bundle of {run.run_id} differs from the stored one: {sha256(data)}")
         _write_new(folder / bundle_file(run.run_id), data)
 
 

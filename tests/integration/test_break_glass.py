@@ -242,7 +242,7 @@ async def test_an_operator_sees_who_broke_it_and_who_may_close_the_review_until_
     assert review["may_close"] == ["senior-compliance", "incident-managers"]
     assert "ivy" in review["but"]
     show_run(found)
-    assert "open reviews of broken glass" in (said := capsys.readouterr().out)
+    assert "open reviews of break-glass" in (said := capsys.readouterr().out)
     assert "senior-compliance, incident-managers" in said
     assert (await bench.click("sue", await bench.approval_id("afterwards"), "approve", "the bank was down")).counted
     async with bench.engine.pool.connection() as conn:

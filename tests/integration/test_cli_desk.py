@@ -104,7 +104,7 @@ async def test_a_dead_letter_is_seen_requeued_and_dropped_by_a_named_person(offi
     assert (shown["payload"]["result"], "token" in shown["payload"]) == ({"answer": "yes"}, False)
     named = ("--as", "omar", "--reason", "seen")
     again = await office.act("dead-letters", "requeue", letter, *named)
-    assert (again.code, again.out) == (0, f"{letter} is looked at again\n")
+    assert (again.code, again.out) == (0, f"{letter} is requeued\n")
     await office.work()
     dropped = json.loads((await office.act("dead-letters", "drop", letter, *named, "--json")).out)
     assert (dropped["status"], dropped["letter_id"]) == ("applied", letter)

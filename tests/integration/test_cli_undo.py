@@ -48,7 +48,7 @@ async def test_an_undo_is_listed_with_the_irreversible_before_it_is_done(
     listed = await command("undo", run_id, *BY, env=env)
     assert (listed.code, listed.err) == (0, "")
     assert listed.out.splitlines()[0].split() == ["step", "what", "target", "standing", "why"]
-    assert listed.out.endswith("2 of 3 can be undone; nothing was done: say --yes\n")
+    assert listed.out.endswith("2 of 3 can be undone; nothing was done: add --yes\n")
     assert await _standing(env, "undo", run_id) == {"third": "possible", "second": "irreversible", "first": "possible"}
     assert await bench.rows("SELECT 1 FROM notifications WHERE kind = 'undo'") == []
     assert shelves.take.calls == []
@@ -65,7 +65,7 @@ async def test_an_undo_is_done_with_yes_and_says_by_which_run(
     again = await _act(bench, env, "undo", run_id, "--step", "third", "--yes")
     assert is_one_sentence(again, f"nothing was done: nothing of it can be undone; third: {undo['run_id']} is at it")
     listed = await command("undo", run_id, *BY, env=env)
-    assert listed.out.endswith("0 of 3 can be undone; nothing was done\n"), "there is nothing to say --yes to"
+    assert listed.out.endswith("0 of 3 can be undone; nothing was done\n"), "there is nothing to confirm"
     await bench.settle()
     assert len(shelves.take.calls) == 2
 
@@ -105,7 +105,7 @@ async def test_runs_are_chosen_by_reference_or_runbook_and_canceled_each_by_an_a
     told = await command("cancel", "--reference", "case-1", *BY, env=env)
     assert first in told.out
     assert other not in told.out
-    assert told.out.endswith("1 run would be canceled; nothing was done: say --yes\n")
+    assert told.out.endswith("1 run would be canceled; nothing was done: add --yes\n")
     done = await _act(bench, env, "cancel", "--definition", "asking", "--status", "waiting", "--yes", "--json")
     assert [(row["run_id"], row["status"]) for row in json.loads(done.out)] == [(first, "applied"), (second, "applied")]
     assert {(await bench.run(one))["status"] for one in (first, second)} == {"canceled"}
@@ -129,7 +129,7 @@ async def test_moments_narrow_what_is_canceled(bench: Bench, env: dict[str, str]
 async def test_whoever_cancels_names_a_run_or_what_the_runs_have_in_common(env: dict[str, str]) -> None:
     for words, said in (
         ((), "name a RUN, or all of a --reference or a --definition"),
-        (("run_0", "--definition", "asking"), "no filter goes with it"),
+        (("run_0", "--definition", "asking"), "RUN takes no filter"),
     ):
         finished = await command("cancel", *words, *BY, env=env)
         assert finished.code == 2

@@ -126,7 +126,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         ({"slack_api_url": "http://127.0.0.1:1/api/"}, {"slack token", "slack socket mode"}, "Client"),
         ({"slack_signing_secrets": [], "slack_app_token": None}, {"slack transport"}, "no click can be heard"),
         ({"slack_channel": None}, {"groups"}, "COUNTERSIGN_SLACK_CHANNEL is not set"),
-        ({"slack_channels": {"treasury": "C0APPROVALS"}}, {"groups"}, "nobody can be asked in: treasury"),
+        ({"slack_channels": {"treasury": "C0APPROVALS"}}, {"groups"}, "no eligible approver in: treasury"),
         ({"slack_channels": {"compliance": "C1"}}, {"slack channel C1"}, "channel_not_found"),
         ({"routing": Path("none.yaml")}, {"groups", "slack", "user groups"}, "none.yaml:1: $: cannot be read"),
         ({"callers": SECRETS}, {"callers"}, "not in the directory: stranger"),
@@ -152,7 +152,7 @@ async def test_channels_and_groups_of_the_rules_are_looked_into(well: dict[str, 
     (tmp_path / "routing.yaml").write_text(rules, encoding="utf-8")
     found = await ill(settings_of(**{**well, "routing": tmp_path / "routing.yaml"}))
     assert found == {
-        "groups": "nobody can be asked in: treasury",
+        "groups": "no eligible approver in: treasury",
         "slack channel C0NONE": "channel_not_found",
         "slack channel C0NOWHERE": "channel_not_found",
     }
@@ -189,7 +189,7 @@ async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(
     (tmp_path / "directory.yaml").write_text(text, encoding="utf-8")
     settings = settings_of(**{**well, "dsn": dsn, "directory": tmp_path / "directory.yaml"})
     async with composed(settings):
-        assert await ill(settings) == {"groups": "nobody can be asked in: senior-compliance"}
+        assert await ill(settings) == {"groups": "no eligible approver in: senior-compliance"}
 
 
 async def test_a_requirement_that_its_groups_cannot_fulfil_is_found(
@@ -242,7 +242,7 @@ async def test_a_signing_key_among_the_data_or_open_to_others_is_found(well: dic
     among = tmp_path / "evidence/key.pem"
     load_or_create(among)
     found = await ill(settings_of(**{**well, "home": tmp_path, "signing_key": among}))
-    assert found == {"signing key": f"{among} lies among the data"}
+    assert found == {"signing key": f"{among} is stored among the data"}
     apart = tmp_path / "keys/key.pem"
     load_or_create(apart)
     apart.chmod(0o640)

@@ -61,7 +61,7 @@ async def test_nobody_but_a_person_of_the_directory_is_given_a_bundle(office: Of
 
 async def test_file_that_cannot_be_written_is_one_sentence_and_not_on_record(office: Office, tmp_path: Path) -> None:
     run_id, to = await sealed(office), tmp_path / "no/such/bundle.zip"
-    assert says(await got(office, run_id, to), f"{to} cannot be written: {to.parent} is no folder")
+    assert says(await got(office, run_id, to), f"{to} cannot be written: {to.parent} is not a folder")
     assert await handed_out(office) == []
 
 
@@ -70,7 +70,7 @@ async def test_no_other_file_is_overwritten(office: Office, tmp_path: Path) -> N
     to.write_bytes(b"mine")
     for more in ((), ("--sigstore", str(tmp_path / "new.json"))):
         refused = await got(office, run_id, to, *more)
-        assert says(refused, f"{to} is there already and holds something else: nothing is overwritten")
+        assert says(refused, f"{to} exists with other content: nothing is overwritten")
     assert (to.read_bytes(), [*tmp_path.glob("new*")]) == (b"mine", [])
     assert await handed_out(office) == []
 

@@ -81,7 +81,7 @@ def _reseal(f: ForgedExport) -> None:
 
 def _unsealed(f: ForgedExport) -> None:
     f.bundles.pop(f"bundles/{f.runs['file']}.zip")
-    f.say("file", state="unsealed", sha256=None, size=None, why="not sealed: no worker has taken it yet")
+    f.say("file", state="unsealed", sha256=None, size=None, why="not sealed: no worker has claimed it yet")
 
 
 def _says(name: str, **change: Any) -> Any:

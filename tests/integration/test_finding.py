@@ -155,7 +155,7 @@ async def test_a_run_without_a_bundle_says_why(office: Office) -> None:
     assert (said["note-7"], said["wait-1"]) == ("", "not ended: waiting")
     await office.bench.meddle("UPDATE runs SET status = 'canceled', finished_at = now() WHERE trigger_ref = 'wait-1'")
     (ended,) = await office.all(states=[EvidenceState.UNSEALED])
-    assert why(ended) == "not sealed: no worker has taken it yet"
+    assert why(ended) == "not sealed: no worker has claimed it yet"
     await office.bench.meddle(
         "UPDATE evidence_bundles SET status = 'sealing', stored_at = NULL, sha256 = NULL, tries = 2, error = 'away'"
     )
@@ -226,7 +226,7 @@ async def test_the_list_is_for_people_json_or_csv(office: Office) -> None:
         (("--to", "2026-02-30"), "there is no day 2026-02-30"),
         (("--to", "9999-12-31"), "there is no day after 9999-12-31"),
         (("--from", "2026-02-01", "--to", "2026-01-31"), "2026-02-01 is after 2026-01-31"),
-        (("--json", "--csv"), "give one of them"),
+        (("--json", "--csv"), "give only one of them"),
         (("--state", "lost"), "lost"),
     ],
 )

@@ -77,10 +77,10 @@ async def test_a_start_that_is_refused_is_refused_once(settings: Settings) -> No
         assert await parent.ended() == 1
         said = [line["message"] for line in parent.lines if line["message"].startswith("countersign: ")]
     assert said[0].startswith("countersign: the database cannot be used: ")
-    assert said[1:] == ["countersign: process 1 ended at its start; what it said stands above\n"]
+    assert said[1:] == ["countersign: process 1 ended at its start; its output is above\n"]
 
 
 async def test_what_people_and_callers_reach_is_one_process(settings: Settings) -> None:
     async with program("serve", "--processes=2", env=environment(settings)) as refused:
         assert await refused.ended() == 1
-    assert refused.lines[-1]["message"].startswith("countersign: what has the role bot and edge is one process")
+    assert refused.lines[-1]["message"].startswith("countersign: the roles bot and edge need a single process")

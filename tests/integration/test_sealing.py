@@ -168,7 +168,7 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     ended = await noted(bench)
     assert await office.listed() == {
         doubtful: "not sealed: file is in_doubt",
-        ended: "not sealed: no worker has taken it yet",
+        ended: "not sealed: no worker has claimed it yet",
     }
     assert (await office.is_well())["evidence sealed"] is False, (
         "the bench's clock is months behind: nobody sealed them"

@@ -155,7 +155,7 @@ async def test_run_whose_bundle_cannot_even_begin_holds_up_no_other_and_is_tried
     assert await sealer() == 1
     assert (await office.row(sound))["status"] == "stored"
     assert f"the bundle of {broken} cannot begin" in caplog.text
-    assert (await office.listed())[broken] == "not sealed: no worker has taken it yet"
+    assert (await office.listed())[broken] == "not sealed: no worker has claimed it yet"
     await bench.meddle("DELETE FROM audit_leaves a USING runs r WHERE r.run_id = a.run_id AND seq > audit_seq")
     assert await sealer() == 0, "it is left alone for a while"
     bench.clock.move(minutes=16)
@@ -182,5 +182,5 @@ async def test_repair_from_the_command_line_is_on_record_and_done_by_a_worker(of
     await until(lambda: office.bench.rows(recorded))
     (letter,) = await office.bench.rows(recorded)
     await inbox.apply(office.bench.engine, letter["notification_id"])
-    assert (await acting).out == f"the bundle of {run_id} is tried anew\n"
+    assert (await acting).out == f"the bundle of {run_id} will be retried\n"
     assert (await office.row(run_id))["status"] == "sealing"

@@ -172,7 +172,7 @@ async def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path, opti
         env = {"COUNTERSIGN_HOME": str(tmp_path / "home")}
         words = {"--port": "0", "--sandbox-port": "0", option: str(port)}
         finished = await command("up", *(f"{name}={value}" for name, value in words.items()), env=env)
-    assert is_one_sentence(finished, f"port {port} cannot be had (Address already in use): end what listens there")
+    assert is_one_sentence(finished, f"port {port} is in use (Address already in use): stop what listens there")
     assert f"with {option}" in finished.err
     assert more in finished.err
     assert not (tmp_path / "home").exists()

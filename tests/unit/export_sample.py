@@ -100,7 +100,7 @@ def run(number: int, **more: Any) -> dict[str, Any]:
         "finished_at": f"2026-01-0{number}T10:00:00.000000Z",
         "outcome": "succeeded",
         "state": "unsealed",
-        "why": "not sealed: no worker has taken it yet",
+        "why": "not sealed: no worker has claimed it yet",
         "sha256": None,
         "size": None,
         "leaves": 30,

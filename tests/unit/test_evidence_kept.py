@@ -134,7 +134,7 @@ def test_a_log_without_a_checkpoint_to_compare_with_it_is_not_taken_for_one_that
     given = Given(key=kept.office.public, log_keys=[str(vkey(LOG))], log=kept.folder)
     assert verify_all([kept.path], given, None, as_json=False) == Standing.UNREAD
     assert report_one(kept.path, given, kept.folder / "report.html") == Standing.UNREAD
-    said = "countersign: the log is what kept checkpoints are compared by (--checkpoint), and none is given\n"
+    said = "countersign: --checkpoint needs the log to compare with, and none is given\n"
     assert capsys.readouterr().err == said * 2
     assert not (kept.folder / "report.html").exists()
 

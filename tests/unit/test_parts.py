@@ -26,11 +26,11 @@ async def test_a_part_that_fails_ends_the_others_and_the_process_says_which(capl
         ended.set()
 
     parts = [Part("failing", fails), Part("draining", drains, ending.set), Part("waiting", asyncio.Event().wait)]
-    with pytest.raises(ServeError, match="failing ended, but not as told to"):
+    with pytest.raises(ServeError, match="failing ended by itself"):
         await run_parts(parts, asyncio.Event(), PATIENCE)
     assert ended.is_set()
     (said,) = [formatter("json").format(record) for record in caplog.records if record.levelname == "ERROR"]
-    assert "failing ended, but not as it was told to" in said
+    assert "failing ended by itself" in said
     assert "ValueError: first line" in said
     assert CANARY not in said
 
@@ -39,7 +39,7 @@ async def test_a_part_that_returns_early_ends_the_process_too() -> None:
     async def returns() -> None:
         return
 
-    with pytest.raises(ServeError, match="returning ended, but not as told to"):
+    with pytest.raises(ServeError, match="returning ended by itself"):
         await run_parts([Part("returning", returns)], asyncio.Event(), PATIENCE)
 
 
@@ -51,7 +51,7 @@ async def test_a_part_that_fails_at_its_end_is_not_passed_over() -> None:
         raise ValueError("not everything was finished")
 
     stop.set()
-    with pytest.raises(ServeError, match="draining ended, but not as told to"):
+    with pytest.raises(ServeError, match="draining ended by itself"):
         await run_parts([Part("draining", fails_at_its_end, ending.set)], stop, PATIENCE)
 
 
@@ -84,7 +84,7 @@ async def test_what_hangs_at_the_end_is_named_and_left() -> None:
                 return
 
     stop.set()
-    with pytest.raises(ServeError, match=r"hanging did not come to an end within 0\.05 s and was left"):
+    with pytest.raises(ServeError, match=r"hanging did not end within 0\.05 s and was abandoned"):
         await run_parts([Part("hanging", hangs)], stop, Patience(stop=SOON, cut_off=MINUTE))
     never.set()
 

@@ -94,7 +94,7 @@ def test_a_table_is_listed_as_what_it_changes_and_written_with_yes_alone(tmp_pat
     file, into = _files(tmp_path, TABLE)
     code, said = _import(str(file), "--into", str(into))
     assert (code, into.read_text()) == (0, DIRECTORY)
-    assert said.endswith("6 changes; nothing was written: say --yes\n")
+    assert said.endswith("6 changes; nothing was written: add --yes\n")
     assert [line.split()[:2] for line in said.splitlines()[1:-1]] == [
         ["anna", "name"],
         ["anna", "groups"],
@@ -223,7 +223,7 @@ def test_one_person_is_added_and_removed_as_the_next_version_with_yes_alone(tmp_
     )
     code, said = _changed(into, *gus)
     assert (code, into.read_text()) == (0, DIRECTORY)
-    assert said.endswith("4 changes; nothing was written: say --yes\n")
+    assert said.endswith("4 changes; nothing was written: add --yes\n")
     assert _changed(into, *gus, "--yes")[0] == 0
     made = read_directory(into)
     assert (made.version, made.people[-1].id, made.people[-1].slack[0].user) == (5, "gus", "U0GUS")

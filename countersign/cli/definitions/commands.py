@@ -33,7 +33,7 @@ def group(context: typer.Context) -> None:
 
 @definitions.command()
 def check() -> None:
-    """Check the packs' files; list what they declare, and every warning and problem with its place."""
+    """Check the packs' files; list what they declare, and each warning and error with its place."""
     from countersign.compose.engine import validated_catalog
 
     catalog = validated_catalog(shared_settings())
@@ -49,17 +49,17 @@ def check() -> None:
 @definitions.command()
 def diff(
     name: Name,
-    version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="The newest if not given.")] = None,
+    version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="Default: the newest.")] = None,
     against: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="VERSION", help="The version before; the newest other one that is active if not given."
+            min=1, metavar="VERSION", help="The version to compare with; default: the newest other active one."
         ),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say what changes with a version: each place that was added, removed or changed."""
+    """Show what a version adds, removes and changes."""
     from countersign.cli.definitions.looking import looked_up
     from runtime.desk.definitions.showing import compare
 
@@ -84,11 +84,11 @@ def activate(
     reason: Reason,
     *,
     beside: Annotated[
-        bool, typer.Option("--beside", help="Beside the versions that are active, instead of in their place.")
+        bool, typer.Option("--beside", help="Add it to the active versions instead of replacing them.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let new runs start with a version, as soon as policy, and people where it says so, have agreed."""
+    """Activate a version for new runs, once policy, and approvers where it asks for them, have agreed."""
     from countersign.cli.definitions.moving import move
 
     told = f"{name} version {version} is active"
@@ -97,7 +97,7 @@ def activate(
 
 @definitions.command()
 def retire(name: Name, version: Version, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
-    """Let no new run start with a version; runs that there are go on."""
+    """Deactivate a version: no new run starts with it; existing runs continue."""
     from countersign.cli.definitions.moving import move
 
     told = f"{name} version {version} is retired"

@@ -15,13 +15,13 @@ _MOVED = ("at", "event", "by", "run_id")
 
 
 def list_(
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of this runbook alone.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only this runbook.")] = None,
     status: Annotated[
         DefinitionStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(DefinitionStatus)}.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows.")] = 50,
     after: Annotated[
-        str | None, typer.Option(metavar="NAME:VERSION", help="Go on behind this version of the list.")
+        str | None, typer.Option(metavar="NAME:VERSION", help="Continue the list after this version.")
     ] = None,
     *,
     as_json: AsJson = False,
@@ -45,7 +45,7 @@ def list_(
 
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The runbook.")],
-    version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="The newest if not given.")] = None,
+    version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="Default: the newest.")] = None,
     *,
     as_json: AsJson = False,
 ) -> None:

@@ -35,8 +35,10 @@ def _told(facts: dict[str, Any], done: str) -> str:
         case RunStatus.SUCCEEDED:
             return f"{done} ({facts['run_id']})"
         case RunStatus.WAITING_APPROVAL:
-            return f"policy wants signatures, and people are asked: until then nothing changes ({facts['run_id']})"
-    return f"on record as {facts.get('run_id', facts['notification_id'])}: done as soon as a worker comes to it"
+            return (
+                f"policy requires signatures, which are requested now; until then nothing changes ({facts['run_id']})"
+            )
+    return f"on record as {facts.get('run_id', facts['notification_id'])}: a worker will do it"
 
 
 async def _followed(settings: Settings, run_id: str) -> dict[str, Any]:

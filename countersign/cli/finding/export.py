@@ -13,11 +13,9 @@ from countersign.cli.proof.given import Given, Key, Keys, LogKey, Witness, Witne
 def export(
     first: From,
     last: To,
-    by: Annotated[
-        str, typer.Option("--by", "--as", metavar="PERSON", help="You, as the directory names you; on record.")
-    ],
+    by: Annotated[str, typer.Option("--by", "--as", metavar="PERSON", help="Your directory id; recorded.")],
     to: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="The folder, which must not be there yet.")
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="The folder to create; it must not exist yet.")
     ],
     *,
     bundles: Annotated[bool, typer.Option("--bundles", help="Copy the bundles into it, too.")] = False,

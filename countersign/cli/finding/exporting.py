@@ -76,12 +76,12 @@ def _by_somebody() -> Iterator[None]:
 async def _prepared(settings: Settings, by: str) -> tuple[SigningKey, str | None]:
     """Return the key that signs now, and the newest checkpoint; raise OperateError."""
     if not settings.key_path.exists():  # it is not made here: workers have it
-        raise OperateError(f"there is no key at {settings.key_path}: an export is signed with that of the workers")
+        raise OperateError(f"there is no key at {settings.key_path}: an export is signed with the workers' key")
     key = KeyRing(settings.key_path).keys().current
     async with connected(settings) as conn:
         await exports.person_of(conn, settings.tenant, by)
         if not await keys.signs_by_now(conn, settings.tenant, key, utc_now()):
-            raise OperateError(f"{settings.key_path} is not the key that signs now: that is another")
+            raise OperateError(f"{settings.key_path} is not the current signing key")
         newest = await inspection.newest_checkpoint(conn, settings.tenant)
     return key, newest.note if newest else None
 
@@ -97,7 +97,7 @@ async def _record(settings: Settings, export: Export, period: Period) -> None:
     index = export.index
     made_at, now = datetime.fromisoformat(index.made_at), utc_now()
     if now - made_at > TAKES:
-        raise OperateError(f"the export took longer than {TAKES}, and is not put on record: export fewer days at once")
+        raise OperateError(f"the export took longer than {TAKES}, and is not recorded: export fewer days at once")
     act = EvidenceExported(
         since=timestamp(period.since),
         until=timestamp(period.until),

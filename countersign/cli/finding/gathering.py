@@ -89,5 +89,5 @@ def _of_stored(settings: Settings, stored: Sequence[Any], quick: timedelta) -> I
     for one in stored:
         data = archive.get(one.location)
         if sha256(data) != one.sha256:
-            raise EvidenceError(f"the archive's bundle of {one.run_id} is not the one that was stored")
+            raise EvidenceError(f"the archive's bundle of {one.run_id} differs from the stored one")
         yield from exception_rows(Material(unpack(BytesIO(data)).members), quick)

@@ -12,7 +12,7 @@ from evidence.export.period import Period, PeriodError, day, end_of, period
 
 T = TypeVar("T")
 
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, fit for a spreadsheet.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")]
 From = Annotated[str, typer.Option("--from", metavar="DAY", help="The first day, in UTC: 2026-01-01.")]
 To = Annotated[str, typer.Option("--to", metavar="DAY", help="The last day, which is included.")]
 Since = Annotated[str | None, typer.Option("--from", metavar="DAY", help="Triggered on this day (UTC) or later.")]
@@ -50,7 +50,7 @@ def a_day(text: str, option: str) -> date:
 def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, as_csv: bool) -> bool:
     """Print rows for programs or spreadsheets; return whether that was wanted."""
     if as_json and as_csv:
-        raise typer.BadParameter("give one of them", param_hint="--json, --csv")
+        raise typer.BadParameter("give only one of them", param_hint="--json, --csv")
     if as_json:
         show_json(list(rows))
     if as_csv:

@@ -24,24 +24,24 @@ _CSV = (
     *("created_at", "finished_at", "sha256", "size", "location", "stored_at", "why"),
 )
 
-_OUTCOMES = f"The word with which its runbook ended it; where it has none, how it stands: {', '.join(RunStatus)}."
-_STATES = f"How its evidence stands: {', '.join(EvidenceState)}; may be repeated."
+_OUTCOMES = f"The outcome that its runbook gave it, or its status: {', '.join(RunStatus)}."
+_STATES = f"State of its evidence: {', '.join(EvidenceState)}; may be repeated."
 
 
 def list_evidence(
     customer: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Whose business reference, or a value of its trigger, has this.")
+        str | None, typer.Option(metavar="TEXT", help="Text in its reference or in a value of its trigger.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option(metavar="PERSON", help="Who asked, or voted: an id of the directory, or a name.")
+        str | None, typer.Option(metavar="PERSON", help="Who requested it or voted: a directory id or a name.")
     ] = None,
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")] = None,
     outcome: Annotated[str | None, typer.Option(metavar="WORD", help=_OUTCOMES)] = None,
     state: Annotated[list[EvidenceState] | None, typer.Option(metavar="STATE", help=_STATES)] = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many.")] = 50,
-    after: Annotated[str | None, typer.Option(metavar="RUN", help="Go on behind this run of the list.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows.")] = 50,
+    after: Annotated[str | None, typer.Option(metavar="RUN", help="Continue the list after this run.")] = None,
     *,
     as_json: AsJson = False,
     as_csv: AsCsv = False,

@@ -19,7 +19,7 @@ def approvals(
     first: From,
     last: To,
     person: Annotated[
-        str | None, typer.Option(metavar="PERSON", help="Of this person: an id of the directory, or a name.")
+        str | None, typer.Option(metavar="PERSON", help="Only votes of this person: a directory id or a name.")
     ] = None,
     *,
     as_json: AsJson = False,

@@ -11,14 +11,14 @@ from countersign.cli.listings import Limit
 from countersign.cli.tables import AsJson, show_one, show_rows
 from runtime.model.run import HeldAct
 
-held = typer.Typer(no_args_is_help=True, help="List and show held steps, and say how one goes on.")
+held = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end held steps.")
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
-Step = Annotated[str, typer.Argument(metavar="STEP", help="Its path, as `held list` names it.")]
+Step = Annotated[str, typer.Argument(metavar="STEP", help="The step's path, as `held list` shows it.")]
 Version = Annotated[
     int | None,
     typer.Option(
-        metavar="NUMBER", help="Of the step as `held show` told it: if somebody has acted since, nothing is done."
+        metavar="NUMBER", help="The version that `held show` printed: if somebody has acted since, nothing is done."
     ),
 ]
 
@@ -27,7 +27,7 @@ _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_cod
 
 @held.command("list")
 def list_(limit: Limit = 50, *, as_json: AsJson = False) -> None:
-    """List held steps, those of the run that moved last first."""
+    """List held steps, most recently changed run first."""
     from countersign.cli.operate import looked_up
     from runtime.desk import listings
 
@@ -37,7 +37,7 @@ def list_(limit: Limit = 50, *, as_json: AsJson = False) -> None:
 
 @held.command()
 def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
-    """Show a held step with what went wrong, and its version."""
+    """Show a held step: its error and its version."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.desk import listings
 
@@ -49,22 +49,22 @@ def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
 
 @held.command()
 def retry(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
-    """Try the step anew from its start."""
-    _mend(run_id, step, by, HeldAct.RETRY, reason, version, done="is tried anew", as_json=as_json)
+    """Retry the step from its start."""
+    _mend(run_id, step, by, HeldAct.RETRY, reason, version, done="will be retried", as_json=as_json)
 
 
 @held.command()
 def supply(
     run_id: Run,
     step: Step,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that holds the result as JSON.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with the result as JSON.")],
     by: By,
     reason: Reason,
     version: Version = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Give the step its result: it succeeds with that, and the record says by whom."""
+    """Supply the step's result: it succeeds with that, and the record names you."""
     from countersign.cli.operate import expect_recordable, read_json
 
     result = expect_recordable(read_json(file), str(file))
@@ -73,7 +73,7 @@ def supply(
 
 @held.command()
 def skip(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
-    """Go on without the step; what needs it, and has no condition of its own, is skipped too."""
+    """Skip the step; steps that need it and have no condition are skipped too."""
     _mend(run_id, step, by, HeldAct.SKIP, reason, version, done="is skipped", as_json=as_json)
 
 

@@ -16,7 +16,7 @@ _ROW = ("name", "on", "target", "sends", "waiting", "letters")
 
 @subscriptions.command()
 def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of subscriptions.")]) -> None:
-    """Look whether a file can be used with the secrets that the settings have; nothing is sent."""
+    """Check a file against the secrets of the settings; nothing is sent."""
     from countersign.config.subscriptions import read_subscriptions
 
     found = read_subscriptions(file, own_settings().webhook_secrets).subscriptions
@@ -25,7 +25,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of s
 
 @subscriptions.command("list")
 def list_(*, as_json: AsJson = False) -> None:
-    """List subscriptions: whether they are sent to, and how many deliveries wait or are dead letters."""
+    """List subscriptions: whether they are active, and how many deliveries wait or are dead letters."""
     from countersign.cli.operate import looked_up
     from countersign.compose.hooks import make_subscriptions
     from runtime.desk import listings

@@ -14,10 +14,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 
 def signal(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run that is to hear of it.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The signal's name, as the runbook has it.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run to signal.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The signal's name in the runbook.")],
     by: By,
-    data: Annotated[str, typer.Option(metavar="FILE|JSON", help="An object: what the step goes on with.")] = "{}",
+    data: Annotated[str, typer.Option(metavar="FILE|JSON", help="A JSON object: the step's result.")] = "{}",
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -31,7 +31,7 @@ def signal(
     if as_json:
         show_json(facts)
     elif facts["status"] == "received":
-        out.print(f"on record as {facts['notification_id']}: done as soon as a worker runs")
+        out.print(f"on record as {facts['notification_id']}: a worker will do it")
     else:
         out.print(facts["reason"] or f"{', '.join(wait['step'] for wait in facts['waits'])} of {run_id} goes on")
 

@@ -31,13 +31,15 @@ class Decision(StrEnum):
 
 @tasks.command("list")
 def list_(
-    person: Annotated[str | None, typer.Option("--for", metavar="PERSON", help="That this person may answer.")] = None,
-    run_id: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Of this run alone.")] = None,
-    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Of runs of this runbook alone.")] = None,
+    person: Annotated[
+        str | None, typer.Option("--for", metavar="PERSON", help="Only reviews that this person may answer.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")] = None,
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this runbook.")] = None,
     assignee: Annotated[
         str | None, typer.Option(metavar="PERSON", help="Claimed by this person; none: by nobody.")
     ] = None,
-    after: Annotated[str | None, typer.Option(metavar="TASK", help="Those behind this one, a page's last.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="TASK", help="Continue the list after this review.")] = None,
     limit: Limit = 50,
     *,
     as_json: AsJson = False,
@@ -60,7 +62,7 @@ def list_(
 
 @tasks.command()
 def show(task_id: Task, *, as_json: AsJson = False) -> None:
-    """Show a review: what is to be looked at, how far it is, and the stamp that goes back with an answer."""
+    """Show a review: what to check, its progress, and the stamp to return with an answer."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.desk.inbound.tasks import show_task
 
@@ -73,7 +75,7 @@ def show(task_id: Task, *, as_json: AsJson = False) -> None:
 @tasks.command()
 def answer(
     task_id: Task,
-    decision: Annotated[Decision, typer.Argument(metavar="DECISION", help="What you decide.")],
+    decision: Annotated[Decision, typer.Argument(metavar="DECISION", help="Your decision.")],
     by: By,
     stamp: Annotated[str, typer.Option(metavar="STAMP", help="The stamp of the review as you saw it.")],
     reason: Annotated[
@@ -89,13 +91,13 @@ def answer(
 
 @tasks.command()
 def claim(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
-    """Say that you work on a review: others see it, and leave the answer to you."""
+    """Claim a review: others see that you work on it."""
     _say(Said(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
 
 
 @tasks.command()
 def release(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
-    """Give a review back that you have claimed: anybody who is asked may take it on."""
+    """Release a review that you claimed, so that others can take it."""
     _say(Said(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
 
 

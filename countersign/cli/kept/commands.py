@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OneRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run; else name a reference.")]
 Reference = Annotated[
-    str | None, typer.Option(metavar="REFERENCE", help="All runs, those to come too, that are triggered under it.")
+    str | None, typer.Option(metavar="REFERENCE", help="All runs with this reference, future ones included.")
 ]
 
 _HOLD = (
@@ -33,7 +33,7 @@ _HOLD = (
 
 
 def get(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle to fetch.")],
     by: By,
     to: Annotated[
         Path | None,
@@ -41,9 +41,7 @@ def get(
     ] = None,
     sigstore: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the statement about it here, too, as a Sigstore bundle for other tools."
-        ),
+        typer.Option(metavar="FILE", help="Also write its attestation here, as a Sigstore bundle for other tools."),
     ] = None,
 ) -> None:
     """Fetch the bundle of a run from the archive, and see that it is the one that was stored; it goes on record."""
@@ -72,7 +70,7 @@ def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference 
 
 def holds(
     *,
-    lifted: Annotated[bool, typer.Option("--all", help="Those that were lifted, too.")] = False,
+    lifted: Annotated[bool, typer.Option("--all", help="Include lifted holds.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List legal holds, newest first: on what, by whom, why, and of how many runs the archive holds the bundle."""
@@ -90,7 +88,7 @@ def repair(
     as_json: AsJson = False,
 ) -> None:
     """Have a stuck bundle tried anew; what took its name in the archive stays there, and it gets another."""
-    act(lambda desk: desk.repair(by, run_id, reason), f"the bundle of {run_id} is tried anew", as_json=as_json)
+    act(lambda desk: desk.repair(by, run_id, reason), f"the bundle of {run_id} will be retried", as_json=as_json)
 
 
 def _subject(run_id: str | None, reference: str | None) -> "Subject":
@@ -100,4 +98,4 @@ def _subject(run_id: str | None, reference: str | None) -> "Subject":
         return Subject("run", run_id)
     if reference is not None and run_id is None:
         return Subject("reference", reference)
-    raise typer.BadParameter("name a run or --reference, and not both")
+    raise typer.BadParameter("name a run or --reference, not both")

@@ -77,7 +77,7 @@ def _check_free(to: Path, data: bytes) -> None:
     """Raise before anything is on record where it could not be written."""
     try:
         if not to.parent.is_dir():
-            raise OperateError(f"{to} cannot be written: {to.parent} is no folder")
+            raise OperateError(f"{to} cannot be written: {to.parent} is not a folder")
         if to.exists() and to.read_bytes() != data:
             raise _taken(to)
     except OSError as error:
@@ -94,4 +94,4 @@ def _write(to: Path, data: bytes) -> None:
 
 
 def _taken(to: Path) -> OperateError:
-    return OperateError(f"{to} is there already and holds something else: nothing is overwritten")
+    return OperateError(f"{to} exists with other content: nothing is overwritten")

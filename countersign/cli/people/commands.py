@@ -13,7 +13,7 @@ from countersign.cli.people.passkeys import passkeys
 from countersign.cli.people.standing_in import delegate, undelegate
 from evidence.reading.words import counted
 
-people = typer.Typer(no_args_is_help=True, help="Load the directory: who is who, and who may do what; who is away.")
+people = typer.Typer(no_args_is_help=True, help="Load and show the directory; delegations; passkeys.")
 people.command("list")(list_)
 people.command()(show)
 people.command("import")(import_)
@@ -30,7 +30,7 @@ def load(
         Path, typer.Argument(metavar="FILE", help="A directory as YAML, with a higher version than the one loaded.")
     ],
 ) -> None:
-    """Make the directory in the database what the file says."""
+    """Load a directory file into the database."""
     from countersign.cli.operate import load_people
 
     directory = run(load_people(shared_settings("database_url"), file))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CHANGE = ("person", "what", "before", "after")
 
 Into = Annotated[
-    Path, typer.Option("--into", metavar="FILE", help="The directory file whose people change; all else in it stays.")
+    Path, typer.Option("--into", metavar="FILE", help="The directory file whose people change; everything else stays.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Write the file, as its next version.")]
 
@@ -54,7 +54,7 @@ def change_people(old: "Directory", new: "Directory", into: Path, *, yes: bool, 
     if yes:
         out.print(f"{into} is version {new.version} now: load it with `countersign people load {into}`")
     else:
-        out.print(f"{counted(len(changes), 'change')}; nothing was written: say --yes")
+        out.print(f"{counted(len(changes), 'change')}; nothing was written: add --yes")
 
 
 def changes_of(old: "Directory", new: "Directory") -> Iterator[dict[str, str]]:

@@ -11,7 +11,7 @@ _PERSON = ("person", "name", "groups", "slack", "stands_in_for", "delegates")
 
 
 def list_(
-    group: Annotated[str | None, typer.Option(metavar="GROUP", help="Those of one group.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="GROUP", help="Only one group.")] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -24,7 +24,7 @@ def list_(
 
 
 def show(
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="As the directory names them.")],
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="Their directory id.")],
     *,
     as_json: AsJson = False,
 ) -> None:

@@ -12,13 +12,11 @@ _Several = list[str] | None
 
 def add(
     person: Annotated[str, typer.Argument(metavar="PERSON", help="Their id in records: small letters and digits.")],
-    name: Annotated[str, typer.Option(metavar="NAME", help="How people read it.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Their display name.")],
     into: Into,
     group: Annotated[_Several, typer.Option(metavar="GROUP", help="A group of theirs; may be repeated.")] = None,
     slack: Annotated[_Several, typer.Option(metavar="TEAM/USER", help="A Slack account; may be repeated.")] = None,
-    timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Of the IANA database; else the tenant's.")
-    ] = None,
+    timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="IANA time zone; default: the tenant's.")] = None,
     *,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -40,7 +38,7 @@ def add(
 
 
 def remove(
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="As the directory names them.")],
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="Their directory id.")],
     into: Into,
     *,
     yes: Yes = False,

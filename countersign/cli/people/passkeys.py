@@ -9,20 +9,20 @@ from countersign.cli.acts import By, Reason, act
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json, show_rows
 
-passkeys = typer.Typer(no_args_is_help=True, help="Invite people to register passkeys, list them, revoke them.")
+passkeys = typer.Typer(no_args_is_help=True, help="Invite people to register passkeys; list and revoke passkeys.")
 
 _PASSKEY = ("credential_id", "person", "registered_at", "invited_by", "revoked_at", "revoked_by", "revoked_reason")
 
 
 @passkeys.command()
 def invite(
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="Somebody else, as the directory names them.")],
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="The person's directory id; not yours.")],
     by: By,
     reason: Reason,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print a link by which a person registers a passkey: give it to them alone. It can be used once, within a day."""
+    """Print a link with which one person registers a passkey: give it only to them. It works once, within a day."""
     from countersign.cli.operate import perform
     from countersign.config.settings import required
     from runtime.desk.signing.counter import PATH, id_of
@@ -34,17 +34,17 @@ def invite(
         show_json({**facts, "link": link})
         return
     if facts["status"] == "received":
-        out.print(f"on record as {facts['notification_id']}: the link leads somewhere as soon as a worker runs")
+        out.print(f"on record as {facts['notification_id']}: the link works once a worker has run")
     typer.echo(link)
 
 
 @passkeys.command("list")
 def list_(
-    person: Annotated[str | None, typer.Option(metavar="PERSON", help="Those of one person.")] = None,
+    person: Annotated[str | None, typer.Option(metavar="PERSON", help="Only one person's.")] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """List passkeys, the newest first, those too that are revoked."""
+    """List passkeys, newest first, including revoked ones."""
     from countersign.cli.operate import looked_up
     from runtime.desk.people.looking import list_passkeys
 
@@ -53,11 +53,11 @@ def list_(
 
 @passkeys.command(context_settings={"ignore_unknown_options": True})  # an id may begin with a dash
 def revoke(
-    passkey: Annotated[str, typer.Argument(metavar="PASSKEY", help="Its id, as `people passkeys list` has it.")],
+    passkey: Annotated[str, typer.Argument(metavar="PASSKEY", help="Its id, from `people passkeys list`.")],
     by: By,
     reason: Reason,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Let a passkey sign no more from now on; what it has signed stays."""
+    """Revoke a passkey; what it has signed stays valid."""
     act(lambda desk: desk.revoke_passkey(by, passkey, reason), f"{passkey} is revoked", as_json=as_json)

@@ -15,22 +15,24 @@ def _moment(text: str) -> datetime:
     except ValueError as error:
         raise typer.BadParameter("give a moment such as 2026-02-01T18:00:00+01:00") from error
     if moment.tzinfo is None:
-        raise typer.BadParameter("say of which time zone: 2026-02-01T18:00:00+01:00")
+        raise typer.BadParameter("add the time zone: 2026-02-01T18:00:00+01:00")
     return moment
 
 
 def delegate(
     delegator: Annotated[str, typer.Argument(metavar="PERSON", help="Who is away.")],
     to: Annotated[str, typer.Option(metavar="PERSON", help="Who votes for them.")],
-    until: Annotated[datetime, typer.Option(parser=_moment, metavar="MOMENT", help="Until before when.")],
+    until: Annotated[
+        datetime, typer.Option(parser=_moment, metavar="MOMENT", help="End of the delegation, exclusive.")
+    ],
     by: By,
     reason: Reason,
     since: Annotated[
-        datetime | None, typer.Option("--from", parser=_moment, metavar="MOMENT", help="From when; else from now.")
+        datetime | None, typer.Option("--from", parser=_moment, metavar="MOMENT", help="Start; default: now.")
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="GROUP", help="In which of their groups, may be repeated; else in all of them."),
+        typer.Option(metavar="GROUP", help="Only this group; may be repeated. Default: all their groups."),
     ] = None,
     *,
     as_json: AsJson = False,
@@ -51,7 +53,7 @@ def delegate(
 
 
 def undelegate(
-    delegation: Annotated[str, typer.Argument(metavar="DELEGATION", help="Its id, as `people show` has it.")],
+    delegation: Annotated[str, typer.Argument(metavar="DELEGATION", help="Its id, from `people show`.")],
     by: By,
     reason: Reason,
     *,

@@ -25,7 +25,7 @@ async def newest_checkpoint(settings: Settings) -> str:
     async with connected(settings) as conn:
         found = await inspection.newest_checkpoint(conn, settings.tenant)
     if found is None:
-        raise OperateError("nothing of the log was signed yet: it is signed once a minute while a worker runs")
+        raise OperateError("the log has no signature yet: a worker signs it once a minute")
     return found.note
 
 

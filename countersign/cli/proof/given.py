@@ -12,35 +12,31 @@ if TYPE_CHECKING:
 
 Key = Annotated[Path, typer.Option(metavar="FILE", help="The public key, from a source that you trust.")]
 Keys = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The register of keys (keys.json), for what earlier keys signed.")
+    Path | None, typer.Option(metavar="FILE", help="The key register (keys.json), for bundles signed by earlier keys.")
 ]
 LogKey = Annotated[
     list[str] | None,
-    typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must stand in its log."),
+    typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must be in its log."),
 ]
 Witness = Annotated[list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")]
 Witnesses = Annotated[
-    int | None, typer.Option(min=0, metavar="NUMBER", help="How many of them must have cosigned; else all.")
+    int | None, typer.Option(min=0, metavar="NUMBER", help="How many witnesses must have cosigned; default: all.")
 ]
 Checkpoint = Annotated[
     list[Path] | None,
-    typer.Option(
-        metavar="FILE", help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."
-    ),
+    typer.Option(metavar="FILE", help="A checkpoint that you kept: the bundle's log must extend it; may be repeated."),
 ]
-Log = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="The folder with the log as it is published, to compare with.")
-]
+Log = Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder of the published log, to compare with.")]
 Tsa = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Certificates (PEM) of a time stamping authority: its stamp must show since when all existed.",
+        help="Certificates (PEM) of a time stamping authority: the bundle must have its time stamp.",
     ),
 ]
 Stamp = Annotated[
     list[Path] | None,
-    typer.Option(metavar="FILE", help="A stamp that came after the bundle (`log stamp`); may be repeated."),
+    typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
 ]
 
 Child = Annotated[

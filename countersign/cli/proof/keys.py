@@ -19,7 +19,7 @@ keys = typer.Typer(no_args_is_help=True, help="List, rotate and revoke the keys 
 
 @keys.command("list")
 def list_(*, as_json: AsJson = False) -> None:
-    """List the keys that have signed, the newest last, and what each is still needed for."""
+    """List signing keys, newest last, and what each is still needed for."""
     from countersign.cli.operate import register_of_keys
 
     register, needed = run(register_of_keys(shared_settings("database_url")))
@@ -31,7 +31,7 @@ def list_(*, as_json: AsJson = False) -> None:
 
 @keys.command()
 def rotate() -> None:
-    """Put a new key in the place of the one that signs; what was begun with the old one is still sealed with it."""
+    """Rotate the signing key; bundles begun with the old key are still sealed with it."""
     from countersign.cli.operate import rotate_key
 
     settings = shared_settings("database_url")
@@ -42,11 +42,9 @@ def rotate() -> None:
 @keys.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keys list` shows it.")],
-    why: Annotated[
-        str, typer.Option("--reason", "--why", metavar="TEXT", help="What happened to it; it stands in the register.")
-    ],
+    why: Annotated[str, typer.Option("--reason", "--why", metavar="TEXT", help="Why; recorded in the register.")],
 ) -> None:
-    """Put on record that an earlier key counts no more: nothing that was sealed with it from now on verifies."""
+    """Revoke an earlier key: nothing sealed with it from now on verifies."""
     from countersign.cli.operate import revoke_key
 
     _show(run(revoke_key(shared_settings("database_url"), key_id, why)), {})
@@ -56,7 +54,7 @@ def revoke(
 def export(
     to: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")] = Path("keys.json"),
 ) -> None:
-    """Write the register for auditors: whoever trusts the newest key can verify what earlier ones signed."""
+    """Write the key register for auditors: with the newest key they can verify what earlier keys signed."""
     from countersign.cli.operate import register_of_keys
     from receipts.signatures.register import write_register
 

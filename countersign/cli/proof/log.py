@@ -17,9 +17,9 @@ log = typer.Typer(
 @log.command()
 def key(
     *,
-    earlier: Annotated[bool, typer.Option("--earlier", help="Show the keys that signed before, too.")] = False,
+    earlier: Annotated[bool, typer.Option("--earlier", help="Include earlier keys.")] = False,
 ) -> None:
-    """Show the public key of the log in the form in which verifiers and witnesses take it (vkey)."""
+    """Show the public key of the log, as verifiers and witnesses take it (vkey)."""
     from countersign.compose.log_key import log_keys
 
     for one in log_keys(shared_settings()).keys[: None if earlier else 1]:
@@ -28,17 +28,17 @@ def key(
 
 @log.command()
 def rotate() -> None:
-    """Put a new key in the place of the one that signs the log; processes that run go on with the old one."""
+    """Rotate the log's signing key; running processes keep the old one."""
     from countersign.compose.log_key import rotate_log_key
 
     new, old, *_ = rotate_log_key(shared_settings()).keys
     out.print(f"before: {old}\nnow:    {new}")
-    out.print("Give the new key to whoever has the old one, witnesses first; then start again what serves.")
+    out.print("Give the new key to everyone who has the old one, witnesses first; then restart the processes.")
 
 
 @log.command()
 def checkpoint() -> None:
-    """Print the newest checkpoint: keep it elsewhere, and what it was signed over can never be changed unseen."""
+    """Print the newest checkpoint: kept elsewhere, it shows any later change of the log."""
     from countersign.cli.proof.audit import newest_checkpoint
 
     typer.echo(run(newest_checkpoint(shared_settings("database_url"))), nl=False)
@@ -46,15 +46,15 @@ def checkpoint() -> None:
 
 @log.command()
 def stamp(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle it is to be over.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle it covers.")],
     to: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="The file to write, which must not be there yet: RUN.stamp."
+            "-o", "--output", metavar="FILE", help="The file to write; it must not exist yet. Default: RUN.stamp."
         ),
     ] = None,
 ) -> None:
-    """Write the first time stamp that is over a run's bundle, for `evidence verify --stamp`."""
+    """Write the first time stamp that covers a run's bundle, for `evidence verify --stamp`."""
     from countersign.cli.proof.audit import later_stamp
 
     file = to or Path(f"{run_id}.stamp")
@@ -66,14 +66,12 @@ def stamp(
 def verify(
     kept: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--checkpoint", metavar="FILE", help="A checkpoint that somebody has kept elsewhere; may be repeated."
-        ),
+        typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere; may be repeated."),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Look through the database: is everything in the log, is all of it still there, and up to when."""
+    """Compare the database with the log: is every change in the log, is anything missing, up to when."""
     from countersign.cli.proof.audit import audited
 
     with using_database():

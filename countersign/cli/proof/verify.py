@@ -36,7 +36,7 @@ def find_opa() -> Opa:
     named = os.environ.get("COUNTERSIGN_OPA")
     found = Path(named) if named else find(OPA)
     if found is None:
-        raise NoOpaError("opa is missing: set COUNTERSIGN_OPA to its path, or run `make up` once, which sets it up")
+        raise NoOpaError("opa is missing: set COUNTERSIGN_OPA to its path, or run `make up` once to install it")
     return Opa(found)
 
 
@@ -64,7 +64,7 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
 def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
     """Yield the rules about checkpoints that were kept and about runs below, if any are given; raise TrustError."""
     if given.log and not given.checkpoints:
-        raise TrustError("the log is what kept checkpoints are compared by (--checkpoint), and none is given")
+        raise TrustError("--checkpoint needs the log to compare with, and none is given")
     if given.checkpoints:
         heads = [open_kept(file, trust.log) for file in given.checkpoints]
         yield one_log_with(heads, tiles_in(given.log) if given.log else None)

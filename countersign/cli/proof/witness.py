@@ -12,16 +12,16 @@ _LISTEN = "127.0.0.1:8090"
 
 def witness(
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="What the witness is called in its cosignatures: witness.example/w1.")
+        str, typer.Option(metavar="NAME", help="The witness's name in its cosignatures: witness.example/w1.")
     ],
     log: Annotated[
         list[str], typer.Option(metavar="VKEY", help="A log to witness, by its verifier key; may be repeated.")
     ],
     key: Annotated[
-        Path, typer.Option(metavar="FILE", help="The file of the witness's private key, which is made if absent.")
+        Path, typer.Option(metavar="FILE", help="The file of the witness's private key; created if missing.")
     ],
     state: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="A folder of its own, for the last checkpoint of each log.")
+        Path, typer.Option(metavar="FOLDER", help="A folder for the last checkpoint of each log; used by nothing else.")
     ],
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = _LISTEN,
 ) -> None:

@@ -19,9 +19,9 @@ def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")]
     if found is None:
         raise OperateError(f"there is no run {run_id}")
     for value in sorted(found.hidden):
-        out.print(f"{value}: the run has forgotten values of it that nobody may see")
+        out.print(f"{value}: the run's redacted values are gone")
     if found.difference is None:
-        out.print(f"{run_id} is planned again as it was: {found.events} events")
+        out.print(f"{run_id} replays the same: {found.events} events")
         return
     where = f"leaf {found.difference.seq}" if found.difference.seq else "the end"
     out.print(f"{run_id} differs at {where}")

@@ -47,7 +47,7 @@ def show_run(found: Row) -> None:
     for number, what in ((len(said) - hooks, "messages in the chat"), (hooks, "deliveries to subscribers")):
         if number:
             out.print(f"\n{number} {what}: countersign effects list --run {found['run_id']}")
-    _show("open reviews of broken glass", [_in_words(one) for one in found["reviews"]], set())
+    _show("open reviews of break-glass", [_in_words(one) for one in found["reviews"]], set())
     _show("questions", found["questions"], set())
     _show("runs", found["runs"], set())
 

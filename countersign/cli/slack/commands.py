@@ -9,20 +9,18 @@ from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json
 from evidence.reading.words import counted
 
-slack = typer.Typer(no_args_is_help=True, help="Have the Slack app installed in workspaces of this tenant.")
+slack = typer.Typer(no_args_is_help=True, help="Install the Slack app in workspaces of this tenant.")
 
 
 @slack.command("install-link")
 def install_link(
     by: By,
     reason: Reason,
-    hours: Annotated[
-        int, typer.Option(min=1, max=720, metavar="NUMBER", help="For how long the link can be used.")
-    ] = 24,
+    hours: Annotated[int, typer.Option(min=1, max=720, metavar="NUMBER", help="How long the link works.")] = 24,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Make a link by which the app can be installed once: the workspace is this tenant's then."""
+    """Make a link that installs the app once, in a workspace that then belongs to this tenant."""
     from countersign.cli.slack.acting import make_link
 
     facts = run(make_link(shared_settings("database_url", "public_url"), by, reason, hours))
@@ -31,12 +29,12 @@ def install_link(
     else:
         out.print(facts["link"])
         is_done = facts["status"] == "applied"
-        out.print(f"good for one installation within {hours} h" if is_done else "good as soon as a worker runs")
+        out.print(f"for one installation within {hours} h" if is_done else "works once a worker has run")
 
 
 @slack.command("list")
 def list_(*, as_json: AsJson = False) -> None:
-    """List the workspaces in which the app is installed, and those in which it was."""
+    """List the workspaces in which the app is or was installed."""
     from countersign.cli.slack.acting import list_places
 
     places = run(list_places(shared_settings("database_url")))
@@ -51,7 +49,7 @@ def list_(*, as_json: AsJson = False) -> None:
 
 @slack.command()
 def manifest() -> None:
-    """Print the app's manifest, to paste where the app is made; with COUNTERSIGN_PUBLIC_URL it is told of our links."""
+    """Print the app's manifest to paste into Slack; with COUNTERSIGN_PUBLIC_URL it includes our links."""
     from countersign.cli.command import own_settings
     from countersign.compose.manifest import manifest_of
 
@@ -60,7 +58,7 @@ def manifest() -> None:
 
 @slack.command("new-key")
 def new_key() -> None:
-    """Print a fresh key for COUNTERSIGN_SLACK_TOKEN_KEYS."""
+    """Print a new key for COUNTERSIGN_SLACK_TOKEN_KEYS."""
     from receipts.vault import new_key as fresh
 
     out.print(fresh())
@@ -68,7 +66,7 @@ def new_key() -> None:
 
 @slack.command()
 def rekey() -> None:
-    """Encrypt all stored tokens anew, with the first of COUNTERSIGN_SLACK_TOKEN_KEYS; the others can go then."""
+    """Re-encrypt all stored tokens with the first of COUNTERSIGN_SLACK_TOKEN_KEYS; the others can then be removed."""
     from countersign.cli.slack.acting import rekey_tokens
 
     key_id, count = run(rekey_tokens(shared_settings("database_url", "slack_token_keys")))

@@ -30,7 +30,7 @@ def _moment(text: str) -> datetime:
 
 
 def cancel(
-    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="The run that is to stop.")] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to cancel.")] = None,
     *,
     by: By,
     reason: Reason,
@@ -38,18 +38,18 @@ def cancel(
     reference: Annotated[str | None, typer.Option(metavar="REFERENCE", help="Every run with this reference.")] = None,
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="Every run of this runbook.")] = None,
     status: Annotated[
-        RunStatus | None, typer.Option(metavar="STATUS", help=f"Of them those in this status: {', '.join(RunStatus)}.")
+        RunStatus | None, typer.Option(metavar="STATUS", help=f"Only runs in this status: {', '.join(RunStatus)}.")
     ] = None,
     started_after: Annotated[
         datetime | None,
-        typer.Option(parser=_moment, metavar="MOMENT", help="Of them those that began then or later, in UTC."),
+        typer.Option(parser=_moment, metavar="MOMENT", help="Only runs that began then or later, in UTC."),
     ] = None,
     started_before: Annotated[
         datetime | None,
-        typer.Option(parser=_moment, metavar="MOMENT", help="Of them those that began before that, in UTC."),
+        typer.Option(parser=_moment, metavar="MOMENT", help="Only runs that began before then, in UTC."),
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Have what the run did taken back, too.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it, where it is only listed without this.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Also undo what the run did.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Cancel them; without this they are only listed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop a run: what has not been done will not be. Several, or one with --undo, are listed before."""
@@ -60,7 +60,7 @@ def cancel(
         )
         return
     if any((reference, definition, *narrowed.values())):
-        raise typer.BadParameter("RUN names the one that is meant: no filter goes with it")
+        raise typer.BadParameter("RUN takes no filter")
     if undo:
         _cancel_with_undo(shared_settings("database_url"), run_id, by, reason, version, yes=yes, as_json=as_json)
         return
@@ -107,9 +107,9 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
         show_json(rows)
     elif rows:
         show_rows(rows, _RUN, as_json=False)
-        out.print(f"\n{counted(len(rows), 'run')} would be canceled; nothing was done: say --yes")
+        out.print(f"\n{counted(len(rows), 'run')} would be canceled; nothing was done: add --yes")
     else:
-        out.print("no run is meant by that; nothing was done")
+        out.print("no run matches; nothing was done")
 
 
 async def _chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from countersign.cli.tables import AsJson, show_json, show_rows
 if TYPE_CHECKING:
     from countersign.config.settings import Settings
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this it is only listed.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Undo them; without this they are only listed.")]
 
 _COLUMNS = ("step", "what", "target", "standing", "why")
 _UNDER_WAY_SECONDS, _PAUSE = 10.0, 0.2
@@ -22,10 +22,10 @@ _UNDER_WAY_SECONDS, _PAUSE = 10.0, 0.2
 
 
 def undo(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose effects are to be taken back.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose effects to undo.")],
     by: By,
     reason: Reason,
-    step: Annotated[str | None, typer.Option(metavar="STEP", help="Only what this step did.")] = None,
+    step: Annotated[str | None, typer.Option(metavar="STEP", help="Only effects of this step.")] = None,
     version: Version = None,
     *,
     yes: Yes = False,
@@ -78,7 +78,7 @@ def show_items(items: Sequence[dict[str, Any]], *, besides: bool = False, as_jso
     if not as_json:
         count = sum(item["standing"] == "possible" for item in items)
         out.print(
-            f"\n{count} of {len(items)} can be undone; nothing was done{': say --yes' if count or besides else ''}"
+            f"\n{count} of {len(items)} can be undone; nothing was done{': add --yes' if count or besides else ''}"
         )
 
 
@@ -87,7 +87,7 @@ def tell_undone(facts: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         show_json(facts)
     elif facts["status"] == "received":
-        out.print(f"on record as {facts['notification_id']}: done as soon as a worker runs")
+        out.print(f"on record as {facts['notification_id']}: a worker will do it")
     else:
         show_rows([*facts["undone"], *facts["left"]], _COLUMNS, as_json=False)
         count = len(facts["undone"])

@@ -90,5 +90,5 @@ def _receive(opener: request.OpenerDirector, url: str, part: Path, report: Repor
                 reported = time.monotonic()
                 report(f"  {size >> 20} of {total >> 20} MiB")
         if size < total:
-            raise DownloadError(f"{url} broke off after {size} of {total} bytes")
+            raise DownloadError(f"{url} ended after {size} of {total} bytes")
     return digest.hexdigest()
