@@ -4,7 +4,7 @@ Records may have more members than these: those are covered by the digests and t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
@@ -70,7 +70,7 @@ class AskedEffect(Open):
     connector: str
     operation: str
     target: str
-    fields: dict[str, JsonValue]
+    fields: dict[str, Any]  # of JSON: the record has a canonical form
     tier: NonEmpty
     digest: Sha256Hex
 

@@ -3,6 +3,8 @@
 Almost every value is written by `orjson` with sorted names, which gives the same bytes where there is no exponent, no
 whole number written as a fraction and no character beyond the Basic Multilingual Plane; `rfc8785` writes the rest, and
 our own check names what is wrong.
+
+A value may hold parts that are not built (`Apart`): they are canonical bytes already, and are written as they are.
 """
 
 import hashlib
@@ -19,24 +21,74 @@ from receipts.errors import ReceiptsError
 
 MAX_DEPTH = 100
 _CONTAINERS = (dict, list, tuple)
+_DEEPEST = 254
+"""Containers in each other that `orjson` writes."""
 _LARGEST_INTEGER = 2**53 - 1
 _TOO_LARGE = "whole number beyond 2**53 - 1; write it as text"
 
 _COMPILED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _DIGITS, _ALIKE = b"-0123456789", bytes.maketrans(b"[e", b",.")
-_OTHERWISE = re.compile(rb"[0-9](?:\.0|e[-+]?[0-9]{1,3})(?:[,\]}]|\Z)")
-"""What may be the end of a number that the standard writes otherwise: 1.0 as 1, and some with an exponent."""
-_ASTRAL = re.compile(rb"[\xf0-\xf4]")
-"""Begins a character beyond the Basic Multilingual Plane: names with one are ordered otherwise in UTF-16."""
+_OTHERWISE = re.compile(rb"[0-9](?:\.0|e(?:-[0-6]|\+?[0-9]{1,3}))(?:[,\]}]|\Z)")
+"""What may be the end of a number that the standard writes otherwise: 1.0 as 1, and 1e-6 as 0.000001."""
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+_ASTRAL_NAME = re.compile(rb'[\xf0-\xf4][^"\\\xf0-\xf4]*+(?:\\.[^"\\\xf0-\xf4]*+)*+":')
+"""From a name's last character beyond the Basic Multilingual Plane on: UTF-16 orders such names otherwise."""
 
 
 class CanonicalError(ReceiptsError):
     """A value has no canonical form, or bytes are not in it; the message names the JSON path and the reason."""
 
 
+class Apart:
+    """A JSON value that is not built: canonical bytes within those of a document. It equals the value that they give.
+
+    Not a data class, and nothing that can be iterated: records keep it as it is.
+    """
+
+    __slots__ = ("_source", "_span")
+    __hash__ = None  # type: ignore[assignment]  # like the lists and objects that it stands for
+
+    def __init__(self, source: bytes, start: int, end: int) -> None:
+        self._source = source
+        self._span = slice(start, end)
+
+    @property
+    def data(self) -> memoryview:
+        """Return the bytes, without a copy."""
+        return memoryview(self._source)[self._span]
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether it is a text; else it is an object or a list."""
+        return self._source[self._span.start] == ord('"')
+
+    def value(self) -> Any:
+        """Build the value."""
+        return orjson.loads(self.data)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is, or gives, the same bytes."""
+        if isinstance(other, Apart):
+            return self.data == other.data
+        with suppress(CanonicalError):
+            return dumps(other) == self.data
+        return False
+
+    def __repr__(self) -> str:
+        """Show the value, for a sentence that tells of it."""
+        return repr(self.value())
+
+
+def built(value: Any) -> Any:
+    """Return a value itself where it stands apart; what is inside of it is left as it is."""
+    return value.value() if isinstance(value, Apart) else value
+
+
 def dumps(value: Any) -> bytes:
     """Return the canonical bytes of a JSON value; `loads` gives back a value with the same bytes."""
     data = _compiled(value)
+    if data is None:
+        data = _joined(value)
     if data is not None:
         return data
     _check(value, "", 0)
@@ -57,9 +109,22 @@ def loads(data: bytes) -> Any:
     """Parse bytes that must be exactly canonical: no spaces, no repeated members, no other spelling of a number."""
     with suppress(TypeError, ValueError, RecursionError):  # then the slower reading says what is wrong
         value = orjson.loads(data)
-        if orjson.dumps(value, option=_COMPILED) == data and _is_standard(data) and not _is_too_deep(value):
+        if _is_written(value, data) and _is_standard(data):
             return value
     return _slowly_read(data)
+
+
+def _is_written(value: Any, data: bytes) -> bool:
+    """Return whether `orjson` writes the value so; raise TypeError where it may be nested too deeply.
+
+    It writes no more than 254 containers in each other, so with others around, it counts what is in these.
+    """
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return orjson.dumps(value, option=_COMPILED) == data
+    for _ in range(_DEEPEST - MAX_DEPTH):
+        value = [value]
+    around = _DEEPEST - MAX_DEPTH
+    return orjson.dumps(value, option=_COMPILED) == b"[" * around + data + b"]" * around
 
 
 def _slowly_read(data: bytes) -> Any:
@@ -82,8 +147,27 @@ def pointer(path: str, token: str) -> str:
 
 def check(value: Any) -> None:
     """Raise CanonicalError unless the value has a canonical form."""
-    if _compiled(value) is None:
+    if _compiled(value) is None and _joined(value) is None:
         _check(value, "", 0)
+
+
+def _joined(value: Any) -> bytes | None:
+    """Return the canonical bytes of a value of which parts stand apart; None for any other."""
+    found: list[Apart] = []
+
+    def hollow(item: Any) -> None:
+        if not isinstance(item, Apart):
+            raise TypeError
+        found.append(item)
+
+    try:
+        data = orjson.dumps(value, default=hollow, option=_COMPILED)
+    except (TypeError, RecursionError):
+        return None
+    if not found:
+        return None
+    whole = orjson.dumps(value, default=lambda apart: orjson.Fragment(bytes(apart.data)), option=_COMPILED)
+    return whole if _is_standard(data) else dumps(orjson.loads(whole))
 
 
 def _compiled(value: Any) -> bytes | None:
@@ -102,10 +186,12 @@ def _compiled(value: Any) -> bytes | None:
 
 def _is_standard(data: bytes) -> bool:
     """Return whether what `orjson` wrote is what the standard writes; False for some texts, too."""
-    if not (data.isascii() or _ASTRAL.search(data) is None):
+    if not data.isascii() and _ASTRAL_NAME.search(data) is not None:
         return False
     rest = data.translate(_ALIKE, _DIGITS)  # of a number with a fraction or an exponent, this leaves a point
-    return not (b",." in rest or b'":.' in rest or rest.startswith(b".")) or _OTHERWISE.search(data) is None
+    if not (b",." in rest or b'":.' in rest or rest.startswith(b".")) or _OTHERWISE.search(data) is None:
+        return True
+    return _OTHERWISE.search(_TEXT.sub(b'""', data)) is None
 
 
 def _is_too_deep(value: Any) -> bool:

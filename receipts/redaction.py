@@ -10,12 +10,13 @@ is no secret, unless it holds credentials or a query.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from receipts import canonical
+from receipts.canonical import Apart
 from receipts.errors import ReceiptsError
 
 MARKER = "[redacted]"
@@ -36,6 +37,12 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 
 Tokens = tuple[str, ...]
+
+_SECRETS = [word.encode() for word in (*_WORDS, *_PHRASES, "url", "uri", "endpoint")]
+_LOWER = bytes(range(256)).lower()
+_NO_LETTERS = bytes(byte for byte in range(256) if not bytes([byte]).isalnum())
+_NAMES = re.compile(rb'("(?:[^"\\]++|\\.)*+")(:?)')
+"""Each text of a JSON document, and whether it is a name."""
 
 _CONTAINERS = (dict, list, tuple)
 
@@ -59,6 +66,26 @@ def redact(value: Any, pointers: Iterable[str] = ()) -> Redacted:
     """
     canonical.check(value)
     return hide(value, pointers)
+
+
+def opened(members: Mapping[str, Any], pointers: Collection[str]) -> dict[str, Any]:
+    """Return an object with those of its members built that stand apart, and may have something to hide in them."""
+    return {
+        name: item.value() if isinstance(item, Apart) and _may_hide(name, item, pointers) else item
+        for name, item in members.items()
+    }
+
+
+def _may_hide(name: str, item: Apart, pointers: Collection[str]) -> bool:
+    if any(_looks(name)) or any(pointer.startswith(f"{canonical.pointer('', name)}/") for pointer in pointers):
+        return True
+    data = bytes(item.data)
+    if data.isascii() and b"\\" not in data:
+        letters = data.translate(_LOWER, _NO_LETTERS)
+        if not any(word in letters for word in _SECRETS):
+            return False
+    names = {found[1] for found in _NAMES.finditer(data) if found[2]}
+    return any(any(_looks(canonical.loads(one))) for one in names)
 
 
 def hide(value: Any, pointers: Iterable[str] = ()) -> Redacted:

@@ -53,8 +53,8 @@ def read_bundle(file: Path, trust: Trust) -> BundleTold:
         run.add(leaf)
     run.line.update(state="sealed", sha256=report.sha256, size=file.stat().st_size)
     if contents.version == 1:
-        run.line.update({name: value for name, value in _of_row(contents.material.run).items() if value})
-    return BundleTold(report, run, _log_index(contents), contents.material)
+        run.line.update({name: value for name, value in _of_row(Material(contents.members).run).items() if value})
+    return BundleTold(report, run, _log_index(contents), Material(contents.members))
 
 
 def check_bundle(index: Index, run: RunEntry, bundle: BundleTold) -> None:

@@ -4,7 +4,7 @@ Bundles are sealed as they are and read before they are verified, so nothing her
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import orjson
 
 from evidence import names
 from evidence.reading.paths import address_of, path_in_words
+from receipts.canonical import built
 from receipts.chain import RUN_QUEUED
 
 Record = Mapping[str, Any]
@@ -59,15 +60,16 @@ def is_wish(leaf: Record) -> bool:
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
+        value = built(value.get(name)) if isinstance(value, dict) else None
     return value
 
 
 @dataclass(frozen=True)
 class Material:
-    """The members, by name."""
+    """The members, by name, and how the JSON of one is read: of what a verifier reads, parts may stand apart."""
 
     members: Mapping[str, bytes]
+    read: Callable[[str], Any] | None = None
 
     @cached_property
     def run(self) -> Record:
@@ -82,7 +84,7 @@ class Material:
     @cached_property
     def leaves(self) -> list[Record]:
         """Return the audit leaves, in the order of their lines."""
-        found = [_loads(line) for line in self.members.get(names.AUDIT, b"").splitlines()]
+        found = [any_value(line) for line in self.members.get(names.AUDIT, b"").splitlines()]
         return [leaf for leaf in found if isinstance(leaf, dict)]
 
     @cached_property
@@ -198,14 +200,16 @@ class Material:
         return sum(name.startswith(f"{folder}/") for name in self.members)
 
     def _json(self, name: str) -> Any:
-        return _loads(self.members[name]) if name in self.members else None
+        if name not in self.members:
+            return None
+        return self.read(name) if self.read else any_value(self.members[name])
 
     def _folder(self, folder: str) -> list[Record]:
         found = [self._json(name) for name in sorted(self.members) if name.startswith(f"{folder}/")]
         return [one for one in found if isinstance(one, dict)]
 
 
-def _loads(data: bytes) -> Any:
+def any_value(data: bytes) -> Any:
     """Return JSON as a value; None where it is none. Whether it is canonical is for verification to say."""
     try:
         return orjson.loads(data)

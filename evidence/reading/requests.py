@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidence.reading.material import Material, Record, number, record, records, text, texts
+from evidence.reading.shown import is_document
 from evidence.reading.words import (
     ALONE,
     MEANINGS,
@@ -37,7 +38,7 @@ class Field:
         """Return its place for readers: changes first, then plain values, documents, and ids."""
         if self.is_change:
             return 0
-        return 3 if self.name.endswith("_id") else 1 + isinstance(self.after, dict | list)
+        return 3 if self.name.endswith("_id") else 1 + is_document(self.after)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ what is no character. `⟨` itself is one of them, so that nothing can pass for 
 import re
 from typing import Any
 
-from receipts import canonical
+from receipts import canonical, piecewise
+from receipts.canonical import Apart
 
 HIDDEN = (
     *((0x0000, 0x001F), (0x007F, 0x00A0), (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160)),
@@ -46,14 +47,33 @@ def prose(text: str, limit: int) -> str:
 
     The quotation marks that we put around it do not occur in it.
     """
-    cut = f" … ({len(text) - limit:,} more characters)" if len(text) > limit else ""
-    joined = _LINES.sub(" ↵ ", text[:limit].replace("\t", " ").strip(" \r\n"))
+    return _prose(text[:limit], len(text) - limit)
+
+
+def _prose(text: str, more: int) -> str:
+    cut = f" … ({more:,} more characters)" if more > 0 else ""
+    joined = _LINES.sub(" ↵ ", text.replace("\t", " ").strip(" \r\n"))
     return _MARKUP.sub(r"\\\g<0>", _QUOTES.sub(_number, visible(joined))) + cut
 
 
 def quoted(text: str, limit: int) -> str:
     """Return words of others, for a line of Markdown."""
     return f"“{prose(text, limit)}”"
+
+
+def told(value: Any, limit: int) -> str:
+    """Return a JSON value between quotation marks, for a line of Markdown."""
+    if not isinstance(value, Apart):
+        return quoted(written(value), limit)
+    first, size = "", 0
+    for part in piecewise.written(value):
+        first, size = first + part[: limit - len(first)], size + len(part)
+    return f"“{_prose(first, size - limit)}”"
+
+
+def is_document(value: Any) -> bool:
+    """Return whether a JSON value is an object or a list."""
+    return not value.is_text if isinstance(value, Apart) else isinstance(value, dict | list)
 
 
 def cited(text: str, limit: int) -> str:

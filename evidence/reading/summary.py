@@ -10,7 +10,7 @@ from evidence.reading.handled import Handled
 from evidence.reading.material import Material
 from evidence.reading.refusals import Refusal
 from evidence.reading.requests import Field, Question, Request, Vote
-from evidence.reading.shown import prose, quoted, written
+from evidence.reading.shown import prose, quoted, told
 from evidence.reading.words import KINDS, counted, listed, moment
 
 T = TypeVar("T")
@@ -120,8 +120,8 @@ def _rules(request: Request) -> str:
 
 
 def _field(field: Field) -> Iterable[str]:
-    before = f"{quoted(written(field.before), _VALUE)} → " if field.is_change else ""
-    yield f"  - They saw {quoted(field.name, _NAME)}: {before}{quoted(written(field.after), _VALUE)}"
+    before = f"{told(field.before, _VALUE)} → " if field.is_change else ""
+    yield f"  - They saw {quoted(field.name, _NAME)}: {before}{told(field.after, _VALUE)}"
 
 
 def _question(told: Question) -> Iterable[str]:
@@ -174,7 +174,7 @@ def _act(act: Act) -> Iterable[str]:
     if act.purpose:
         yield f"  - What for: {quoted(act.purpose, _TEXT)}"
     if act.answer is not None:
-        yield f"  - Came back: {quoted(written(act.answer), _VALUE)}"
+        yield f"  - Came back: {told(act.answer, _VALUE)}"
     for who, at in act.replied:
         yield f"  - Answered by {quoted(who, _NAME)}, {moment(at)}"
 

@@ -133,7 +133,7 @@ def bound(facts: Facts) -> str:
     """Compare what was asked, shown and said with the digests on the chain."""
     contents = facts.contents
     for name, requested in _requested(contents).items():
-        record: dict[str, Any] = canonical.loads(contents.member(name))
+        record: dict[str, Any] = contents.value(name)
         asked = {member: value for member, value in record.items() if member not in _SAID}
         if canonical.digest(asked) != requested.data.get("asked"):
             raise BrokenError(name, f"what was asked is not what {names.AUDIT} line {requested.seq} binds")

@@ -50,7 +50,7 @@ def count_edits(facts: Facts) -> str:
 def _as_told(facts: Facts) -> str:
     for edit in edits_of(facts):
         approval, record, leaf = edit.approval, edit.record, edit.leaf
-        document = canonical.loads(facts.contents.member(approval.name))["edited"]
+        document = facts.contents.value(approval.name)["edited"]
         agree(
             approval.name,
             f"{names.AUDIT} line {leaf.seq}",

@@ -4,17 +4,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.reading.material import Material
+from evidence.reading.material import Material, any_value
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Statement
+from evidence.verify.material.outline import is_outlined, outline
 from evidence.verify.trust import Trust
-from receipts import canonical
+from receipts import canonical, piecewise
 from receipts.chain import VOTE_WITHDRAWN, Leaf
 from receipts.model import Receipt
 from receipts.read import ReadRecord
@@ -33,10 +34,20 @@ class BrokenError(EvidenceError):
 
 def parse(model: type[Record], member: str, data: bytes) -> Record:
     """Return canonical JSON as a record, or say at which of its members it is not one."""
+    return _record(model, member, _value(member, data))
+
+
+def _value(member: str, data: bytes) -> Any:
+    """Return canonical JSON as a value, of which large parts that no record names stand apart."""
     try:
-        return model.model_validate(canonical.loads(data))
+        return piecewise.loads(data, outline(member))
     except canonical.CanonicalError as error:
         raise BrokenError(member, str(error)) from error
+
+
+def _record(model: type[Record], member: str, value: Any) -> Record:
+    try:
+        return model.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -68,14 +79,31 @@ class Contents:
         return sorted(name for name in self.members if name.startswith(f"{folder}/"))
 
     @cached_property
+    def _large(self) -> dict[str, Any]:
+        return {}
+
+    def value(self, name: str) -> Any:
+        """Return what a member holds. A large one is read once: little of it is built."""
+        if name in self._large:
+            return self._large[name]
+        value = _value(name, self.member(name))
+        if len(self.members[name]) > piecewise.AT_ONCE:
+            self._large[name] = value
+        return value
+
+    def record(self, model: type[Record], name: str) -> Record:
+        """Return what a member holds as a record."""
+        return _record(model, name, self.value(name))
+
+    @cached_property
     def run(self) -> RunRecord:
         """Return the run."""
-        return parse(RunRecord, names.RUN, self.member(names.RUN))
+        return self.record(RunRecord, names.RUN)
 
     @cached_property
     def definition(self) -> DefinitionRecord:
         """Return the definition that ran."""
-        return parse(DefinitionRecord, names.DEFINITION, self.member(names.DEFINITION))
+        return self.record(DefinitionRecord, names.DEFINITION)
 
     @cached_property
     def leaves(self) -> list[Leaf]:
@@ -147,11 +175,14 @@ class Contents:
     @cached_property
     def material(self) -> Material:
         """Return the members as a reader takes them."""
-        return Material(self.members)
+        return Material(self.members, self._told)
+
+    def _told(self, name: str) -> Any:
+        return self.value(name) if is_outlined(name) else any_value(self.members[name])
 
     def leaves_of(self, event: str) -> list[Leaf]:
         """Return the leaves of an event, in the chain's order."""
         return [leaf for leaf in self.leaves if leaf.event == event]
 
     def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:
-        return {name: parse(model, name, self.members[name]) for name in self.folder(folder)}
+        return {name: self.record(model, name) for name in self.folder(folder)}

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from evidence import names
 from evidence.verify.material.comparing import broken, data
-from evidence.verify.material.contents import Contents, parse
+from evidence.verify.material.contents import Contents
 from evidence.verify.material.definition import DefinitionForm, VerbForm
 from evidence.verify.material.forms import (
     ApprovalForm,
@@ -137,7 +137,7 @@ class Facts:
     @cached_property
     def definition(self) -> DefinitionForm:
         """Return the definition, with what its steps wait for and its verbs promise."""
-        return parse(DefinitionForm, names.DEFINITION, self.contents.member(names.DEFINITION))
+        return self.contents.record(DefinitionForm, names.DEFINITION)
 
     @cached_property
     def plan(self) -> Plan:
@@ -178,7 +178,7 @@ class Facts:
     def decisions(self) -> list[Decided]:
         """Return the decisions in their order."""
         return [
-            Decided(name, parse(DecisionForm, name, self.contents.member(name)), leaf)
+            Decided(name, self.contents.record(DecisionForm, name), leaf)
             for name, leaf in self._named(names.DECISIONS, DECISION_RECORDED, "decision_id")
         ]
 
@@ -212,7 +212,7 @@ class Facts:
 
     def _requested(self, leaf: Leaf) -> Requested:
         name = names.approval(str(leaf.data.get("approval_id")))
-        record = parse(ApprovalForm, name, self.contents.member(name))
+        record = self.contents.record(ApprovalForm, name)
         about = self.contents.leaves_about[record.id]
         said = {canonical.digest(vote.model_dump()): vote for vote in record.votes}
         votes = [Counted(said[leaf.data["digest"]], leaf) for leaf in about if leaf.event == VOTE_COUNTED]

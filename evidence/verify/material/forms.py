@@ -1,9 +1,9 @@
 """What the records of format 2 have beside the members of `evidence.records`, as far as rules compare it."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from evidence.records import (
     Answered,
@@ -91,7 +91,7 @@ class ToldEdits(Open):
     """By whom the effect had been edited, and what had been asked for, as policy was told."""
 
     by: list[str]
-    requested: dict[str, JsonValue]
+    requested: dict[str, Any]
 
 
 class QuestionForm(Asked):

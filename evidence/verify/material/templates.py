@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from receipts.canonical import built
+
 _HOLE = re.compile(r"\$\{([^{}]*)\}")
 _PARAM = re.compile(r"params\.([A-Za-z_][A-Za-z0-9_]*)")
 _MOST_UNKNOWN = 4
@@ -29,5 +31,5 @@ def _value(expression: str, known: Mapping[str, str], params: Mapping[str, Any])
     if expression in known:
         return known[expression]
     named = _PARAM.fullmatch(expression)
-    value = params.get(named[1]) if named else None
+    value = built(params.get(named[1])) if named else None
     return value if isinstance(value, str) and _HIDDEN not in value else None

@@ -8,6 +8,7 @@ from evidence.records import Open
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
+from receipts.canonical import built
 from receipts.chain import WAIT_ENDED, Leaf
 from receipts.fields import NonEmpty, Sha256Hex
 
@@ -41,7 +42,7 @@ def _children(facts: Facts) -> str:
 
 def _check_started(facts: Facts, leaf: Leaf, child: str) -> None:
     started = [
-        one.record.response
+        built(one.record.response)
         for one in facts.receipts
         if one.record.step == leaf.correlation.step and one.record.outcome == "success" and one.leaf.seq < leaf.seq
     ]

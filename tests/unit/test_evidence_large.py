@@ -1,0 +1,91 @@
+"""A bundle's JSON of any shape is verified without being kept as values, and what does not hold is told as ever."""
+
+import tracemalloc
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidence.verify.verify import VerificationError, verify
+from receipts import piecewise
+from tests.unit import test_evidence_claims as claims
+from tests.unit import test_evidence_forgeries as forgeries
+from tests.unit import test_evidence_told as told
+from tests.unit.evidence_bends import told_with
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_sample import Office, rewrite
+
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+APART = {"AT_ONCE": 40, "_PIECE": 64, "_FIRST": 16, "LARGE": 3, "LONG": 3}
+"""With these, everything stands apart that may, and is read in many pieces."""
+
+
+def said(office: Office, path: Path) -> str:
+    """Return what is found; the sentence is about a fault if there is one."""
+    try:
+        return str(verify(path, office.public))
+    except VerificationError as error:
+        return str(error)
+
+
+LIES = (
+    {name: make for name, (*_, make) in (claims.CHANGES | forgeries.CHANGES).items()}
+    | {name: lie for name, (_, lie) in told.LIES.items()}
+    | {name: partial(told_with, *bends) for name, bends in claims.SOUND.items()}
+)
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_the_same_is_found_where_all_that_may_stands_apart(
+    office: Office, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = office.seal(LIES[name]())
+    found = said(office, path)
+    for setting, value in APART.items():
+        monkeypatch.setattr(piecewise, setting, value)
+    assert said(office, path) == found
+
+
+def large_answers(value: Any) -> Any:
+    """Return the dossier of a run whose receipts and a decision hold this."""
+    sample = bound()
+    for record in sample.receipts.values():
+        record["response"] = value
+    sample.decisions["d-1"]["note"] = [value]
+    return sample.dossier()
+
+
+def large_params(value: Any) -> Any:
+    """Return the dossier of a run that was asked to write this."""
+    sample = bound()
+    rewrite(sample, fields={"rows": value})
+    proposed = next(data for event, data in sample.events if event == "effect.proposed")
+    proposed["digest"] = sample.receipts["r-3"]["fingerprint"]
+    return sample.dossier()
+
+
+@pytest.mark.parametrize("dossier", [large_answers, large_params])
+@pytest.mark.parametrize(
+    "value",
+    [[[]] * (MIB // 3), [{"name": "Ingrid Halvorsen", "share": 36}] * (MIB // 40), [0.5] * (MIB // 4)],
+    ids=["lists", "rows", "numbers"],
+)
+def test_large_json_is_verified_in_little_more_memory_than_its_bytes(office: Office, dossier: Any, value: Any) -> None:
+    path = office.seal(dossier(value))
+    size = path.stat().st_size
+    assert size > 2.9 * MIB
+    tracemalloc.start()
+    try:
+        verify(path, office.public)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < size + 12 * MIB  # kept as values, it is 150 to 300

@@ -1,0 +1,175 @@
+"""Large JSON is checked in pieces as strictly as small JSON at once, and little of it is built."""
+
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from receipts import canonical, piecewise
+from receipts.canonical import MAX_DEPTH, Apart, CanonicalError
+from receipts.piecewise import Outline, Part
+from receipts.redaction import MARKER, opened, redact
+
+MIB = 2**20
+OUTLINES: list[Outline] = [
+    Part.BUILT,
+    Part.UNNAMED,
+    Part.APART,
+    {"*": Part.APART},
+    {"a": Part.BUILT, "*": {"*": Part.APART}},
+]
+texts = st.text(st.sampled_from('ae,:[]{}"\\/-0 \n\x00ö€😀\ue000'))
+values: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, True, 0, -1, 1.5, 1e-7, 1e-6, 12, {}, []]) | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(texts | st.just("a"), inner),
+    max_leaves=40,
+)
+unharried = settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+@pytest.fixture(params=[16, 64])
+def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let even short documents be long ones: of many pieces, and with much that stands apart."""
+    size: int = request.param
+    for name, value in {"AT_ONCE": 0, "_PIECE": size, "_FIRST": 8, "_NEAR": 3, "LARGE": 4, "LONG": 4}.items():
+        monkeypatch.setattr(piecewise, name, value)
+
+
+def whole(value: Any) -> Any:
+    """Return a value with nothing apart."""
+    if isinstance(value, Apart):
+        return value.value()
+    if isinstance(value, dict):
+        return {name: whole(item) for name, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value
+
+
+def refusal(read: Any, *args: Any) -> str:
+    """Return what is said of bytes that are not canonical; "" of others."""
+    try:
+        read(*args)
+    except CanonicalError as error:
+        return str(error)
+    return ""
+
+
+@given(value=values, outline=st.sampled_from(OUTLINES))
+@unharried
+def test_what_is_read_in_pieces_is_what_is_read_at_once(short: None, value: Any, outline: Outline) -> None:
+    data = canonical.dumps(value)
+    found = piecewise.loads(data, outline)
+    assert whole(found) == value
+    assert found == value
+    assert canonical.dumps(found) == data
+
+
+@given(value=values, outline=st.sampled_from(OUTLINES), data=st.data())
+@unharried
+def test_what_is_bent_is_refused_with_the_same_words(
+    short: None, value: Any, outline: Outline, data: st.DataObject
+) -> None:
+    bent = bytearray(canonical.dumps(value))
+    at = data.draw(st.integers(0, len(bent) - 1))
+    more = data.draw(st.sampled_from([b"", *(bytes([byte]) for byte in b'ae,:[]{}"\\/-0 \n\x00.1')]))
+    bent[at : at + data.draw(st.integers(0, 1))] = more
+    assert refusal(piecewise.loads, bytes(bent), outline) == refusal(canonical.loads, bytes(bent))
+
+
+ROWS = b"[" + b",".join([b'{"a":1,"b":"x"}'] * 20_000) + b"]"
+WRONG = {
+    "name twice": b'{"b":%s,"b":1}',
+    "names out of order": b'{"b":%s,"a":1}',
+    "names in order of UTF-8": '{"\ue000":%s,"😀":1}'.encode(),
+    "comma at the end": b'{"b":%s,}',
+    "two commas": b'{"b":%s,,"c":1}',
+    "other bracket": b'{"b":%s]',
+    "space": b'{"b":%s ,"c":1}',
+    "other spelling of a number": b'{"b":%s,"c":1.0}',
+    "other spelling of a text": b'{"b":%s,"c":"\\u0041"}',
+    "lone surrogate": b'{"b":%s,"c":"\\ud800"}',
+    "not closed": b'{"b":%s',
+    "more after the end": b'{"b":%s}[]',
+    "too deep": b'{"b":%s,"c":' + b"[" * MAX_DEPTH + b"0" + b"]" * MAX_DEPTH + b"}",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("wrap", [b"%s", b'{"x":[%s]}'], ids=["outside", "inside"])
+def test_what_is_wrong_beside_or_within_large_json_is_found(name: str, wrap: bytes) -> None:
+    data = wrap % (WRONG[name] % ROWS)
+    said = refusal(canonical.loads, data)
+    assert said
+    for outline in OUTLINES:
+        assert refusal(piecewise.loads, data, outline) == said
+
+
+def test_nesting_has_the_same_limit_in_large_json() -> None:
+    value: Any = 0
+    for _ in range(MAX_DEPTH - 2):
+        value = [value]
+    data = canonical.dumps({"a": json.loads(ROWS), "b": [value]})
+    assert isinstance(piecewise.loads(data, {"*": Part.APART})["b"], list)
+    deeper = data.replace(b"[0]", b"[[[0]]]")
+    assert "nested deeper" in refusal(piecewise.loads, deeper, {"*": Part.APART})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"[" + b"[]," * (4 * MIB // 3) + b"[]]",
+        b"[" + b'"",' * (4 * MIB // 3) + b'""]',
+        b"[" + b"1.5e-7," * (4 * MIB // 7) + b"0]",
+        b"[" + b'{"a":{"b":[1,true]}},' * (4 * MIB // 21) + b"0]",
+        b'"' + b'\\n\\u0001\\"' * (4 * MIB // 10) + b'"',
+        b'["' + "😀".encode() * MIB + b'"]',
+    ],
+    ids=["lists", "texts", "numbers", "objects", "escapes", "emoji"],
+)
+def test_large_json_is_checked_in_little_memory(value: bytes) -> None:
+    data = b'{"a":1,"b":' + value + b"}"
+    tracemalloc.start()
+    try:
+        found = piecewise.loads(data, {"b": Part.APART})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(found["b"], Apart)
+    assert bytes(found["b"].data) == value
+    assert most < 12 * MIB  # built, it is 20 to 100
+
+
+def test_what_stands_apart_is_written_and_told_as_what_it_is() -> None:
+    data = b'{"a":[1,2],"b":"' + b"x" * 5000 + b'"}'
+    apart = Apart(data, 5, 10)
+    value: Any = apart
+    assert value == [1, 2]
+    assert (repr(apart), apart.is_text) == ("[1, 2]", False)
+    assert value not in ([1, 3], {1, 2}, [True, 2])
+    assert canonical.dumps({"z": apart, "\ue000": 1, "😀": 2}) == '{"z":[1,2],"😀":2,"\ue000":1}'.encode()
+    assert canonical.digest([apart]) == canonical.digest([[1, 2]])
+
+
+LEFT = {"rows": [{"id": number, "note": "checked, all well"} for number in range(50)]}
+HIDDEN: dict[str, Any] = {
+    "by its name": [{**LEFT, "apiKey": "s3cret"}],
+    "by a name in other letters": [{**LEFT, "\uff50assword": "s3cret"}],
+    "by a name with an escape": [{**LEFT, "api\nkey": "s3cret"}],
+    "by an address with a query": [{**LEFT, "token_url": "https://example.test?a=b"}],
+    "by a place": {**LEFT, "share": 36},
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_has_to_be_hidden_within_what_stands_apart_is_hidden(name: str) -> None:
+    value, pointers = {"param": HIDDEN[name], "rows": [LEFT]}, ["/param/share"]
+    read = piecewise.loads(canonical.dumps(value), {"*": Part.APART})
+    assert isinstance(read["param"], Apart)
+    hidden = redact(opened(read, pointers), pointers).value
+    assert canonical.dumps(hidden) == canonical.dumps(redact(value, pointers).value)
+    assert MARKER.encode() in canonical.dumps(hidden)
+    assert isinstance(hidden["rows"], Apart)
