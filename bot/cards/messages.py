@@ -8,8 +8,10 @@ from textwrap import shorten
 from bot.cards.blocks import utc
 from bot.cards.text import one_line
 from bot.cards.wording import result_words, signed_without, verdict_word
-from runtime.model.approvals.approval import Result, StandingChange
+from runtime.model.approvals.approval import AskKind, Result, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
+from runtime.model.message import RunName
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
@@ -30,7 +32,6 @@ from runtime.model.messages import (
     RequestHanded,
     ReviewLate,
     RunEnded,
-    RunName,
     Said,
     StandingChanged,
     StepHeld,
@@ -60,7 +61,7 @@ _ENDED = {
 }
 
 
-def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911 - one for each kind
+def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - one for each kind
     """Return what is said; `what` is the title of the request that it is about, in whose place its step is named."""
     match said:
         case VoteCounted():
@@ -85,6 +86,8 @@ def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911 - one for e
             return _alarm(said, what)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
+        case DelegationChanged() | DelegateVoted():
+            return _delegation(said, what)
         case Plain():
             return said.text
 
@@ -188,6 +191,16 @@ def _run(run: RunName) -> str:
 def _ended(said: RunEnded | EvidenceSealed) -> str:
     """Return how a run ended: by the word of its runbook, where that has one."""
     return f"has ended: {said.outcome.replace('_', ' ')}" if said.outcome else _ENDED.get(said.status, "has ended")
+
+
+def _delegation(said: DelegationChanged | DelegateVoted, title: str) -> str:
+    if isinstance(said, DelegateVoted):
+        how = f"{said.delegate} {verdict_word(AskKind.EFFECT, said.verdict)} for {said.delegator}, by delegation"
+        return f"{how}: {_named(said.step, title)} of {_run(said.run)}."
+    what = f"{said.delegate} votes for {said.delegator} in {', '.join(said.groups)}"
+    when = f"from {_day(said.starts_at)} until {_day(said.ends_at)}"
+    how = "recorded a delegation:" if said.act == "recorded" else "ended the delegation by which"
+    return f"{said.person} {how} {what}, {when}{_quoted(said.reason)}"
 
 
 def _quoted(reason: str) -> str:

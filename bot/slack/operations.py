@@ -5,7 +5,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from runtime.handlers import Call, RefusedError
-from runtime.model.messages import Message
+from runtime.model.message import Message
 
 P = TypeVar("P", bound=Message)
 

@@ -11,6 +11,7 @@ from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
+from runtime.inbox.operators.delegation_notices import tell_of_delegate_vote
 from runtime.inbox.people.glass import ask_afterwards, way_past_glass
 from runtime.inbox.people.signing import signature_on
 from runtime.inbox.people.voters import (
@@ -147,6 +148,7 @@ async def _count(
         await ask_afterwards(engine, tx, approval, vote)
     else:
         await _tell_vote(engine, tx, approval, name, vote, votes)
+    await tell_of_delegate_vote(engine, tx, approval, name, vote)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
         await messages.card_changed(engine, tx, approval.approval_id)

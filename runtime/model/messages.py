@@ -5,28 +5,17 @@ The runtime says what happened; the words are the bot's.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
+from runtime.model.message import Message, RunName
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
 
 Text = Annotated[str, Field(min_length=1)]
 Status = Annotated[RunStatus, Field(strict=False)]
-
-
-class Message(BaseModel):
-    """Closed to unknown members."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class RunName(Message):
-    """A run as people know it: the title of its runbook, and the reference under which it was triggered."""
-
-    title: str
-    reference: str
 
 
 class Note(Message):
@@ -333,6 +322,8 @@ Said = Annotated[
     | Held
     | StepHeld
     | HeldSettled
+    | DelegationChanged
+    | DelegateVoted
     | Plain,
     Field(discriminator="kind"),
 ]

@@ -13,16 +13,15 @@ from runtime.engine import Engine
 from runtime.model.approvals.approval import Approval, AskKind, NewApproval, StandingChange
 from runtime.model.effects.action import Tier, dedupe_key
 from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
+from runtime.model.message import Message, RunName
 from runtime.model.messages import (
     ApprovalOpened,
     DirectMessage,
     HeldOver,
     HeldSettled,
-    Message,
     PostCard,
     PostMessage,
     Reminder,
-    RunName,
     Said,
     StandingChanged,
     StepHeld,

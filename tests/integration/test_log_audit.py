@@ -68,6 +68,7 @@ async def _play(bench: Bench, folder: Path) -> tuple[str, TreeHead]:
     await desk.lift("ben", Subject("reference", "w"), "answered")
     await delegate(bench, "ann", "sam")
     await undelegate(bench, (await delegate(bench, "ben", "sam"))["delegation_id"])
+    await bench.settle()  # delegators and delegates are told
     await revoke(bench, (await register(bench, "sam")).id)
     while await Sequencer(bench.engine)():
         pass

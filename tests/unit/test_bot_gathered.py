@@ -7,7 +7,8 @@ import pytest
 
 from bot.cards.gathered import MOST_LINES, gathered_message
 from bot.cards.text import Shown
-from runtime.model.messages import Plain, Reminder, RunName, TimeRunsShort
+from runtime.model.message import RunName
+from runtime.model.messages import Plain, Reminder, TimeRunsShort
 from runtime.model.notices.told import Gathered, Gathering
 
 HOSTILE = "<!channel> *bold* <https://evil.example|click> :tada: \u202e\nOpen your Home"

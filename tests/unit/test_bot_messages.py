@@ -8,6 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 from bot.cards.messages import words
 from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
+from runtime.model.message import RunName
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
@@ -29,7 +31,6 @@ from runtime.model.messages import (
     RequestHanded,
     ReviewLate,
     RunEnded,
-    RunName,
     Said,
     StandingChanged,
     StepHeld,
@@ -273,9 +274,31 @@ _CHANGED = [
         ),
     ),
 ]
+_DELEGATED: list[tuple[Said, str]] = [
+    (
+        DelegationChanged(
+            act="ended",
+            delegator="Anna",
+            delegate="Ben",
+            groups=["a", "b"],
+            starts_at="2026-01-05T09:00:00.000000Z",
+            ends_at="2026-01-06T09:00:00.000000Z",
+            person="Omar",
+            reason="back early",
+        ),
+        (
+            "Omar ended the delegation by which Ben votes for Anna in a, b,"
+            ' from 2026-01-05 09:00 UTC until 2026-01-06 09:00 UTC: "back early"'
+        ),
+    ),
+    (
+        DelegateVoted(run=RUN, step="file", delegator="Anna", delegate="Ben", verdict=VoteVerdict.REJECT),
+        f"Ben rejected for Anna, by delegation: {_FILE}.",
+    ),
+]
 
 
-@pytest.mark.parametrize(("said", "told"), _CHANGED)
+@pytest.mark.parametrize(("said", "told"), [*_CHANGED, *_DELEGATED])
 def test_what_has_changed_of_what_counts_is_told_with_its_reason(said: Said, told: str) -> None:
     assert words(said) == told
 
@@ -283,7 +306,7 @@ def test_what_has_changed_of_what_counts_is_told_with_its_reason(said: Said, tol
 def test_every_kind_has_words() -> None:
     models = TypeAdapter(Said).json_schema()["$defs"].values()
     kinds = {one["properties"]["kind"]["const"] for one in models if "kind" in one.get("properties", ())}
-    assert kinds == {said.kind for said, _ in (*SAID, *_CHANGED)}
+    assert kinds == {said.kind for said, _ in (*SAID, *_CHANGED, *_DELEGATED)}
 
 
 def test_messages_of_the_first_release_are_still_said() -> None:

@@ -28,7 +28,8 @@ from runtime.desk.model import ApprovalView, EditsView, FieldView
 from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun
-from runtime.model.messages import RunEnded, RunName
+from runtime.model.message import RunName
+from runtime.model.messages import RunEnded
 from runtime.model.notices.told import Gathered, Gathering
 from runtime.model.states import ApprovalStatus, RunStatus
 from sandbox.rules.blocks import check_message_blocks, check_view

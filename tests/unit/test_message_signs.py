@@ -5,7 +5,8 @@ import pytest
 from bot.cards.states import sign_of
 from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
-from runtime.model.messages import ApprovalEnded, EffectEnded, GlassBroken, Reminder, RunName, Said, VoteCounted
+from runtime.model.message import RunName
+from runtime.model.messages import ApprovalEnded, EffectEnded, GlassBroken, Reminder, Said, VoteCounted
 from runtime.model.states import ApprovalStatus
 
 _RUN = RunName(title="Onboarding", reference="case-7")

@@ -12,6 +12,7 @@ from bot.cards.messages import words
 from bot.cards.text import Shown, plain
 from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.message import RunName
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
@@ -31,7 +32,6 @@ from runtime.model.messages import (
     RequestHanded,
     ReviewLate,
     RunEnded,
-    RunName,
     Said,
     StepHeld,
     TaskClaimed,

@@ -12,6 +12,7 @@ from receipts.tenant.acts import DelegationEnded, DelegationRecorded, Delegation
 from runtime.approvals.fulfilling import asked_groups, left, refuse_short
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
+from runtime.inbox.operators.delegation_notices import tell_of_delegation
 from runtime.inbox.people.wishes import actor_of, denial, policy_of
 from runtime.model.approvals.delegation import Delegation
 from runtime.model.notification.notification import Addressed, Applied, Judged
@@ -81,6 +82,7 @@ async def _record(matter: Matter, payload: DelegatePayload) -> Applied:
     await delegations.add_delegation(matter.conn, tenant, delegation, now)
     act = DelegationRecorded(**delegation.said(), policy=_policy(ruling))
     await put_act(matter.conn, tenant, act, matter.notification.actor, now)
+    await tell_of_delegation(matter, "recorded", delegation, delegation.reason)
     return _done(delegation.delegation_id, groups=list(groups))
 
 
@@ -100,6 +102,7 @@ async def _end(matter: Matter, payload: UndelegatePayload) -> Applied:
         return _refused(f"somebody else has ended {payload.delegation_id} just now")
     act = DelegationEnded(delegation_id=payload.delegation_id, reason=reason, policy=_policy(ruling))
     await put_act(matter.conn, tenant, act, by, now)
+    await tell_of_delegation(matter, "ended", found, reason)
     return _done(payload.delegation_id)
 
 
