@@ -10,6 +10,7 @@ from bot.cards.text import one_line
 from bot.cards.wording import result_words, signed_without, verdict_word
 from runtime.model.approvals.approval import AskKind, Result, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.card_messages import CardTampered
 from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
 from runtime.model.message import RunName
 from runtime.model.messages import (
@@ -82,7 +83,7 @@ def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - 
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
-        case GlassBroken() | ReviewLate() | Unfulfillable():
+        case GlassBroken() | ReviewLate() | Unfulfillable() | CardTampered():
             return _alarm(said, what)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
@@ -104,11 +105,13 @@ def _named(step: str, title: str) -> str:
     return json.dumps(shorten(title, _TITLE, placeholder="…"), ensure_ascii=False) if title else step
 
 
-def _alarm(said: GlassBroken | ReviewLate | Unfulfillable, what: str) -> str:
+def _alarm(said: GlassBroken | ReviewLate | Unfulfillable | CardTampered, what: str) -> str:
     of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, ReviewLate):
         asked = f"That was due {_day(said.until)}. Asked: {', '.join(said.groups)}."
         return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
+    if isinstance(said, CardTampered):
+        return f"{said.person} edited the card for {of} by hand. What it said then is not the request. It is put back."
     if isinstance(said, Unfulfillable):
         return f"Not enough eligible approvers for {of}: {said.why}."
     if said.reviewer:

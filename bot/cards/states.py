@@ -6,6 +6,7 @@ from enum import Enum
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.card_messages import CardTampered
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
@@ -136,6 +137,6 @@ def _sign_of(said: Said) -> str:
             return _GLASS
         case ApprovalOpened() | Reminder() | TimeRunsShort():
             return _PENDING
-        case Held() | StepHeld() | Unfulfillable() | EvidenceStuck() | NotStarted():
+        case CardTampered() | Held() | StepHeld() | Unfulfillable() | EvidenceStuck() | NotStarted():
             return _ATTENTION
     return ""

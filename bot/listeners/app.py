@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,6 +12,7 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.cards import references
+from bot.listeners.changed_cards import ChangedCards
 from bot.listeners.confirming import Confirming
 from bot.listeners.door import Door
 from bot.listeners.front import commands
@@ -45,6 +47,10 @@ from runtime.desk.workspaces.model import LifeDesk
 from runtime.model.buckets import Rate
 
 _ANY = re.compile("")
+_MESSAGE: dict[str, str | Sequence[str | re.Pattern[str] | None] | None] = {
+    "type": "message",
+    "subtype": ["message_changed", "message_deleted"],
+}
 RATE = Rate(per_second=2.0, burst=60)
 """What one person may do where nothing else is said."""
 _CONNECT_SECONDS = 5
@@ -223,6 +229,7 @@ def build_bot(
     for event in CHANGED:
         app.event(event)(groups.on_changed)
     app.event("user_change")(installation.profiles.on_changed)
+    app.event(_MESSAGE)(ChangedCards(ledger).on_message)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
     confirming = Confirming(desk, installation, answers)

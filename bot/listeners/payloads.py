@@ -186,6 +186,20 @@ class SharedAt:
     urls: Sequence[str]
 
 
+class Edited(_Loose):
+    """Who edited a message last, and when."""
+
+    user: Id
+    ts: Short
+
+
+class ChangedMessage(_Loose):
+    """A message as it is after a change."""
+
+    ts: Short
+    edited: Edited | None = None
+
+
 class Event(_Loose):
     """The inner event; which members it has depends on its type."""
 
@@ -201,6 +215,10 @@ class Event(_Loose):
     links: Annotated[list[SharedLink], Field(max_length=1000)] = []
     message_ts: Short | None = None
     source: Short | None = None
+    # of messages that were changed or deleted
+    subtype: Short | None = None
+    deleted_ts: Short | None = None
+    message: ChangedMessage | None = None
 
     @property
     def place(self) -> str | None:

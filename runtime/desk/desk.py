@@ -43,7 +43,7 @@ from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
-from runtime.store.cards.posted import Location, location_of, remember_card, title_of
+from runtime.store.cards.posted import Location, approval_at, location_of, remember_card, title_of
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_in
 from runtime.store.people.questions import questions_of
@@ -338,3 +338,17 @@ class StoredCards:
         async with self.engine.run_tx(approval.run_id) as tx:
             await messages.card_outdated(self.engine, tx, approval, f"lost:{channel}:{ts}")
         self.engine.wakeup.poke()
+
+    async def standing_at(self, channel: str, ts: str) -> str | None:
+        """Return the approval whose card, or a copy of it, is that message."""
+        async with self.engine.pool.connection() as conn:
+            return await approval_at(conn, self.engine.tenant, (channel, ts))
+
+    async def tampered(self, approval_id: str, account: str, edit: str) -> None:
+        """Have a card put back that somebody else edited, and tell operators and those who are asked; once per edit."""
+        async with self.engine.pool.connection() as conn:
+            approval = await approvals.get_approval(conn, approval_id)
+        if approval is not None:
+            async with self.engine.run_tx(approval.run_id) as tx:
+                await messages.card_tampered(self.engine, tx, approval, account, edit)
+            self.engine.wakeup.poke()

@@ -289,3 +289,11 @@ class CardLedger(Protocol):
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         """Note that the card is not there any more, so that another is posted in its place."""
         ...
+
+    async def standing_at(self, channel: str, ts: str) -> str | None:
+        """Return the approval whose card, or a copy of it, is that message."""
+        ...
+
+    async def tampered(self, approval_id: str, account: str, edit: str) -> None:
+        """Have a card put back that somebody else edited, and raise an alarm; once for each `edit`."""
+        ...

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.card_messages import CardTampered
 from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
 from runtime.model.message import Message, RunName
 from runtime.model.run import HeldAct
@@ -322,6 +323,7 @@ Said = Annotated[
     | Held
     | StepHeld
     | HeldSettled
+    | CardTampered
     | DelegationChanged
     | DelegateVoted
     | Plain,

@@ -11,6 +11,7 @@ from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.approvals.approval import Approval, AskKind, NewApproval, StandingChange
+from runtime.model.card_messages import CardTampered
 from runtime.model.effects.action import Tier, dedupe_key
 from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.message import Message, RunName
@@ -80,6 +81,17 @@ async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
 async def card_outdated(engine: Engine, tx: RunTx, approval: Approval, noticed: str) -> None:
     """Ask for its cards to be shown anew, because somebody saw an old one, or none; `noticed` makes it once."""
     await _edit_cards(engine, tx, approval, f"card:{approval.approval_id}:{approval.revision}:{noticed}")
+
+
+async def card_tampered(engine: Engine, tx: RunTx, approval: Approval, account: str, edit: str) -> None:
+    """Have its cards put back, and tell operators and those who are asked who edited one; `edit` makes it once."""
+    await card_outdated(engine, tx, approval, f"edited:{edit}")
+    behind = await directory.people_behind(tx.conn, tx.tenant, [account])
+    who = behind[0][2].name if behind else f"The account {account}"
+    said = CardTampered(run=await run_name(tx), step=approval.step, person=who)
+    asked = approval.requirement.electorate(approval.joined) if approval.status is ApprovalStatus.REQUESTED else ()
+    groups = sorted({*engine.routing.doubt_groups, *asked})
+    await tell_groups(engine, tx, groups, f"edited:{edit}", said, approval.approval_id)
 
 
 async def _edit_cards(engine: Engine, tx: RunTx, approval: Approval, key: str) -> None:

@@ -31,3 +31,13 @@ class NothingAsked:
 
     async def apply_cancel(self, notification_id: str) -> str:
         raise AssertionError(f"nothing here is canceled: {notification_id}")
+
+
+class CardsUntouched:
+    """Cards that nobody edits or deletes in Slack."""
+
+    async def standing_at(self, channel: str, ts: str) -> str | None:  # noqa: ARG002
+        return None
+
+    async def tampered(self, approval_id: str, account: str, edit: str) -> None:
+        raise NotImplementedError

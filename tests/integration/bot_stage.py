@@ -40,7 +40,7 @@ from tests.integration.bot_accounts import Links, MemoryAccounts, is_unconfirmed
 from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_no_life import NoLife
-from tests.integration.bot_nothing_asked import NothingAsked
+from tests.integration.bot_nothing_asked import CardsUntouched, NothingAsked
 from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_nothing_told import NothingCounted
@@ -115,7 +115,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @dataclass
-class MemoryDesk:
+class MemoryDesk(CardsUntouched):
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
 
     requester: str = "p-carla"

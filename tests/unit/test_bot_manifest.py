@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 
 import bot
+from bot.listeners.changed_cards import EVENTS as CARD_EVENTS
 from bot.listeners.front.commands import NAME
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST
 from bot.listeners.groups.watch import CHANGED
@@ -64,6 +65,7 @@ def test_the_manifest_asks_for_the_events_that_the_bot_takes() -> None:
         SHARED_EVENT,
         *EVENTS,
         *CHANGED,
+        *CARD_EVENTS,
     }
 
 

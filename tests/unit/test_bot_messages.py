@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.cards.messages import words
 from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.card_messages import CardTampered
 from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
 from runtime.model.message import RunName
 from runtime.model.messages import (
@@ -274,6 +275,12 @@ _CHANGED = [
         ),
     ),
 ]
+_TAMPERED: list[tuple[Said, str]] = [
+    (
+        CardTampered(run=RUN, step="file", person="Pam"),
+        f"Pam edited the card for {_FILE} by hand. What it said then is not the request. It is put back.",
+    )
+]
 _DELEGATED: list[tuple[Said, str]] = [
     (
         DelegationChanged(
@@ -298,7 +305,7 @@ _DELEGATED: list[tuple[Said, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "told"), [*_CHANGED, *_DELEGATED])
+@pytest.mark.parametrize(("said", "told"), [*_CHANGED, *_TAMPERED, *_DELEGATED])
 def test_what_has_changed_of_what_counts_is_told_with_its_reason(said: Said, told: str) -> None:
     assert words(said) == told
 
@@ -306,7 +313,7 @@ def test_what_has_changed_of_what_counts_is_told_with_its_reason(said: Said, tol
 def test_every_kind_has_words() -> None:
     models = TypeAdapter(Said).json_schema()["$defs"].values()
     kinds = {one["properties"]["kind"]["const"] for one in models if "kind" in one.get("properties", ())}
-    assert kinds == {said.kind for said, _ in (*SAID, *_CHANGED, *_DELEGATED)}
+    assert kinds == {said.kind for said, _ in (*SAID, *_CHANGED, *_TAMPERED, *_DELEGATED)}
 
 
 def test_messages_of_the_first_release_are_still_said() -> None:

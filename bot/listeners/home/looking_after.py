@@ -10,8 +10,8 @@ from runtime.clock import Clock
 from runtime.desk.home.model import Entry
 from runtime.desk.model import CardLedger
 
-LOOK_AGAIN = timedelta(minutes=10)
-"""How long a card that was there is taken to be there."""
+LOOK_AGAIN = timedelta(seconds=5)
+"""How long a card that was there is taken to be there: a burst of looks at Homes is one question."""
 
 _REMEMBERED = 5000
 

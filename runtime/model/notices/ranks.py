@@ -22,7 +22,7 @@ class Rank(IntEnum):
         return self in (Rank.ALARM, Rank.QUESTION)
 
 
-_ALARMS = frozenset({"glass_broken", "review_late", "unfulfillable"})
+_ALARMS = frozenset({"card_tampered", "glass_broken", "review_late", "unfulfillable"})
 _QUESTIONS = frozenset({"question_asked", "question_answered", "request_handed", "step_held"})
 
 

@@ -27,6 +27,22 @@ async def location_of(conn: Conn, approval_id: str, copy_at: str | None) -> Loca
     return (row["channel"], row["card_ts"]) if row else None
 
 
+async def approval_at(conn: Conn, tenant: str, location: Location) -> str | None:
+    """Return the approval whose card, or a copy of it, is the message at (channel, ts)."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT approval_id FROM approvals
+             WHERE tenant = %(tenant)s AND channel = %(channel)s AND card_ts = %(ts)s
+            UNION ALL SELECT approval_id FROM card_copies c JOIN approvals a USING (approval_id)
+             WHERE a.tenant = %(tenant)s AND c.channel = %(channel)s AND c.card_ts = %(ts)s LIMIT 1
+            """,
+            {"tenant": tenant, "channel": location[0], "ts": location[1]},
+        )
+    ).fetchone()
+    return row["approval_id"] if row else None
+
+
 async def title_of(conn: Conn, approval_id: str) -> str:
     """Return what the author of a request calls it, "" where nothing is declared."""
     row = await (

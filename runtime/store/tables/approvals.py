@@ -53,6 +53,8 @@ approvals = Table(
     CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
+    # whose card a message is
+    partial("ix_approvals_card", "card_ts", "channel", where="card_ts IS NOT NULL"),
     Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
@@ -92,6 +94,7 @@ card_copies = Table(
     words("channel"),  # the conversation in which it stands
     words("card_ts"),
     PrimaryKeyConstraint("approval_id", "place"),
+    Index("ix_card_copies_card", "card_ts", "channel"),  # whose card a message is
     info=working(),
 )
 

@@ -42,6 +42,8 @@ CREATE TABLE approvals (
 -- an effect has one open approval of a kind
 CREATE UNIQUE INDEX uq_approvals_open ON approvals (effect_id, kind) WHERE status = 'requested';
 CREATE INDEX ix_approvals_effect ON approvals (effect_id);
+-- whose card a message is
+CREATE INDEX ix_approvals_card ON approvals (card_ts, channel) WHERE card_ts IS NOT NULL;
 -- open requests of a tenant, by their deadline as requested and as extended
 CREATE INDEX ix_approvals_open ON approvals (tenant, expires_at) WHERE status = 'requested';
 CREATE INDEX ix_approvals_run ON approvals (run_id);
@@ -84,6 +86,7 @@ CREATE TABLE card_copies (
     CONSTRAINT pk_card_copies PRIMARY KEY (approval_id, place),
     CONSTRAINT fk_card_copies_approval_id FOREIGN KEY (approval_id) REFERENCES approvals (approval_id)
 );
+CREATE INDEX ix_card_copies_card ON card_copies (card_ts, channel);
 
 -- One notification is one vote. A delegated vote names delegator and delegation; nobody delegates to themselves, and
 -- nobody breaks the glass for somebody else.
