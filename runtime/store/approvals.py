@@ -329,6 +329,14 @@ JOINED = """
 VIEW = f"SELECT {SHOWN} {JOINED}"
 
 
+async def approval_view_rows(conn: Conn, approval_ids: Sequence[str]) -> list[dict[str, Any] | None]:
+    """Return what `approval_view_row` does, of many."""
+    query = f"{VIEW} WHERE a.approval_id = ANY(%s)"
+    rows = await (await conn.execute(query.encode(), (list(approval_ids),))).fetchall()
+    found = {row["approval_id"]: row for row in rows}
+    return [found.get(approval_id) for approval_id in approval_ids]
+
+
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
     """Return everything that a card shows of an approval, joined, or None."""
     return await (await conn.execute(f"{VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()

@@ -1,5 +1,7 @@
 """A counter of answers for a bot of which nobody asks anything."""
 
+from collections.abc import Sequence
+
 from runtime.desk.answers.model import Act, CancelView, CancelWish
 from runtime.model.approvals.questions import Answerers
 from runtime.model.approvals.votes import CardAct, Refusal
@@ -13,6 +15,9 @@ class NothingAsked:
 
     async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:  # noqa: ARG002 - everybody may all
         return frozenset(Act)
+
+    async def acts_of_all(self, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
+        return [await self.acts(one, person_id) for one in approval_ids]
 
     async def answerers(self, approval_id: str) -> Answerers:
         raise AssertionError(f"nothing here is asked: {approval_id}")

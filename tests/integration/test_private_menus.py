@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bot.cards.references import SHOW_ALL
+from bot.cards.request.buttons import claim_buttons
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.desk.answers.model import Act
@@ -102,6 +104,30 @@ async def test_show_all_offers_each_reader_their_own_acts(chat: Chat) -> None:
         shown = _labels(await person.find_modal(timeout=MINUTE))
         assert [label for label in there if label not in shown] == []
         assert [label for label in missing if label in shown] == []
+
+
+async def test_a_review_is_claimed_and_released_by_whom_the_rules_let(bench: Bench) -> None:
+    review = await bench.review()
+    acts, claiming = bench.desk.answers.acts, {Act.CLAIM, Act.RELEASE}
+    assert await acts(review, "ben") & claiming == {Act.CLAIM}
+    assert await acts(review, "rita") & claiming == set()
+    assert (await bench.claim("ann", review)).counted
+    assert await acts(review, "ann") & claiming == {Act.RELEASE}
+    assert await acts(review, "ben") & claiming == set()
+
+
+async def test_a_private_view_offers_a_claim_as_the_reader_may_have_it(bench: Bench) -> None:
+    review = await bench.review()
+    assert (await bench.claim("ann", review)).counted
+    view = await bench.desk.approval(review)
+    assert view
+    for may, labels in (
+        ({Act.RELEASE}, ["Release"]),
+        ({Act.CLAIM}, ["Take over"]),
+        (set(), []),
+    ):
+        buttons = claim_buttons(replace(view, may=frozenset(may)))
+        assert [one["text"]["text"] for one in buttons] == labels
 
 
 async def test_the_card_of_a_channel_offers_what_anybody_may_do(chat: Chat) -> None:

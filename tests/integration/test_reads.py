@@ -35,6 +35,7 @@ from runtime.handlers import (
 from runtime.model.effects.action import commitment
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
+from tests.integration.delegates_stage import delegate
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
 
@@ -271,6 +272,34 @@ async def test_a_record_goes_along_with_what_is_written_anyway(dsn: str, opa: Op
             counts.append((Counting.sent, len(await reads(bench, run_id))))
     assert [recorded for _, recorded in counts] == [0, 0, 1]
     assert counts[1][0] == counts[2][0]
+
+
+async def test_what_a_person_may_do_with_many_requests_costs_as_many_statements_as_with_one(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers(), cursor_factory=Counting) as bench,
+    ):
+        await delegate(bench, "ann", "sam")
+        for number in range(8):
+            await bench.start("bench.file", {"company": "ACME", "text": "r"}, ref=f"{number}")
+        await bench.settle()
+        ids = [row["approval_id"] for row in await bench.rows("SELECT approval_id FROM approvals ORDER BY 1")]
+        for person in ("ben", "sam", "rita"):
+            counts = []
+            for some in (ids[:1], ids):
+                Counting.sent = 0
+                acts = await bench.desk.answers.acts_of_all(some, person)
+                counts.append(Counting.sent)
+                assert len(set(acts)) == 1
+            assert counts[0] == counts[1] <= 12
+        homes = []
+        for limit in (1, 8):
+            Counting.sent = 0
+            assert len((await bench.pending("sam", limit)).page.entries) == limit
+            homes.append(Counting.sent)
+        assert homes[0] == homes[1]
 
 
 async def test_whoever_lost_the_lease_writes_no_record(bench: Bench, targets: Targets) -> None:

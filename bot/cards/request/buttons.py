@@ -58,10 +58,17 @@ def decide_buttons(view: ApprovalView) -> list[Block]:
 
 
 def claim_buttons(view: ApprovalView) -> list[Block]:
-    """Return what takes a review on, or gives it back; where there are people next in line, they may take it over."""
+    """Return what takes a review on, or gives it back; where there are people next in line, they may take it over.
+
+    One reader gets what they may do now.
+    """
     if view.kind is not AskKind.TASK:
         return []
     value = references.CardRef(**references.of(view)).model_dump_json()
+    if view.may is not None:
+        take = "Claim" if view.assignee is None else "Take over"
+        own = ((Act.RELEASE, references.RELEASE, "Release"), (Act.CLAIM, references.CLAIM, take))
+        return [button(action, words, value) for act, action, words in own if act in view.may]
     if view.assignee is None:
         return [button(references.CLAIM, "Claim", value)]
     over = [button(references.CLAIM, "Take over", value)] if view.leads else []

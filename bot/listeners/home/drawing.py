@@ -131,7 +131,8 @@ class Drawing:
 
     async def _with_acts(self, person: Person, found: Waiting) -> Waiting:
         """Have each request say what its one reader may do with it now."""
-        acts = [await self._desk.answers.acts(one.view.approval_id, person.id) for one in found.page.entries]
+        ids = [one.view.approval_id for one in found.page.entries]
+        acts = await self._desk.answers.acts_of_all(ids, person.id)
         entries = [
             replace(one, view=replace(one.view, may=may, can_edit=Act.EDIT in may))
             for one, may in zip(found.page.entries, acts, strict=True)

@@ -1,47 +1,58 @@
 """What one person may do with a request now, so that they are offered that alone."""
 
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
 from policy.model import ActorInput, PolicyUnavailableError
 from runtime.approvals.answering import refuse_ask, refuse_withdrawal
-from runtime.approvals.rules import refuse_glass, refuse_vote
+from runtime.approvals.rules import refuse_claim, refuse_glass, refuse_release, refuse_vote
 from runtime.approvals.standing_in import way_to_vote
-from runtime.desk.answers.looking import Seen, look
+from runtime.desk.answers.looking import Seen, look_by
 from runtime.desk.answers.model import Act
+from runtime.desk.answers.reading import Reader
 from runtime.desk.editing.counter import editable_verb
 from runtime.engine import Engine
 from runtime.inbox.answers.answerers import answerers_of
 from runtime.inbox.answers.stranding import refuse_stranding_withdrawal
 from runtime.inbox.operators.ruling import cancel_question
 from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.questions import Answerers, Question
 from runtime.model.approvals.votes import Refusal, VoteVerdict
-from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import stand_ins_of
 from runtime.store.people.glass import count_broken
-from runtime.store.people.questions import questions_of
 
 _SOME_REASON = "a reason that will be asked for"
 
 
-async def acts_of(engine: Engine, tenant: str, approval_id: str, person_id: str) -> frozenset[Act]:
-    """Return what the person may do with a request now; nothing where it is closed or not there."""
-    now = engine.clock()
+async def acts_of_all(engine: Engine, tenant: str, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
+    """Return what the person may do with each request now; nothing where it is closed or not there."""
     async with engine.pool.connection() as conn:
-        seen = await look(conn, tenant, approval_id, person_id)
-        if seen is None or not seen.ballot.is_open(now):
-            return frozenset()
-        acts = await _deciding(engine, conn, tenant, seen)
-        if await _may_withdraw(engine, conn, tenant, seen):
-            acts.add(Act.WITHDRAW)
-        if await _may_break_glass(engine, conn, tenant, seen):
-            acts.add(Act.BREAK_GLASS)
-    if await _may_cancel(engine, seen):
-        acts.add(Act.CANCEL)
-    return frozenset(acts)
+        reader = Reader(conn, tenant)
+        found = await asyncio.gather(*(_acts_here(engine, reader, one, person_id) for one in approval_ids))
+    may_cancel = await asyncio.gather(*(_may_cancel(engine, seen) for seen, _ in found))
+    return [acts | {Act.CANCEL} if may else acts for (_, acts), may in zip(found, may_cancel, strict=True)]
 
 
-async def _deciding(engine: Engine, conn: Conn, tenant: str, seen: Seen) -> set[Act]:
+async def _acts_here(
+    engine: Engine, reader: Reader, approval_id: str, person_id: str
+) -> tuple[Seen | None, frozenset[Act]]:
+    """Return an open request and what the person may do with it, as far as it is not policy's to say."""
+    now = engine.clock()
+    seen = await look_by(reader, approval_id, person_id)
+    if seen is None or not seen.ballot.is_open(now):
+        return None, frozenset()
+    acts = await _deciding(engine, reader, seen) | _claiming(seen, now)
+    if await _may_withdraw(engine, reader, seen):
+        acts.add(Act.WITHDRAW)
+    if await _may_break_glass(engine, reader, seen):
+        acts.add(Act.BREAK_GLASS)
+    return seen, frozenset(acts)
+
+
+async def _deciding(engine: Engine, reader: Reader, seen: Seen) -> set[Act]:
     """Return what the person may do who may decide the request, in their own name or for somebody else."""
     now, approval = engine.clock(), seen.approval
-    stand_ins = await stand_ins_of(conn, tenant, seen.person.id, now)
+    stand_ins = await reader.stand_ins(seen.person.id, now)
     way = way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)
     if isinstance(way, Refusal):
         return set()
@@ -49,33 +60,56 @@ async def _deciding(engine: Engine, conn: Conn, tenant: str, seen: Seen) -> set[
     if approval.kind.outlives_run:
         return acts
     acts.add(Act.CHANGES)
-    asked, answerers = await questions_of(conn, approval.approval_id), await answerers_of(conn, tenant, seen.row)
-    if refuse_ask(None, seen.person.id, asked, answerers, None) is None:
+    if refuse_ask(None, seen.person.id, *await _asking(reader, seen), None) is None:
         acts.add(Act.ASK)
     if refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now) is None:
         acts.add(Act.HAND)
-        if await editable_verb(engine, conn, approval, seen.row):
+        if await editable_verb(engine, reader.conn, approval, seen.row):
             acts.add(Act.EDIT)
     return acts
 
 
-async def _may_withdraw(engine: Engine, conn: Conn, tenant: str, seen: Seen) -> bool:
+async def _asking(reader: Reader, seen: Seen) -> tuple[Sequence[Question], Answerers]:
+    """Return what was asked about a request, and who can answer."""
+    behind = ("answerers", seen.row["requested_by"], seen.row["submitted_by"])
+    answerers = await reader.once(behind, lambda: answerers_of(reader.conn, reader.tenant, seen.row))
+    return await reader.questions(seen.approval.approval_id), answerers
+
+
+def _claiming(seen: Seen, now: datetime) -> set[Act]:
+    """Return whether the person may take a review on, or over, or give it back."""
+    if seen.approval.kind is not AskKind.TASK:
+        return set()
+    acts = set()
+    if refuse_claim(seen.ballot, seen.person, seen.accounts, now) is None:
+        acts.add(Act.CLAIM)
+    if refuse_release(seen.ballot, seen.person) is None:
+        acts.add(Act.RELEASE)
+    return acts
+
+
+async def _may_withdraw(engine: Engine, reader: Reader, seen: Seen) -> bool:
     now, person = engine.clock(), seen.person
     if refuse_withdrawal(seen.ballot, person, frozenset(vote.person for vote in seen.votes), None, now):
         return False
-    return await refuse_stranding_withdrawal(conn, tenant, seen.ballot, seen.votes, person.id, now) is None
+    return (
+        await refuse_stranding_withdrawal(reader.conn, reader.tenant, seen.ballot, seen.votes, person.id, now) is None
+    )
 
 
-async def _may_break_glass(engine: Engine, conn: Conn, tenant: str, seen: Seen) -> bool:
+async def _may_break_glass(engine: Engine, reader: Reader, seen: Seen) -> bool:
     glass, now = seen.approval.requirement.break_glass, engine.clock()
     if glass is None or seen.approval.kind is not AskKind.EFFECT:
         return False
-    used = await count_broken(conn, tenant, seen.person.id, now - glass.lasts)
+    since, person = now - glass.lasts, seen.person.id
+    used = await reader.once(("broken", since), lambda: count_broken(reader.conn, reader.tenant, person, since))
     return refuse_glass(seen.ballot, seen.person, seen.accounts, _SOME_REASON, used, now) is None
 
 
-async def _may_cancel(engine: Engine, seen: Seen) -> bool:
-    """Ask policy whether the person may cancel the run; without an answer it is not offered."""
+async def _may_cancel(engine: Engine, seen: Seen | None) -> bool:
+    """Ask policy whether the person may cancel the run of an open request; without an answer it is not offered."""
+    if seen is None:
+        return False
     person = seen.person
     said = {"id": person.id, "kind": "person", "groups": list(person.groups), "submitted_by": person.id}
     question = cancel_question(engine, seen.row, ActorInput.model_validate(said))

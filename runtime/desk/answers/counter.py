@@ -1,10 +1,11 @@
 """The counter at which people in the chat have their requests canceled."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import refuse_vote
-from runtime.desk.answers.acting import acts_of
+from runtime.desk.answers.acting import acts_of_all
 from runtime.desk.answers.looking import look, refusal_to_decide
 from runtime.desk.answers.model import Act, CancelView, CancelWish
 from runtime.desk.recording import record_said
@@ -56,7 +57,12 @@ class AnswersCounter:
 
     async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:
         """Return what the person may do with a request now. Reads only, and asks policy who may cancel."""
-        return await acts_of(self.engine, self.tenant, approval_id, person_id)
+        (acts,) = await self.acts_of_all([approval_id], person_id)
+        return acts
+
+    async def acts_of_all(self, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
+        """Return, in their order, what the person may do with each of these requests now."""
+        return await acts_of_all(self.engine, self.tenant, approval_ids, person_id)
 
     async def answerers(self, approval_id: str) -> Answerers:
         """Return who can answer questions about a request. Reads only."""

@@ -7,14 +7,13 @@ from typing import Any
 
 from runtime.approvals.rules import Ballot, refuse_glass
 from runtime.approvals.standing_in import way_to_vote
+from runtime.desk.answers.reading import Reader
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import Account, StandIn
 from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
-from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import stand_ins_of
 from runtime.store.people.glass import count_broken
 from runtime.store.workspaces.absentees import person_left
 
@@ -33,19 +32,31 @@ class Seen:
 
 async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> Seen | None:
     """Return a request of the tenant's and a person of its directory, None where either is not there."""
-    approval = await approvals.get_approval(conn, approval_id)
-    who = await directory.actor(conn, tenant, person_id)
-    row = await approvals.approval_view_row(conn, approval_id)
-    if approval is None or who is None or row is None or row["tenant"] != tenant:
+    return await look_by(Reader(conn, tenant), approval_id, person_id)
+
+
+async def look_by(reader: Reader, approval_id: str, person_id: str) -> Seen | None:
+    """Return what `look` does; of many requests at once, with one person, it costs about what one does."""
+    approval = await reader.approval(approval_id)
+    who = await reader.actor(person_id)
+    row = await reader.row(approval_id)
+    if approval is None or who is None or row is None or row["tenant"] != reader.tenant:
         return None
-    claimed_by = await directory.actor(conn, tenant, approval.assignee) if approval.assignee else None
-    votes = await approvals.votes_of(conn, approval_id)
-    holder = holder_in(approval, claimed_by)
-    if holder is not None and await person_left(conn, tenant, holder.id):
-        holder = None
-    ballot = ballot_of(approval, votes, row, holder)
+    votes = await reader.votes(approval_id)
+    ballot = ballot_of(approval, votes, row, await _holder(reader, approval))
     person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
-    return Seen(approval, votes, ballot, person, await directory.accounts_of(conn, tenant, person_id), row)
+    return Seen(approval, votes, ballot, person, await reader.accounts(person_id), row)
+
+
+async def _holder(reader: Reader, approval: Approval) -> Person | None:
+    """Return who has claimed a review, if their claim still holds."""
+    claimed_by = await reader.actor(approval.assignee) if approval.assignee else None
+    holder = holder_in(approval, claimed_by)
+    if holder is None:
+        return None
+    left = ("left", holder.id)
+    has_left = await reader.once(left, lambda: person_left(reader.conn, reader.tenant, holder.id))
+    return None if has_left else holder
 
 
 async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | None:
@@ -70,8 +81,13 @@ async def way_to_decide(
     conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime
 ) -> StandIn | Refusal | None:
     """Return for whom the person may decide a request now, None for themselves, or why they may not."""
-    seen = await look(conn, tenant, approval_id, person_id)
+    return await way_by(Reader(conn, tenant), approval_id, person_id, now)
+
+
+async def way_by(reader: Reader, approval_id: str, person_id: str, now: datetime) -> StandIn | Refusal | None:
+    """Return what `way_to_decide` does; of many requests at once, with one person, it costs about what one does."""
+    seen = await look_by(reader, approval_id, person_id)
     if seen is None:
         return UNKNOWN_APPROVAL
-    stand_ins = await stand_ins_of(conn, tenant, person_id, now)
+    stand_ins = await reader.stand_ins(person_id, now)
     return way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)

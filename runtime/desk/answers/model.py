@@ -1,5 +1,6 @@
 """What the bot sees of the acts beside a vote: what they are about, wishes to hand in, and what became of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -9,7 +10,7 @@ from runtime.model.approvals.votes import CardAct, Refusal
 
 
 class Act(StrEnum):
-    """What a person may do with a request; the values of the menu's entries, and to decide it."""
+    """What a person may do with a request; the values of the menu's entries, and those with buttons."""
 
     DECIDE = "decide"
     EDIT = "edit"
@@ -17,6 +18,8 @@ class Act(StrEnum):
     CHANGES = "changes"
     WITHDRAW = "withdraw"
     HAND = "hand"
+    CLAIM = "claim"
+    RELEASE = "release"
     BREAK_GLASS = "break_glass"
     CANCEL = "cancel"
 
@@ -50,6 +53,10 @@ class AnswersDesk(Protocol):
 
     async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:
         """Return what the person may do with a request now. Reads only, and asks policy who may cancel."""
+        ...
+
+    async def acts_of_all(self, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
+        """Return, in their order, what the person may do with each of these requests now."""
         ...
 
     async def answerers(self, approval_id: str) -> Answerers:

@@ -1,10 +1,12 @@
 """The desk of a person, over the engine: each page is read by its keys, so what is open beside it costs nothing."""
 
+from asyncio import gather
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runtime.desk.answers.looking import way_to_decide
+from runtime.desk.answers.looking import way_by
+from runtime.desk.answers.reading import Reader
 from runtime.desk.desk import EngineDesk, view_of
 from runtime.desk.home.model import NO_CONCERNS, AskedFor, Choices, Concerns, Entry, Look, Standing, Waiting
 from runtime.desk.links.addresses import request_link, run_link
@@ -103,7 +105,8 @@ class HomeCounter:
         now = self.engine.clock()
         if not await stand_ins_of(conn, self.tenant, person_id, now):
             return entries
-        ways = [await way_to_decide(conn, self.tenant, one.view.approval_id, person_id, now) for one in entries]
+        reader = Reader(conn, self.tenant)
+        ways = await gather(*(way_by(reader, one.view.approval_id, person_id, now) for one in entries))
         names = [way.delegator.name if isinstance(way, StandIn) else "" for way in ways]
         return [replace(one, view=replace(one.view, votes_for=name)) for one, name in zip(entries, names, strict=True)]
 

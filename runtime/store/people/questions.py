@@ -34,6 +34,16 @@ async def questions_of(conn: Conn, approval_id: str) -> list[Question]:
     return [Question(**row) for row in rows]
 
 
+async def questions_of_all(conn: Conn, approval_ids: Sequence[str]) -> list[list[Question]]:
+    """Return what `questions_of` does, of many."""
+    query = f"SELECT approval_id, {_COLUMNS} FROM questions WHERE approval_id = ANY(%s) ORDER BY asked_at, question_id"  # noqa: S608 - ours
+    rows = await (await conn.execute(query.encode(), (list(approval_ids),))).fetchall()
+    found: dict[str, list[Question]] = {approval_id: [] for approval_id in approval_ids}
+    for row in rows:
+        found[row.pop("approval_id")].append(Question(**row))
+    return [found[approval_id] for approval_id in approval_ids]
+
+
 async def open_questions(conn: Conn, tenant: str, asker: str) -> Sequence[dict[str, Any]]:
     """Return the open questions about requests of runs that somebody asked for, or sent, oldest first."""
     return await (
