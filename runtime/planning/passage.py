@@ -9,6 +9,7 @@ from receipts.model import make_receipt
 from receipts.read import measured
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
+from runtime.handlers import RefusedError
 from runtime.model.approvals.approval import Result
 from runtime.model.effects.action import commitment
 from runtime.model.effects.effect import AttemptOutcome, Effect
@@ -67,7 +68,7 @@ class Passage:
         if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
             self.note_if_cleared()
         if self.effect.connector == CONNECTOR and status in (EffectStatus.FAILED, EffectStatus.REJECTED):
-            await self._put_letter(error)
+            await self._put_letter(error, is_denied=status is EffectStatus.REJECTED)
         await effects.settle(
             self.tx.conn,
             self.effect,
@@ -82,11 +83,10 @@ class Passage:
             held=held,
         )
 
-    async def _put_letter(self, error: str) -> None:
-        """Make a letter of what a subscriber cannot be told."""
-        said = self.attempt.said
-        status = said.metadata.status if said is not None and said.metadata else None
-        await put_letter(self.engine, self.tx, self.effect, error, status)
+    async def _put_letter(self, error: str, *, is_denied: bool) -> None:
+        """Make a letter of what a subscriber cannot be told; what is refused for good ends the subscription."""
+        is_refused = is_denied or isinstance(self.attempt.said, RefusedError)
+        await put_letter(self.engine, self.tx, self.effect, error, ends=is_refused)
 
     def note_if_cleared(self) -> None:
         """Put on record that the target was read back, and that what was in doubt had not happened."""

@@ -193,6 +193,27 @@ async def test_a_receiver_in_our_own_network_gets_nothing_unless_that_is_said(be
     assert "to which no webhook may go" in (await letters(bench))[0]["reason"]
 
 
+@pytest.mark.parametrize("wrong", ["policy", "address"])
+async def test_a_subscription_that_is_refused_makes_one_letter_and_no_more(
+    bench: Bench, ears: Ears, wrong: str
+) -> None:
+    one, receiver = subscription(
+        ears.url.replace("localhost", "127.0.0.1" if wrong == "policy" else "localhost"), "run.completed"
+    )
+    told = subscribed(bench, (one, replace(receiver, inside=wrong == "policy")))
+    for number in range(3):
+        await _noted(told, f"{number}")
+    (letter,) = await letters(bench)
+    assert ears.heard == []
+    right = subscribed(bench, subscription(ears.url, "run.completed"))
+    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    await inbox.apply(right.engine, await desk.requeue("omar", letter["notification_id"], "the file is mended"))
+    await right.settle()
+    assert len(ears.heard) == 1, "what was refused is sent once that is mended"
+    await _noted(right, "mended")
+    assert len(ears.heard) == 2
+
+
 async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_so(bench: Bench, ears: Ears) -> None:
     ears.answers = [410]
     told = subscribed(bench, subscription(ears.url, "run.completed"))
@@ -210,29 +231,41 @@ async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_
     assert len(ears.ids) == 3
 
 
+async def _fail(told: Bench, ears: Ears, *names: str) -> None:
+    """Have deliveries of these runs fail until they are letters."""
+    ears.default = 500
+    put = len(await letters(told))
+    for name in names:
+        await _noted(told, name)
+    while len(await letters(told)) < put + len(names):
+        await told.later(hours=4)
+
+
 async def test_letters_that_nobody_looks_at_end_a_subscription_until_somebody_does(bench: Bench, ears: Ears) -> None:
-    elsewhere = ears.url.replace("localhost", "127.0.0.1")
-    told = subscribed(bench, subscription(elsewhere, "run.completed"))
-    for number in range(MOST_LETTERS + 2):
-        await _noted(told, str(number))
+    told = subscribed(bench, subscription(ears.url, "run.completed"))
+    await _fail(told, ears, *map(str, range(MOST_LETTERS - 1)))
+    await _fail(told, ears, "one too many")
     put = await letters(bench)
-    assert len(put) == len(await deliveries(bench)) == MOST_LETTERS
+    assert len(put) == MOST_LETTERS
     (last,) = [one for one in put if "nothing more is sent" in one["reason"]]
+    await _noted(told, "unheard")
+    assert len(await deliveries(bench)) == MOST_LETTERS
+    ears.default = 200
     desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
-    await inbox.apply(told.engine, await desk.requeue("omar", last["notification_id"], "the target is allowed now"))
+    await inbox.apply(told.engine, await desk.requeue("omar", last["notification_id"], "it answers"))
     await told.settle()
-    await _noted(told, "again")
-    assert len(await deliveries(bench)) == MOST_LETTERS + 1, "the one that was tried again ended it again"
+    await _noted(told, "heard")
+    assert len(await deliveries(bench)) == MOST_LETTERS + 2
 
 
 async def test_letters_of_the_week_before_do_not_count(bench: Bench, ears: Ears) -> None:
-    told = subscribed(bench, subscription(ears.url.replace("localhost", "127.0.0.1"), "run.completed"))
-    for number in range(MOST_LETTERS - 1):
-        await _noted(told, str(number))
+    told = subscribed(bench, subscription(ears.url, "run.completed"))
+    await _fail(told, ears, *map(str, range(MOST_LETTERS - 1)))
     bench.clock.move(days=8)
-    for number in range(2):
-        await _noted(told, f"later-{number}")
-    assert len(await letters(bench)) == MOST_LETTERS + 1
+    await _fail(told, ears, "a week later")
+    put = await letters(bench)
+    assert len(put) == MOST_LETTERS
+    assert not [one for one in put if "nothing more is sent" in one["reason"]]
 
 
 async def test_a_subscription_that_was_changed_is_sent_to_although_the_old_one_is_gone(

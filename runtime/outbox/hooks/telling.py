@@ -29,7 +29,6 @@ LASTS = timedelta(days=3)
 _PAUSES = tuple(timedelta(seconds=seconds) for seconds in (5, 60, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600))
 _RETRY = retry.to_document(Retry(len(_PAUSES) + 1, "exponential", _PAUSES[0], _PAUSES[-1], ladder=_PAUSES))
 _TIMEOUT = 15.0
-_GONE = 410
 MOST_LETTERS = 20
 """Dead letters of one subscription that nobody has looked at: the last of them ends it, as a 410 does."""
 _COUNTED = timedelta(days=7)
@@ -124,10 +123,13 @@ async def send_again(engine: Engine, tx: RunTx, failed: Effect, to: Subscription
     return new.effect_id
 
 
-async def put_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, status: int | None) -> None:
-    """Make a dead letter of a delivery that is tried no more; it ends the subscription where that cannot go on."""
+async def put_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, *, ends: bool) -> None:
+    """Make a dead letter of a delivery that is tried no more; one that `ends` the subscription is the last.
+
+    A receiver that is gone, and what policy or our own rules refuse, would refuse each event alike.
+    """
     name = str(failed.fields["subscription"])
-    key, ends = await _key_of(tx, name, str(failed.fields["configuration"]), status)
+    key, end = await _key_of(tx, name, str(failed.fields["configuration"]), ends=ends)
     letter = Notification(
         notification_id=engine.new_id("ntf"),
         tenant=tx.tenant,
@@ -137,18 +139,18 @@ async def put_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, status
         actor=PROGRAM,
         request_id=tx.request_id,
     )
-    log.warning("delivery %s is a dead letter: webhook %s: %s%s", failed.effect_id, name, why, ends)
+    log.warning("delivery %s is a dead letter: webhook %s: %s%s", failed.effect_id, name, why, end)
     await notifications.record_all(tx.conn, [letter], tx.now, tx.now)
-    facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}{ends}"}
+    facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}{end}"}
     await notifications.mark(tx.conn, letter.notification_id, NotificationStatus.DEAD_LETTER, facts, tx.now)
 
 
-async def _key_of(tx: RunTx, name: str, configuration: str, status: int | None) -> tuple[str, str]:
-    """Return the key of a subscription's next dead letter, and what it says of the subscription's end, or ""."""
-    if status == _GONE:
+async def _key_of(tx: RunTx, name: str, configuration: str, *, ends: bool) -> tuple[str, str]:
+    """Return the key of a subscription's next dead letter, and what is said where it is one too many, else ""."""
+    if ends:
         return gone_key(name, configuration), ""
     key = letters_key(name, configuration)
     if await notifications.count_letters(tx.conn, tx.tenant, key, tx.now - _COUNTED, MOST_LETTERS) < MOST_LETTERS - 1:
         return key, ""
-    ends = f"; it is the {MOST_LETTERS}th within {_COUNTED.days} days that nobody has looked at: nothing more is sent"
-    return gone_key(name, configuration), ends
+    end = f"; it is the {MOST_LETTERS}th within {_COUNTED.days} days that nobody has looked at: nothing more is sent"
+    return gone_key(name, configuration), end
