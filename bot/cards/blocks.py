@@ -102,6 +102,13 @@ def utc(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def dated(text: Shown, moments: Sequence[datetime]) -> Shown:
+    """Return text for a mrkdwn object in which these moments, written in UTC, are in the reader's own time zone."""
+    for moment in moments:
+        text = Shown(text.replace(utc(moment), date(moment)))
+    return text
+
+
 def link(label: Shown, url: str) -> Shown | None:
     """Return a link, or None for an address that is not plainly http(s)."""
     return Shown(f"<{url.replace('&', '&amp;')}|{label}>") if _SAFE_URL.fullmatch(url) else None

@@ -14,7 +14,7 @@ from bot.cards.links.ways import ways
 from bot.cards.request.asked import asked_blocks, asked_buttons, expiry, rest_blocks
 from bot.cards.request.folded import folded_blocks, folded_buttons
 from bot.cards.states import is_open, signed_title, title
-from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_mrkdwn, units
+from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_legible, short_mrkdwn, units
 from bot.cards.wording import headline, headline_parts, how_far
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
@@ -102,11 +102,11 @@ def _blocks(view: ApprovalView, now: datetime, level: Level) -> list[Block]:
 
 def _text(view: ApprovalView, now: datetime) -> str:
     """Return what a notification tells: the state, what happens to whom, and who asks."""
-    run, by = short_mrkdwn(one_line(view.run_title), 100), short_mrkdwn(one_line(view.requester), 60)
+    run, by = short_legible(one_line(view.run_title), 100), short_legible(one_line(view.requester), 60)
     progress = how_far(view)
     mocked = "On mocks: " if view.mocked else ""
-    told = f"{title(view, now)}: {short_mrkdwn(headline(view), 180)}"
-    return f"{mocked}{told}. Asked by {by}, for {run} ({progress})"
+    told = f"{title(view, now)}: {short_legible(headline(view), 180)}"
+    return f"{mocked}{told}. Requested by {by}, for {run} ({progress})"
 
 
 def card(view: ApprovalView, *, now: datetime) -> Card:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from bot.cards.blocks import Block, bold, context, header, mrkdwn_text
+from bot.cards.blocks import Block, bold, context, dated, header, mrkdwn_text
 from bot.cards.links.ways import to_message, ways
-from bot.cards.messages import words
-from bot.cards.text import Shown, mrkdwn, one_line, short_mrkdwn
+from bot.cards.messages import moments, words
+from bot.cards.text import Shown, mrkdwn, one_line, short_legible
 from runtime.model.messages import Said
 from runtime.model.notices.ranks import Rank
 from runtime.model.notices.told import Gathered, Gathering
@@ -38,23 +38,24 @@ def gathered_message(gathering: Gathering, home: Shown | None, workspace: str = 
     title = _title(lines)
     rest = len(lines) - MOST_LINES
     more = [context(bold(f"… and {rest:,} more"))] if rest > 0 else []
-    way = home or mrkdwn("They stand in the tab Home of this app.")
+    way = home or mrkdwn("See this app's Home tab.")
     shown = [_block(line.item, workspace) for line in lines[:MOST_LINES]]
     return Shown(title), [header(Shown(title)), *shown, *more, context(mrkdwn_text(way))]
 
 
 def _block(item: Gathered, workspace: str) -> Block:
     """Return what was said, with the way to what it is about."""
-    told = short_mrkdwn(one_line(words(_SAID.validate_python(item.said), item.title)), _LINE)
+    said = _SAID.validate_python(item.said)
+    told = dated(short_legible(one_line(words(said, item.title)), _LINE), moments(said))
     way = ways(to_message(workspace, item.card) if workspace else None, item.link)
     return {"type": "section", "text": mrkdwn_text(Shown(f"{told} {way}".rstrip()))}
 
 
 def _title(lines: list[_Line]) -> str:
     if not lines:
-        return "Nothing waits for you any more"
+        return "Nothing is waiting for you now"
     if all(line.asks for line in lines):
-        return "1 more request waits for you" if len(lines) == 1 else f"{len(lines):,} more requests wait for you"
+        return "1 more request for you" if len(lines) == 1 else f"{len(lines):,} more requests for you"
     return "1 more message for you" if len(lines) == 1 else f"{len(lines):,} more messages for you"
 
 

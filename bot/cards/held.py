@@ -18,17 +18,17 @@ RESULT = "result"
 RESULT_MAX = 3000
 
 _BUTTONS = {
-    HeldAct.RETRY: "Try again",
-    HeldAct.SUPPLY: "Supply the result",
-    HeldAct.SKIP: "Skip the step",
-    HeldAct.END: "End the run",
+    HeldAct.RETRY: "Retry",
+    HeldAct.SUPPLY: "Supply result",
+    HeldAct.SKIP: "Skip step",
+    HeldAct.END: "End run",
 }
 ACTIONS = {f"countersign_held_{act}": act for act in HeldAct}
 _MEANS = {
-    HeldAct.RETRY: "The step starts again. What was done before is not done twice.",
-    HeldAct.SUPPLY: "The step succeeds with the result that you give, and the record says that it is from you.",
-    HeldAct.SKIP: "The run goes on without the step; what needs it is skipped, too.",
-    HeldAct.END: "The run ends as failed. What has not been done will not be.",
+    HeldAct.RETRY: "The step starts again. What is already done is not repeated.",
+    HeldAct.SUPPLY: "The step succeeds with your result; the record names you.",
+    HeldAct.SKIP: "The run continues without the step; steps that need it are skipped too.",
+    HeldAct.END: "The run ends as failed. Nothing more is done.",
 }
 
 Word = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -75,7 +75,7 @@ def held_modal(view: HeldView, act: HeldAct, channel: str | None) -> dict[str, A
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *rows([(bold(name), short(render(value), 300)) for name, value in facts if value]),
-            section(Shown(f"{_MEANS[act]} Your words are kept as evidence.")),
+            section(Shown(f"{_MEANS[act]} Your reason is kept as evidence.")),
             *result,
             _input(references.REASON, "Why?", REASON_MIN, REASON_MAX),
         ],

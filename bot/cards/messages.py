@@ -8,7 +8,7 @@ from textwrap import shorten
 from bot.cards.blocks import utc
 from bot.cards.text import one_line
 from bot.cards.wording import result_words, signed_without, verdict_word
-from runtime.model.approvals.approval import AskKind, Result, StandingChange
+from runtime.model.approvals.approval import AskKind, Result, ResultCode, StandingChange
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.card_messages import CardTampered
 from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
@@ -51,13 +51,13 @@ _TITLE = 150
 _DECIDED = {
     ApprovalStatus.APPROVED: "was approved",
     ApprovalStatus.REJECTED: "was rejected",
-    ApprovalStatus.EXPIRED: "was not decided in time, so it is not done",
+    ApprovalStatus.EXPIRED: "expired without a decision",
     ApprovalStatus.CANCELED: "was canceled",
 }
-_CHANGES = "is not done as it is: changes were requested"
+_CHANGES = "was sent back: changes were requested"
 _ENDED = {
     RunStatus.SUCCEEDED: "has finished",
-    RunStatus.FAILED_TERMINAL: "has ended without success",
+    RunStatus.FAILED_TERMINAL: "failed",
     RunStatus.CANCELED: "was canceled",
 }
 
@@ -93,11 +93,26 @@ def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - 
             return said.text
 
 
+def moments(said: Said) -> list[datetime]:
+    """Return the moments that `words` names, in UTC: what shows them to one reader can say them in their time zone."""
+    found: list[str | None]
+    match said:
+        case ApprovalOpened() | StandingChanged() | Reminder() | ReviewLate():
+            found = [said.until]
+        case TimeRunsShort():
+            found = [said.until, said.asked_from]
+        case EffectEnded(code=ResultCode.WINDOW):
+            found = [*said.about]
+        case _:
+            found = []
+    return sorted({datetime.fromisoformat(one) for one in found if one})
+
+
 def _effect(said: Edited | EffectEnded, title: str) -> str:
     if isinstance(said, EffectEnded):
-        return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
-    what = f"{_named(said.step, title)} of {_run(said.run)}, edited: {', '.join(said.params)}"
-    return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
+        return f"{result_words(Result(said.code, tuple(said.about)))}."
+    what = f"{_named(said.step, title)} of {_run(said.run)}"
+    return f"{said.person} edited {', '.join(said.params)} in {what}{_quoted(said.reason)}"
 
 
 def _named(step: str, title: str) -> str:
@@ -108,17 +123,16 @@ def _named(step: str, title: str) -> str:
 def _alarm(said: GlassBroken | ReviewLate | Unfulfillable | CardTampered, what: str) -> str:
     of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, ReviewLate):
-        asked = f"That was due {_day(said.until)}. Asked: {', '.join(said.groups)}."
-        return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
+        return f"Break-glass review overdue: {of}. Due {_day(said.until)}. Asked: {', '.join(said.groups)}."
     if isinstance(said, CardTampered):
-        return f"{said.person} edited the card for {of} by hand. What it said then is not the request. It is put back."
+        return f"{said.person} edited the card for {of} in Slack. It is restored; the edit changes nothing."
     if isinstance(said, Unfulfillable):
         return f"Not enough eligible approvers for {of}: {said.why}."
     if said.reviewer:
-        how = f"{said.reviewer} found it not justified that {said.person} broke the glass for {of}"
+        how = f"{said.reviewer} found the break-glass by {said.person} not justified: {of}"
         return f"{how} ({said.ticket}){_quoted(said.why)}"
     return (
-        f"{said.person} broke the glass for {of}: it is done without the signatures that policy wants."
+        f"{said.person} used break-glass for {of}: done without the required signatures."
         f" Ticket: {said.ticket}. Why: {said.why}"
     )
 
@@ -126,23 +140,20 @@ def _alarm(said: GlassBroken | ReviewLate | Unfulfillable | CardTampered, what: 
 def _patience(said: TimeRunsShort | Reminder | NotStarted, what: str) -> str:
     of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, NotStarted):
-        return f"No run of {said.runbook} was started for {of}: {said.why}."
+        return f"{said.runbook} could not be started for {of}: {said.why}."
     if isinstance(said, Reminder):
-        return f"Still open: {of}. Asked: {', '.join(said.groups)}, until {_day(said.until)}."
+        return f"Still open: {of}. Due {_day(said.until)}. Asked: {', '.join(said.groups)}."
     parts = [
-        f"Time runs short for {of}.",
-        _asked_next(said),
-        f"There is time until {_day(said.until)}." if said.until else "",
-        f"{said.started} takes it up." if said.started else "",
+        f"{_escalated(said)}: {of}.",
+        f"Due {_day(said.until)}." if said.until else "",
+        f"Started: {said.started}." if said.started else "",
     ]
     return " ".join(filter(None, parts))
 
 
-def _asked_next(said: TimeRunsShort) -> str:
-    if not said.groups:
-        return ""
-    when = f"From {_day(said.asked_from)} on, after quiet hours, asked" if said.asked_from else "Now asked"
-    return f"{when}: {', '.join(said.groups)}."
+def _escalated(said: TimeRunsShort) -> str:
+    to = f"Escalated to {', '.join(said.groups)}" if said.groups else "Escalated"
+    return f"{to} from {_day(said.asked_from)} on, after quiet hours" if said.asked_from else to
 
 
 def _day(moment: str) -> str:
@@ -150,9 +161,9 @@ def _day(moment: str) -> str:
 
 
 _MENDED = {
-    HeldAct.RETRY: "tries it again",
+    HeldAct.RETRY: "retried it",
     HeldAct.SUPPLY: "supplied its result",
-    HeldAct.SKIP: "skips it",
+    HeldAct.SKIP: "skipped it",
     HeldAct.END: "ended the run",
 }
 
@@ -160,10 +171,10 @@ _MENDED = {
 def _held(said: Held | StepHeld | HeldSettled) -> str:
     if isinstance(said, Held):
         what = said.step or "A card"
-        return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
+        return f"{what} of {_run(said.run)} is held: {said.why}. It continues automatically once this is fixed."
     if isinstance(said, HeldSettled):
         return f"{said.step} of {_run(said.run)}: {said.person} {_MENDED[said.act]}{_quoted(said.why)}"
-    todo = "Somebody has to say how it goes on, here or in the Home of this app."
+    todo = "Choose how it continues, here or in this app's Home tab."
     return f"{said.step} of {_run(said.run)} failed and is held: {_why(said)}. {todo}"
 
 
@@ -183,7 +194,7 @@ def _why(said: StepHeld) -> str:
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:
     if isinstance(said, EvidenceSealed):
         return f"{_run(said.run)} {_ended(said)}. Evidence sealed. SHA-256: {said.sha256}"
-    todo = f"When that is mended: countersign evidence repair {said.run_id}"
+    todo = f"Once this is fixed, run: countersign evidence repair {said.run_id}"
     return f"The evidence of {_run(said.run)} cannot be stored: {said.why}. {todo}"
 
 
@@ -226,7 +237,7 @@ def _answer(said: VoteWithdrawn | RequestHanded | QuestionAsked | QuestionAnswer
         case VoteWithdrawn():
             return f"{said.person} withdrew their vote ({_signed(said)}){_quoted(said.reason)}"
         case RequestHanded():
-            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
+            return f"{said.person} handed this to {said.to}{_quoted(said.reason)}"
         case QuestionAsked():
             return f"{said.person} asks about {_run(said.run)}{_quoted(said.question)}"
         case QuestionAnswered():
@@ -235,15 +246,15 @@ def _answer(said: VoteWithdrawn | RequestHanded | QuestionAsked | QuestionAnswer
 
 def _claim(said: TaskClaimed | TaskReleased) -> str:
     if isinstance(said, TaskReleased):
-        return f"{said.person} has given this back. Anybody who is asked may take it on."
-    return f"{said.person} works on this now{f', in the place of {said.before}' if said.before else ''}."
+        return f"{said.person} released this. Anyone asked may claim it."
+    return f"{said.person} claimed this{f', taking over from {said.before}' if said.before else ''}."
 
 
 def _approval(said: ApprovalOpened | ApprovalEnded, what: str) -> str:
     yours = f"Your request in {_run(said.run)}, {_named(said.step, what)},"
     if isinstance(said, ApprovalOpened):
-        people = "one person" if said.quorum == 1 else f"{said.quorum} people"
-        asked = f"was put to {', '.join(said.groups)}: {people} must approve it, until {_day(said.until)}"
+        people = "1 person" if said.quorum == 1 else f"{said.quorum} people"
+        asked = f"was sent to {', '.join(said.groups)}: {people} must approve it by {_day(said.until)}"
         return f"{yours} {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
     how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
@@ -254,16 +265,16 @@ def _standing(said: StandingChanged, what: str) -> str:
     of = f"{_named(said.step, what)} of {_run(said.run)}"
     match said.change:
         case StandingChange.VOTE_LAPSED:
-            why = f"{said.person} is not in {' or '.join(said.groups)} any more"
-            return f"The approval of {said.person} for {of} does not count any more: {why}. {_so_far(said)}"
+            why = f"{said.person} is no longer in {' or '.join(said.groups)}"
+            return f"The approval by {said.person} of {of} no longer counts: {why}. {_so_far(said)}"
         case StandingChange.VOTE_BACK:
-            return f"The approval of {said.person} for {of} counts again. {_so_far(said)}"
+            return f"The approval by {said.person} of {of} counts again. {_so_far(said)}"
         case StandingChange.ENOUGH_AGAIN:
             return f"Enough people can decide {of} again."
         case StandingChange.OUTGROWN:
-            people = "one person" if said.quorum == 1 else f"{said.quorum} people"
-            asked = f"{people} from {', '.join(said.groups)} must approve it, until {_day(said.until)}"
-            return f"Policy asks for more approvals of {of} now: {asked}. Approvals given before do not count."
+            people = "1 person" if said.quorum == 1 else f"{said.quorum} people"
+            asked = f"{people} from {', '.join(said.groups)} must approve it by {_day(said.until)}"
+            return f"Policy now requires more approvals of {of}: {asked}. Earlier approvals do not count."
 
 
 def _so_far(said: StandingChanged) -> str:
@@ -274,13 +285,13 @@ def _run_ended(said: RunEnded) -> str:
     head = f"{_run(said.run)} {_ended(said)}"
     is_all_done = said.status is RunStatus.SUCCEEDED and not (said.rejected or said.skipped or said.handled)
     if is_all_done and not (said.outcome or said.response):
-        return f"{head}: every step was done."
+        return f"{head}: all steps done."
     parts = [
         *([said.response] if said.response else []),
         *(f"{note.name}: {note.why}" for note in said.failed[:1]),
-        *_listed("Failed, and was handled", said.handled),
+        *_listed("Failed and handled", said.handled),
         *_listed("Rejected", said.rejected),
-        *_listed("Not done", said.skipped),
+        *_listed("Skipped", said.skipped),
     ]
     return ". ".join([head, *(part.rstrip(".") for part in parts)]) + "."
 

@@ -26,17 +26,17 @@ def _question(view: ApprovalView, verdict: VoteVerdict) -> str:
 
 def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
     if view.kind is AskKind.IN_DOUBT:
-        done = "It is recorded as done." if verdict is VoteVerdict.APPROVE else "It may be attempted once more."
-        return f"{done} Your words are kept as evidence."
+        done = "It is recorded as done." if verdict is VoteVerdict.APPROVE else "It may be tried once more."
+        return f"{done} Your reason is kept as evidence."
     if view.kind is AskKind.AFTERWARDS:
-        return "What was done stays done. Your words are kept as evidence."
-    refused = "The review ends as rejected." if view.kind is AskKind.TASK else "It will not be done."
+        return "What was done stays done. Your reason is kept as evidence."
+    refused = "This ends the review as rejected." if view.kind is AskKind.TASK else "This cancels the action."
     signed = "This counts as your signature." if verdict is VoteVerdict.APPROVE else refused
-    return f"{signed} Your words are kept as evidence, and whoever asked can read them."
+    return f"{signed} Your reason is kept as evidence, and the requester can read it."
 
 
 def _names(view: ApprovalView) -> list[Block]:
-    return rows([(bold("You vote for"), short(view.votes_for, 200, lines=1))]) if view.votes_for else []
+    return rows([(bold("On behalf of"), short(view.votes_for, 200, lines=1))]) if view.votes_for else []
 
 
 def summary(view: ApprovalView) -> list[Block]:

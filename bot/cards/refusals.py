@@ -4,45 +4,45 @@ from runtime.model.approvals.votes import Refusal, RefusalCode
 from runtime.model.states import ApprovalStatus
 
 _WORDS = {
-    RefusalCode.UNKNOWN: "Countersign does not know this request any more.",
+    RefusalCode.UNKNOWN: "Countersign no longer knows this request.",
     RefusalCode.OTHER_ACTION: "This card shows another action than the request.",
-    RefusalCode.EXPIRED: "The time for this request has run out.",
-    RefusalCode.STALE: ("The card has changed since you opened it. Please look at it as it is now, and click again."),
-    RefusalCode.REQUESTER: "You asked for this yourself, so somebody else has to decide it.",
+    RefusalCode.EXPIRED: "This request has expired.",
+    RefusalCode.STALE: ("The card has changed since you opened it. Please read it again, then click."),
+    RefusalCode.REQUESTER: "You requested this yourself, so someone else has to decide it.",
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
-    RefusalCode.REPEATED: "You have voted on this request already. It stands, unless you withdraw it under More.",
-    RefusalCode.BROUGHT: "Whoever brought this run in cannot bring an answer to it, too.",
-    RefusalCode.GLASS_SPENT: "You have broken the glass as often as policy lets you.",
+    RefusalCode.REPEATED: "You have already voted on this request. Your vote stands unless you withdraw it under More.",
+    RefusalCode.BROUGHT: "The caller that started this run cannot also answer it.",
+    RefusalCode.GLASS_SPENT: "You have no emergency overrides left.",
     RefusalCode.NO_TICKET: "Please name the ticket or incident.",
-    RefusalCode.NO_GLASS: "Policy lets nobody do without the others here.",
-    RefusalCode.NO_VOTE: "You have no vote on this request that counts, so there is nothing to withdraw.",
-    RefusalCode.IN_DOUBT: "This asks what happened, and takes no other answer.",
-    RefusalCode.QUESTION_OPEN: "You have asked already, and there is no answer yet. Please wait for it.",
-    RefusalCode.QUESTIONS_FULL: "So many questions were asked about this that it takes no more.",
-    RefusalCode.NO_QUESTION: "This question was answered already, or is not there any more.",
-    RefusalCode.NOT_ASKED: "This is a question to whoever asked for it, so it is not yours to answer.",
+    RefusalCode.NO_GLASS: "Policy allows no break-glass here.",
+    RefusalCode.NO_VOTE: "You have no counted vote on this request to withdraw.",
+    RefusalCode.IN_DOUBT: "This asks what happened; it takes no other answer.",
+    RefusalCode.QUESTION_OPEN: "Your earlier question has no answer yet. Please wait for it.",
+    RefusalCode.QUESTIONS_FULL: "This request takes no more questions.",
+    RefusalCode.NO_QUESTION: "This question was already answered or is gone.",
+    RefusalCode.NOT_ASKED: "Only the requester can answer this question.",
     RefusalCode.NOBODY_ANSWERS: (
-        "Nobody can answer: neither requester nor submitter is a person who can be reached here, or a program that "
-        "fetches questions. Nothing was sent."
+        "Nobody can answer: neither requester nor submitter can be reached here, and no program fetches questions. "
+        "Nothing was sent."
     ),
-    RefusalCode.NOT_ENTITLED: "This person may not decide this, or has voted on it already. Please choose another.",
-    RefusalCode.NO_TASK: "Only a review can be claimed, given back, or answered in this way.",
-    RefusalCode.CLAIMED: "Somebody else works on this. You can answer it when they give it back.",
-    RefusalCode.CLAIMED_BEFORE: "You have claimed this already.",
-    RefusalCode.NOT_CLAIMED: "You have not claimed this, so you cannot give it back.",
+    RefusalCode.NOT_ENTITLED: "This person may not decide this, or has already voted. Please choose another.",
+    RefusalCode.NO_TASK: "Only a review can be claimed, released or answered in this way.",
+    RefusalCode.CLAIMED: "Someone else has claimed this. You can answer it once they release it.",
+    RefusalCode.CLAIMED_BEFORE: "You have already claimed this.",
+    RefusalCode.NOT_CLAIMED: "You have not claimed this, so you cannot release it.",
     RefusalCode.NOT_EDITABLE: "This cannot be edited.",
-    RefusalCode.UNCHANGED: "Nothing of it is another than before. Approve it as it is, or change something.",
-    RefusalCode.UNFIT: "What it would be does not fit what can be done.",
+    RefusalCode.UNCHANGED: "You changed nothing. Approve it as it is, or change something.",
+    RefusalCode.UNFIT: "Your changes do not fit what the operation accepts.",
     RefusalCode.EDIT_DENIED: "Policy would deny this.",
     RefusalCode.NOT_ENOUGH_APPROVERS: "Not enough eligible approvers would be left.",
-    RefusalCode.PASSKEY_NEEDED: "This has to be signed with a passkey. Press Approve on its card for a link to sign.",
+    RefusalCode.PASSKEY_NEEDED: "This needs a passkey signature. Press Approve on its card for the link.",
     RefusalCode.PASSKEY_UNKNOWN: "This passkey is not registered for you. Please ask an operator.",
     RefusalCode.PASSKEY_REVOKED: "This passkey was revoked. Please use another, or ask an operator.",
-    RefusalCode.PASSKEY_WRONG: "The signature is not over this request.",
+    RefusalCode.PASSKEY_WRONG: "The signature is for a different request.",
     RefusalCode.REASON_MISSING: "A reason is needed, in a few words.",
     RefusalCode.OTHER_TEAM: "You belong to another workspace. Only members of this one can decide here.",
     RefusalCode.DEACTIVATED: "This Slack account is deactivated, so it cannot decide.",
-    RefusalCode.BOT: "Bots cannot decide. A person has to.",
+    RefusalCode.BOT: "Bots cannot decide. A person must.",
     RefusalCode.GUEST: "Guests cannot decide. Please ask a full member of this workspace.",
     RefusalCode.UNCLEAR: (
         "Slack did not say whether you are a full member of this workspace, so you cannot decide here."
@@ -57,13 +57,13 @@ _WORDS = {
     RefusalCode.UNCONFIRMED: (
         "Your click is recorded. It counts as soon as Slack confirms who you are; there is no need to click again."
     ),
-    RefusalCode.UNUSABLE: "This cannot be recorded as it is.",
-    RefusalCode.FAILING: "This could not be recorded just now, and will be tried again.",
+    RefusalCode.UNUSABLE: "This cannot be recorded in this form.",
+    RefusalCode.FAILING: "This could not be recorded just now; we will retry.",
 }
 _CLOSED = {
     ApprovalStatus.APPROVED: "This was already approved.",
     ApprovalStatus.REJECTED: "This was already rejected.",
-    ApprovalStatus.EXPIRED: "The time for this ran out.",
+    ApprovalStatus.EXPIRED: "This has expired.",
     ApprovalStatus.CANCELED: "This was canceled.",
 }
 
@@ -103,11 +103,11 @@ def refusal_reason(refusal: Refusal) -> str:
     """Return why something does not count, wherever it was said."""
     match refusal.code, refusal.about:
         case RefusalCode.CLOSED, about:
-            reason = _CLOSED[ApprovalStatus(about[0])] if about else "This request is closed already."
+            reason = _CLOSED[ApprovalStatus(about[0])] if about else "This request is already closed."
         case RefusalCode.CLAIMED, (name, *_):
-            reason = f"{name} works on this. You can answer it when they give it back."
+            reason = f"{name} has claimed this. You can answer it once they release it."
         case RefusalCode.GLASS_SPENT, (most, *_):
-            reason = f"You have broken the glass as often as policy lets you, which is {most}."
+            reason = f"You have used all {most} of your emergency overrides."
         case RefusalCode.NOT_ENOUGH_APPROVERS, (why,):
             reason = f"Not enough eligible approvers would be left: {why}."
         case RefusalCode.EDIT_DENIED, (_, *_) as reasons:

@@ -30,6 +30,8 @@ _BLANKS = (
 _PADDING = re.compile(r"(?<= {16}) |(?<=\n\n)\n")
 # What mrkdwn would read as formatting, an emoji, a quotation or a link; entities do not help against these.
 _MARKUP = re.compile(r"[*~`]|(?<![^\W_])_|_(?![^\W_])|:(?=[^\s:]+:)|:(?=//)|^>", re.MULTILINE)
+# What looks like them in a text that people only read, and means nothing to Slack.
+_LOOK_ALIKES = {"*": "∗", "~": "∼", "`": "ˋ", "_": "ˍ", ":": "∶", ">": "›"}  # noqa: RUF001 - that is their purpose
 # What stands between the parts of our lines, and between a value and what it becomes.
 _SEPARATORS = re.compile("[·→…]")
 _COMBINING = frozenset({"Mn", "Me", "Mc"})
@@ -86,6 +88,22 @@ def plain(text: str) -> Shown:
 def mrkdwn(text: str) -> Shown:
     """Return data for a mrkdwn context: also bold, code, emoji codes, quotations and bare links lose their meaning."""
     return Shown("".join(_atoms(text, _MARKUP)))
+
+
+def legible(text: str) -> Shown:
+    """Return data for a notification or a message: what mrkdwn would read as markup is a character that looks like it.
+
+    It is for reading: what people decide by, or copy, stands in `plain` or `mrkdwn`.
+    """
+    marks = {match.start() for match in _MARKUP.finditer(text)}
+    atoms = enumerate(_atoms(text))
+    return Shown("".join(_LOOK_ALIKES[text[at]] if at in marks else atom for at, atom in atoms))
+
+
+def short_legible(text: str, limit: int) -> Shown:
+    """Return the first `limit` characters of data for a notification; a cut is always said."""
+    head, hidden = clip(text, limit, 1)
+    return Shown(f"{legible(head)}… {hidden:,} more characters" if hidden else legible(head))
 
 
 def units(text: str) -> int:

@@ -12,19 +12,19 @@ from runtime.desk.undo.model import Item, Standing, UndoView
 MOST_SHOWN = 20
 
 _PROMISE = (
-    "A run of its own undoes this, asked for by you. Policy is asked about it, and others may have to sign. Your words "
-    "are kept as evidence."
+    "A separate run undoes this at your request. Policy decides, and others may have to sign. Your reason is kept as "
+    "evidence."
 )
 _WAYS = {
     Standing.UNDONE: "is undone already",
     Standing.BEING_UNDONE: "is being undone",
     Standing.IRREVERSIBLE: "cannot be undone",
-    Standing.NOT_KNOWN: "cannot be undone: what it takes is not known",
+    Standing.NOT_KNOWN: "cannot be undone: how is not known",
     Standing.ELSEWHERE: "was done for another run",
     Standing.IN_DOUBT: "may not have happened",
     Standing.UNDER_WAY: "is under way",
     Standing.NOT_PERFORMED: "was not done",
-    Standing.SUPPLIED: "is for who supplied it to undo",
+    Standing.SUPPLIED: "was supplied by a person, who must undo it",
 }
 
 
@@ -46,10 +46,10 @@ def undo_modal(view: UndoView, channel: str | None) -> dict[str, Any]:
 def _will(view: UndoView) -> list[Block]:
     possible = [item for item in view.items if item.standing is Standing.POSSIBLE]
     if not possible:
-        return [section(Shown("Nothing of this can be undone."))]
+        return [section(Shown("Nothing here can be undone."))]
     values = (render(f"{_deed(item)} on {item.target}, by {_spaced(item.by)}") for item in possible[:MOST_SHOWN])
     listed = rows([(bold("Undoes"), short(value, 300)) for value in values])
-    return [heading("What is undone"), *listed, *_left_out(possible)]
+    return [heading("Will be undone"), *listed, *_left_out(possible)]
 
 
 def _stays(view: UndoView) -> list[Block]:
@@ -57,7 +57,7 @@ def _stays(view: UndoView) -> list[Block]:
     if not rest:
         return []
     listed = rows([(bold(_WAYS[item.standing].capitalize()), _why(item)) for item in rest[:MOST_SHOWN]])
-    return [heading("What stays as it is"), *listed, *_left_out(rest)]
+    return [heading("Stays as it is"), *listed, *_left_out(rest)]
 
 
 def _why(item: Item) -> Shown:
@@ -82,4 +82,4 @@ def _left_out(items: Sequence[Item]) -> list[Block]:
 
 
 def _question(view: UndoView) -> list[Block]:
-    return [section(Shown(_PROMISE)), reason_input("Why is it undone?")] if view.is_possible else []
+    return [section(Shown(_PROMISE)), reason_input("Why do you undo it?")] if view.is_possible else []

@@ -1,7 +1,7 @@
 """The fixed words for a request: its buttons, what people said, and what is still needed."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.cards.blocks import utc
 from bot.cards.text import Shown, inline_mrkdwn, one_line, plain
@@ -10,14 +10,17 @@ from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.states import RunStatus, StepStatus
 
+QUICK = timedelta(seconds=10)
+"""A vote is quick this soon after its person opened the request, as reports call it, too."""
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
 _DOUBT = (
-    "This was attempted, and no answer came back. Please look at the target before you decide. “It happened” records "
-    "it as done, and it is never done again. “It did not happen” lets it be attempted once more; if it did happen "
-    "after all, it happens twice."
+    "We tried this and got no answer. Check the target before you decide. “It happened” records it as done; it is "
+    "never repeated. “It did not happen” lets us try once more; if it did happen, it happens twice."
 )
 _AFTERWARDS = (
-    "Somebody did this without the signatures that policy wants, in an emergency. It is done, whatever you say. Please "
-    "look into it, and say whether that was right. Your words close the record of the run."
+    "Someone did this in an emergency, without the required signatures. It stays done, whatever you decide. Was it "
+    "justified? Your answer closes the record of the run."
 )
 FINAL = Shown("⚠️ Cannot be undone.")
 _EXPLAINED = {
@@ -41,17 +44,17 @@ _BUTTONS = {
 }
 
 _RESULTS = {
-    ResultCode.PERFORMED: "performed",
-    ResultCode.PERFORMED_BEFORE: "performed before, under the same idempotency key",
-    ResultCode.CONFIRMED: "performed, as a person confirmed",
-    ResultCode.ANSWERED: "performed, as its answer shows",
-    ResultCode.REJECTED: "not performed: rejected by {}",
-    ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
-    ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
-    ResultCode.NOT_PERFORMED: "not performed: {}",
-    ResultCode.WINDOW: "approved, waits for its window until {}",
-    ResultCode.REPLACED: "not performed as it was asked for: edited by {}",
-    ResultCode.OUTGROWN: "not performed: policy asks for more approvals now, so people were asked again",
+    ResultCode.PERFORMED: "Done",
+    ResultCode.PERFORMED_BEFORE: "Done before, under the same idempotency key",
+    ResultCode.CONFIRMED: "Done, as a person confirmed",
+    ResultCode.ANSWERED: "Done, as its answer shows",
+    ResultCode.REJECTED: "Not done: rejected by {}",
+    ResultCode.CHANGES_REQUESTED: "Not done: changes requested by {}",
+    ResultCode.NOT_IN_TIME: "Not done: nobody decided in time",
+    ResultCode.NOT_PERFORMED: "Not done: {}",
+    ResultCode.WINDOW: "Approved; carried out from {} on",
+    ResultCode.REPLACED: "Not done as requested: edited by {}",
+    ResultCode.OUTGROWN: "Not done: policy now requires more approvals, so people were asked again",
     ResultCode.WORDED: "{}",
 }
 
@@ -61,13 +64,13 @@ _STANDS: dict[str, str] = {
     RunStatus.RUNNING: "is under way",
     RunStatus.WAITING_APPROVAL: "waits for approval",
     RunStatus.WAITING: "waits",
-    RunStatus.FAILED_RETRYABLE: "failed, and is tried again",
+    RunStatus.FAILED_RETRYABLE: "failed and will be retried",
     RunStatus.HELD: "is held",
-    RunStatus.FAILED_TERMINAL: "ended without success",
+    RunStatus.FAILED_TERMINAL: "failed",
     StepStatus.PENDING: "comes later",
     StepStatus.READY: "is about to begin",
     StepStatus.PARKED: "waits",
-    StepStatus.FAILED_HANDLED: "failed, and was handled",
+    StepStatus.FAILED_HANDLED: "failed and was handled",
 }
 
 
@@ -91,6 +94,30 @@ def vote_word(view: ApprovalView, vote: VoteView) -> str:
     return f"broke the glass ({vote.ticket})" if vote.ticket else verdict_word(view.kind, vote.verdict)
 
 
+def vote_notes(vote: VoteView) -> str:
+    """Return what is unusual about a vote: given soon after its person opened it, or by who reviewed or signed before.
+
+    "" where it is as usual.
+    """
+    opened = [vote.opened_at] if vote.opened_at and vote.at - vote.opened_at <= QUICK else []
+    earlier = ((vote.reviewed_at, "reviewed this run"), (vote.signed_at, "signed in this run"))
+    notes = [f"{_since(at, vote)} after opening it" for at in opened]
+    notes += [f"{act} {_since(at, vote)} before" for at, act in earlier if at]
+    return ", ".join(notes)
+
+
+def _since(at: datetime, vote: VoteView) -> str:
+    return lasting((vote.at - at).total_seconds())
+
+
+def lasting(seconds: float) -> str:
+    """Return a duration as people say it, in its largest unit."""
+    for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
+            return f"{seconds / unit:.1f}".removesuffix(".0") + f" {word}"
+    return f"{seconds:.0f} s"
+
+
 def approvals(view: ApprovalView) -> int:
     """Count the approvals that count now."""
     return sum(vote.verdict is VoteVerdict.APPROVE and vote.counts for vote in view.votes)
@@ -99,7 +126,7 @@ def approvals(view: ApprovalView) -> int:
 def how_far(view: ApprovalView) -> str:
     """Return how many of those that are needed have said so: `1 of 2 approvals`; and which groups have not."""
     if any(vote.ticket for vote in view.votes):
-        return "by breaking the glass"
+        return "by break-glass"
     if view.missing and approvals(view):
         return signed_without(approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
     what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"
@@ -108,7 +135,7 @@ def how_far(view: ApprovalView) -> str:
 
 def signed_without(count: int, missing: Sequence[str]) -> str:
     """Return how many have signed, and the groups of which nobody has."""
-    return f"{count} signature{'' if count == 1 else 's'}; still missing: {', '.join(missing)}"
+    return f"{count} signature{'' if count == 1 else 's'}; still needed: {', '.join(missing)}"
 
 
 def headline(view: ApprovalView) -> str:
@@ -134,7 +161,7 @@ def acted_on(view: ApprovalView) -> tuple[str, str]:
 
 def undone_by(view: ApprovalView) -> str:
     """Return how the action can be undone; a review changes nothing by itself."""
-    return "" if view.kind is AskKind.TASK else view.reversible_by or "nothing: it cannot be undone"
+    return "" if view.kind is AskKind.TASK else view.reversible_by or "cannot be undone"
 
 
 def requirement(view: ApprovalView) -> str:
@@ -157,7 +184,7 @@ def result_words(result: Result) -> str:
     """Return what became of what was asked about; names and reasons in it are data, and a moment is in UTC."""
     if result.code is ResultCode.CANCELED:
         who, why = result.about
-        return f"not performed: canceled by {who}{f': {why}' if why else ''}"
+        return f"Not done: canceled by {who}{f': {why}' if why else ''}"
     if result.code is ResultCode.WINDOW:
         return _RESULTS[result.code].format(*(utc(datetime.fromisoformat(moment)) for moment in result.about))
     return _RESULTS[result.code].format(", ".join(result.about))

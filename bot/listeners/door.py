@@ -30,8 +30,8 @@ from bot.slack.log import Tally
 from bot.workspaces.origin import Origin
 from runtime.model.buckets import Buckets, Rate
 
-TOO_FAST = "You are faster than Countersign takes in. Nothing was recorded. Please wait a moment, and try again."
-BUSY = "Countersign has too much to do just now. Nothing was recorded. Please try again in a moment."
+TOO_FAST = "Too many clicks at once. Nothing was recorded. Please wait a moment, then try again."
+BUSY = "Countersign is overloaded. Nothing was recorded. Please try again in a moment."
 
 AT_ONCE = 32
 """Interactions that are worked on side by side, until each is acknowledged."""

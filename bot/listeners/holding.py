@@ -41,7 +41,7 @@ class Holding(Asking):
         try:
             result = held.parse_result(payload.typed(held.RESULT)) if ref.act is HeldAct.SUPPLY else None
         except (ValueError, RecursionError) as error:
-            await ack(response_action="errors", errors={held.RESULT: f"This is no JSON that can be a result: {error}"})
+            await ack(response_action="errors", errors={held.RESULT: f"This is not valid JSON for a result: {error}"})
             return
         fault = reason_fault(payload.reason)
         notification, fault = ("", fault) if fault else await self._record(payload, ref, result)

@@ -7,7 +7,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.blocks import section
-from bot.cards.text import mrkdwn, short
+from bot.cards.text import legible, short
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.model.run import HeldAct
@@ -21,22 +21,22 @@ REASON_NOT_RECORDED = (
     "has not changed, submit this again."
 )
 NOT_YET_COUNTED = "Your click is recorded, but could not be counted yet. The card will change as soon as it is."
-UNKNOWN_BUTTON = "Countersign does not know this button any more. Nothing was done."
+UNKNOWN_BUTTON = "Countersign no longer knows this button. Nothing was done."
 NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again."
 
-NOT_HELD = "This step is not held any more. Nothing was done."
+NOT_HELD = "This step is no longer held. Nothing was done."
 HELD_DONE = {
-    HeldAct.RETRY: "Done: {} is tried again.",
-    HeldAct.SUPPLY: "Done: {} has your result, and its run goes on.",
-    HeldAct.SKIP: "Done: {} is skipped, and its run goes on.",
-    HeldAct.END: "Done: the run of {} is ended.",
+    HeldAct.RETRY: "Done: {} is being retried.",
+    HeldAct.SUPPLY: "Done: {} has your result, and the run continues.",
+    HeldAct.SKIP: "Done: {} is skipped, and the run continues.",
+    HeldAct.END: "Done: the run of {} has ended.",
 }
-NOT_YET_APPLIED = "What you said is recorded, and is followed as soon as that can be."
-UNDOING = "It is being undone, by {}. You are told what comes of it."
-OVER = "The run of this has ended, or is not there any more. Nothing was done."
-CANCELED = "It is canceled: nobody is asked any more, and what has not been done will not be."
-EDITED = "The request is void, and what you made of it is put to policy. Whoever has to sign it is asked anew."
-NOT_YET_UNDONE = "Your wish is recorded, and is followed as soon as that can be."
+NOT_YET_APPLIED = "Your decision is recorded and will be carried out shortly."
+UNDOING = "Run {} is undoing it. We will tell you the outcome."
+OVER = "This run has ended or is gone. Nothing was done."
+CANCELED = "Canceled: open requests are closed, and nothing more is done."
+EDITED = "Resubmitted: policy decides on your version, and signatures start over."
+NOT_YET_UNDONE = "Your request is recorded and will be carried out shortly."
 
 TELL_SECONDS = 10.0
 """Seconds that an answer may take; by then the click has been acknowledged long ago."""
@@ -68,7 +68,7 @@ class PrivateAnswers:
 
     async def _deliver(self, user: str, channel: str | None, text: str) -> None:
         """Answer in the channel, visible to the person alone; where that can't be, in the direct conversation."""
-        content: dict[str, Any] = {"text": mrkdwn(text[:_LIMIT]), "blocks": [section(short(text, _LIMIT, lines=50))]}
+        content: dict[str, Any] = {"text": legible(text[:_LIMIT]), "blocks": [section(short(text, _LIMIT, lines=50))]}
         if channel is not None:
             try:
                 await self._client.chat_postEphemeral(channel=channel, user=user, **content)

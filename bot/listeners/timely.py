@@ -26,7 +26,7 @@ ANSWER_WITHIN = 2.3
 
 LATE = "This takes longer than usual. You will be told here or in private what came of it."
 RECORDED = "It is recorded. You can close this."
-CLICK_RECORDED = "It took longer than usual, but your click was taken."
+CLICK_RECORDED = "It took longer than usual, but your click was recorded."
 
 _ARRIVED: ContextVar[float | None] = ContextVar("arrived", default=None)
 
@@ -115,7 +115,7 @@ class Timely:
             await self._client.views_update(view_id=payload.view.id, view=said.get("view") or note_modal(RECORDED))
         except FAILURES as error:
             slack_logger().info("what a late submission led to is told in private: %s", error_code(error))
-            words = "What you submitted needs another step. Please begin again." if said.get("view") else RECORDED
+            words = "Your submission needs another step. Please start again." if said.get("view") else RECORDED
             await self._answers.tell(payload.user.id, None, words, occasion=payload.view.id)
 
 

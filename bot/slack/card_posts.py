@@ -172,7 +172,7 @@ class CardPosts:
         metadata = {"event_type": CARD_EVENT, "event_payload": {"key": f"after:{new[1]}"}}
         try:
             permalink = await self._client.chat_getPermalink(channel=new[0], message_ts=new[1])
-            here = link(Shown("Open the present one"), str(permalink["permalink"])) or ""
+            here = link(Shown("Open the current card"), str(permalink["permalink"])) or ""
             text = Shown(f"This card is out of date. {here}")
             await self._posts.post(old[0], metadata, text, [{"type": "section", "text": mrkdwn_text(text)}], old[1])
         except (*FAILURES, TransientError) as error:

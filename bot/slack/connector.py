@@ -2,20 +2,21 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import SECTION_LIMIT, Block, call_of, context, mrkdwn_text, section
+from bot.cards.blocks import SECTION_LIMIT, Block, call_of, context, dated, mrkdwn_text, section
 from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
-from bot.cards.messages import closed_words, words
+from bot.cards.messages import closed_words, moments, words
 from bot.cards.request.buttons import answer_button
 from bot.cards.states import sign_of
-from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
+from bot.cards.text import Shown, chunks, clip, legible, plain, units
 from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
@@ -63,8 +64,11 @@ def _answered(run: Run) -> Run:
     return wrapped
 
 
-def _blocks(text: str) -> list[Block]:
-    """Return data as paragraphs; what is left out is counted."""
+def message_blocks(text: str, moments: Sequence[datetime] = ()) -> list[Block]:
+    """Return data as paragraphs, its moments in the reader's own time zone; what is left out is counted."""
+    shown = dated(legible(text.strip()), moments)
+    if moments and units(shown) <= SECTION_LIMIT:
+        return [{"type": "section", "text": mrkdwn_text(shown)}]
     head, hidden = clip(text.strip(), _MESSAGE_UNITS, _MESSAGE_LINES)
     paragraphs = [section(part) for part in chunks(head, SECTION_LIMIT)]
     return [*paragraphs, section(plain(f"… {hidden:,} more characters"))] if hidden else paragraphs
@@ -150,7 +154,11 @@ class SlackConnector:
         """Have a message that asked about a held step say what came of it."""
         params = params_of(UpdateMessage, call)
         text = f"{self._prefix}{closed_words(params.said, params.then)}"
-        return {"is_shown": await self._questions.close(params.message, mrkdwn(text[:_FALLBACK_CHARS]), _blocks(text))}
+        return {
+            "is_shown": await self._questions.close(
+                params.message, legible(text[:_FALLBACK_CHARS]), message_blocks(text)
+            )
+        }
 
     async def reconcile_direct(self, call: Call) -> Reconciled:
         """Find a direct message that was posted without an answer."""
@@ -165,8 +173,9 @@ class SlackConnector:
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
-        blocks = [*_called(params.said), *_blocks(f"{sign_of(params.said)}{text}"), *acts, *asks, *way]
-        return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
+        paragraphs = message_blocks(f"{sign_of(params.said)}{text}", moments(params.said))
+        blocks = [*_called(params.said), *paragraphs, *acts, *asks, *way]
+        return await self._posts.post(channel, metadata, legible(text[:_FALLBACK_CHARS]), blocks, thread)
 
     async def _about(self, approval_id: str) -> tuple[str, Shown]:
         """Return what the request is called, and the ways to it."""

@@ -120,6 +120,6 @@ def _document(said: Said) -> JsonObject:
 
 def _of_copy(view: ApprovalView, user: str) -> Notice:
     """Return a copy of a card as something that is told; its key is that of the effect which posts it."""
-    said = Plain(text=f"You are asked: {headline(view)}")
+    said = Plain(text=f"Your decision is needed: {headline(view)}")
     key, is_doubt = f"slack:card:{view.approval_id}:{user}", view.kind is AskKind.IN_DOUBT
     return Notice(key, user, _document(said), view.approval_id, asks=True, is_alarm=is_doubt)

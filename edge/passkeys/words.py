@@ -18,9 +18,9 @@ NOT_REGISTERED = "Your passkey is not registered: {}."
 
 _REFUSED = {
     RefusalCode.STALE: "The request has changed since you opened this page. Look at its card as it is now.",
-    RefusalCode.CLOSED: "This request is closed already. Your signature changes nothing.",
-    RefusalCode.EXPIRED: "The time for this request has run out. Nothing has changed.",
-    RefusalCode.REQUESTER: "You asked for this yourself, so somebody else has to decide it.",
+    RefusalCode.CLOSED: "This request is already closed. Your signature changes nothing.",
+    RefusalCode.EXPIRED: "This request has expired. Nothing has changed.",
+    RefusalCode.REQUESTER: "You requested this yourself, so someone else has to decide it.",
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.NOT_IN_GROUP: "This request is for members of other groups than yours.",
     RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",

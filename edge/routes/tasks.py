@@ -27,7 +27,7 @@ _REFUSED = {
     RefusalCode.EXPIRED: (409, "its time has run out"),
     RefusalCode.STALE: (409, "it has changed since it was seen: look at it again, and send its stamp"),
     RefusalCode.REPEATED: (409, "this person has answered it before; the first answer stands"),
-    RefusalCode.CLAIMED: (409, "{} works on it"),
+    RefusalCode.CLAIMED: (409, "{} has claimed it"),
     RefusalCode.CLAIMED_BEFORE: (409, "this person has claimed it before"),
     RefusalCode.NOT_CLAIMED: (409, "this person has not claimed it"),
     RefusalCode.REASON_MISSING: (422, "reason: a reason is needed, in a few words"),

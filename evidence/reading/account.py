@@ -138,7 +138,7 @@ def _look(material: Material, read: Any) -> Look:
 def _cost(costs: Any) -> Cost:
     calls, silent = number(costs, "calls"), number(costs, "calls_without_cost")
     amounts = [f"{amount} {currency}" for currency, amount in record(costs, "amounts").items()]
-    untold = f"{counted(silent, 'call')} without a word of what it cost" if silent else ""
+    untold = f"{counted(silent, 'call')} with no cost reported" if silent else ""
     return Cost(
         provider=text(costs, "provider"),
         model=text(costs, "model"),

@@ -11,11 +11,11 @@ _WANTED = {
     "reject": "wanted to reject",
     "changes": "wanted changes of",
     "withdraw": "wanted to withdraw a vote on",
-    "hand": "wanted to hand on",
+    "hand": "wanted to hand over",
     "ask": "wanted to ask about",
     "reply": "wanted to answer a question about",
-    "claim": "wanted to take on",
-    "release": "wanted to give back",
+    "claim": "wanted to claim",
+    "release": "wanted to release",
 }
 _NO = {"reject": "rejected {}", "changes": "asked for changes of {}"}
 
@@ -67,9 +67,7 @@ def _rejected(material: Material, leaf: Record) -> list[Refusal]:
 
 
 def _expired(material: Material, leaf: Record) -> list[Refusal]:
-    return [
-        Refusal(text(leaf, "at"), "Nobody", "decided in time on {}, which is no consent", _asked(material, leaf), "")
-    ]
+    return [Refusal(text(leaf, "at"), "Nobody", "decided on {} in time", _asked(material, leaf), "")]
 
 
 def _unanswered(material: Material, leaf: Record) -> list[Refusal]:
@@ -80,7 +78,7 @@ def _unfit(material: Material, leaf: Record) -> list[Refusal]:
     data, what = leaf.get("data"), "sent an answer for the step {}, which did not count"
     if is_wish(leaf):
         of = "of the step {}" if text(leaf, "correlation", "step") else "of the run"
-        what = f"wished something {of}, which was not done"
+        what = f"requested a change {of}; it was not done"
     code = text(data, "code")
     why = text(data, "reason") or REFUSALS.get(code, code)
     return [Refusal(text(leaf, "at"), _who(material, leaf), what, _step(material, leaf), why)]
@@ -91,7 +89,7 @@ def _canceled(material: Material, leaf: Record) -> list[Refusal]:
 
 
 def _voided(material: Material, leaf: Record) -> list[Refusal]:
-    what = "took no approval of another action for {}"
+    what = "refused the approval of another action for {}"
     return [Refusal(text(leaf, "at"), "The gate", what, _step(material, leaf), "")]
 
 

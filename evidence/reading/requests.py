@@ -251,11 +251,11 @@ def needed(requirement: Record) -> str:
     of_all = requirement.get("all_groups") is True and len(groups) > 1
     parts = [
         f"{counted(number(requirement, 'quorum'), 'person', 'people')} of {listed(groups, 'and' if of_all else 'or')}",
-        "a person of its own for each group" if of_all else "",
+        "a different person for each group" if of_all else "",
         f"never {listed(excluded, 'or')}" if excluded else "",
         f"within {duration(text(requirement, 'expires_in'))}" if text(requirement, "expires_in") else "",
         "each with a reason" if requirement.get("reason_required") is True else "",
-        *(f"after {duration(after)} {listed(to)} too" for after, to in line),
-        f"when time runs short {listed(later)} too" if later else "",
+        *(f"after {duration(after)} also {listed(to)}" for after, to in line),
+        f"escalated to {listed(later)}" if later else "",
     ]
     return ", ".join(filter(None, parts))

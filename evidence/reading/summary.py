@@ -36,19 +36,19 @@ _MOST = {
 """How many of a kind are told one by one."""
 
 _HEAD = """\
-What stands in “ ” is in the words of people, programs and policies; all else are the words of this format. Everything
-here follows from the other files of the bundle: it proves nothing of its own, and verification compares it with them.
+Text in “ ” quotes people, programs and policies; all other words are this format's. This page is derived from the other
+files of the bundle. It proves nothing by itself; verification compares it with them.
 """
 
-_MOCKED = "**This run was on mocks: nothing of what it did was done for real.**\n"
+_MOCKED = "**This run was on mocks: nothing was done for real.**\n"
 
 _REST = """\
-- `timeline.md`: every change of state in its order; `audit.jsonl`: the same, each bound to the one before
-- `approvals/`: requests, cards as they were shown, votes; `decisions/`: every question to policy, and its answer
-- `policies/`: the rules in full, as they stood then; `definition.json`: what was executed
-- `receipts/`: what was sent and what came back; `reads/`: what was looked up; `costs.json`: the sums
+- `timeline.md`: every change of state in order; `audit.jsonl`: the same, hash-chained
+- `approvals/`: requests, cards as shown, votes; `decisions/`: every policy decision
+- `policies/`: the policy text then in force; `definition.json`: what was executed
+- `receipts/`: requests and responses; `reads/`: lookups; `costs.json`: totals
 - `run.json`: the run; `log/`: its place in the audit log; `statement.dsse.json`: the signature over all of this
-- `README.md`: how to check it, with a program or by hand
+- `README.md`: how to verify it, with a program or by hand
 """
 
 
@@ -60,13 +60,15 @@ def summary(material: Material) -> bytes:
         *([_MOCKED] if account.mocked else []),
         _HEAD,
         *_lines("", _facts(account)),
-        *_part("What policy said", _policy(account)),
-        *_part("What people were asked, and what they said", _requests(account)),
-        *_part("What was refused", _several(account.refusals, "refusals", _refusal, names.AUDIT) or ["- Nothing."]),
-        *_part("What was done, and what came back", _done(account)),
-        *_part("What was undone", _several(account.undone, "acts", _undone, names.RECEIPTS) or ["- Nothing."]),
-        *_part("What it cost", _costs(account)),
-        *_part("Where the rest stands", [_REST.rstrip()]),
+        *_part("Policy decisions", _policy(account)),
+        *_part("Requests and signatures", _requests(account)),
+        *_part(
+            "Rejections and refusals", _several(account.refusals, "refusals", _refusal, names.AUDIT) or ["- Nothing."]
+        ),
+        *_part("Actions and results", _done(account)),
+        *_part("Undone", _several(account.undone, "acts", _undone, names.RECEIPTS) or ["- Nothing."]),
+        *_part("Costs", _costs(account)),
+        *_part("Other files", [_REST.rstrip()]),
     ]
     return "\n".join(parts).encode()
 
@@ -76,58 +78,58 @@ def _ending(account: Account) -> str:
 
 
 def _facts(account: Account) -> Iterable[str]:
-    through = f", through {quoted(account.submitted_by, _NAME)}"
+    through = f" via {quoted(account.submitted_by, _NAME)}"
     by = quoted(account.requested_by, _NAME)
-    yield f"- **Asked for by:** {by}{through if account.submitted_by != account.requested_by_id else ''}"
-    yield f"- **What:** {quoted(account.name, _NAME)}, version {account.version}" + _also(account.description, ": ")
+    yield f"- **Requested by:** {by}{through if account.submitted_by != account.requested_by_id else ''}"
+    yield f"- **Runbook:** {quoted(account.name, _NAME)}, version {account.version}" + _also(account.description, ": ")
     yield f"- **About:** {'; '.join(quoted(one, _NAME) for one in account.about[: _MOST['about']])}"
-    yield f"- **For:** {quoted(account.tenant, _NAME)}"
-    yield f"- **Began:** {moment(account.began_at)}"
+    yield f"- **Tenant:** {quoted(account.tenant, _NAME)}"
+    yield f"- **Started:** {moment(account.began_at)}"
     word = f"{quoted(account.outcome, _NAME)}; the run itself " if account.outcome else ""
     yield f"- **Ended:** {moment(account.ended_at)}: {word}{prose(account.status, _NAME)}{_also(account.error, ', ')}"
 
 
 def _policy(account: Account) -> Iterable[str]:
     allow, ask, deny = (account.answers[outcome] for outcome in ("allow", "needs_approval", "deny"))
-    asked = counted(sum(account.answers.values()), "time")
-    yield f"- Asked {asked}, it allowed {allow:,}, wanted people's approval for {ask:,}, and denied {deny:,}."
+    asked = counted(sum(account.answers.values()), "decision")
+    yield f"- {asked}: {allow:,} allowed, {ask:,} needed approval, {deny:,} denied."
     rules = [(rule, request.needed) for request in account.requests for rule in request.rules]
     for (code, words), needed in list(dict.fromkeys(rules))[: _MOST["requests"]]:
         yield f"- {quoted(words or code, _TEXT)}: {prose(needed, _TEXT)}"
 
 
 def _requests(account: Account) -> Iterable[str]:
-    return _several(account.requests, "requests", _request, names.APPROVALS) or ["- Nobody was asked."]
+    return _several(account.requests, "requests", _request, names.APPROVALS) or ["- No requests."]
 
 
 def _request(request: Request) -> Iterable[str]:
-    yield f"- **{KINDS.get(request.kind, 'A request')}**, of {moment(request.asked_at)}: {quoted(request.what, _NAME)}"
+    yield f"- **{KINDS.get(request.kind, 'A request')}**, {moment(request.asked_at)}: {quoted(request.what, _NAME)}"
     yield f"  - Why: {quoted(request.purpose, _TEXT)}" + _rules(request)
-    yield f"  - Needed: {prose(request.needed, _TEXT)}"
+    yield f"  - Required: {prose(request.needed, _TEXT)}"
     if request.kind != "task":
         undo = f"can be undone: {quoted(request.undone_by, _NAME)}" if request.undone_by else "cannot be undone"
-        yield f"  - At stake: {prose(request.tier, _NAME)} tier, {undo}"
+        yield f"  - Risk: {prose(request.tier, _NAME)}; {undo}"
     yield from _several(request.fields, "fields", _field, names.DECISIONS)
     yield from _several(request.questions, "questions", _question, names.APPROVALS)
     yield from _several(request.votes, "votes", _vote, names.APPROVALS)
     ended = f" on {moment(request.ended_at)}" if request.ended_at else ""
-    yield f"  - So it was {prose(request.ending, _NAME)}{ended}."
+    yield f"  - Result: {prose(request.ending, _NAME)}{ended}"
 
 
 def _rules(request: Request) -> str:
     told = [quoted(words or code, _TEXT) for code, words in request.rules]
-    return f"; by the rule {listed(told)}" if told else ""
+    return f"; rule {listed(told)}" if told else ""
 
 
 def _field(field: Field) -> Iterable[str]:
     before = f"{told(field.before, _VALUE)} → " if field.is_change else ""
-    yield f"  - They saw {quoted(field.name, _NAME)}: {before}{told(field.after, _VALUE)}"
+    yield f"  - Shown: {quoted(field.name, _NAME)}: {before}{told(field.after, _VALUE)}"
 
 
 def _question(told: Question) -> Iterable[str]:
     yield f"  - Asked: **{prose(told.name, _NAME)}**, {moment(told.at)}: {quoted(told.question, _TEXT)}"
     if not told.answered_at:
-        yield "    - Nobody answered."
+        yield "    - Not answered"
     else:
         by = f"**{prose(told.answered_by, _NAME)}**"
         yield f"    - Answered: {by}, {moment(told.answered_at)}: {quoted(told.answer, _TEXT)}"
@@ -135,7 +137,7 @@ def _question(told: Question) -> Iterable[str]:
 
 def _vote(vote: Vote) -> Iterable[str]:
     reason = f": {quoted(vote.reason, _TEXT)}" if vote.reason else ", without a reason"
-    meaning = f"; it means: {prose(vote.name, _NAME)} {vote.meaning}" if vote.meaning else ""
+    meaning = f"; meaning: {prose(vote.name, _NAME)} {vote.meaning}" if vote.meaning else ""
     yield f"  - Signed: **{prose(vote.name, _NAME)}** {prose(vote.said, _NAME)}, {moment(vote.at)}{reason}{meaning}"
 
 
@@ -150,17 +152,17 @@ def _done(account: Account) -> Iterable[str]:
     ]
     if account.looks:
         times, answers = len(account.looks), sum(not look.error for look in account.looks)
-        yield f"- Beside that, it looked something up {counted(times, 'time')}, with {counted(answers, 'answer')}."
+        yield f"- {counted(times, 'lookup')}, {counted(answers, 'answer')}"
     yield from _several(account.handled, "handled", _handled, names.AUDIT)
     if account.skipped:
-        yield f"- Left out, since their conditions were not met: {_steps([step for step, _ in account.skipped])}."
+        yield f"- Skipped, condition not met: {_steps([step for step, _ in account.skipped])}"
     if account.not_begun:
-        yield f"- Not begun when the run was ended: {_steps(account.not_begun)}."
+        yield f"- Not started when the run ended: {_steps(account.not_begun)}"
 
 
 def _handled(handled: Handled) -> Iterable[str]:
-    instead = f"; instead came {_steps(handled.by)}" if handled.by else ""
-    failed = f"{prose(handled.step, _NAME)} failed, as provided for"
+    instead = f"; next came {_steps(handled.by)}" if handled.by else ""
+    failed = f"{prose(handled.step, _NAME)} failed and was handled"
     yield f"- {moment(handled.at)}: {failed}{_also(handled.error, ', ')}{instead}"
 
 
@@ -172,9 +174,9 @@ def _act(act: Act) -> Iterable[str]:
     on = f" on {quoted(act.target, _NAME)}" if act.target else ""
     yield f"- {moment(act.at)}: {prose(act.what, _NAME)}{on}: **{prose(act.outcome, _NAME)}**{_also(act.error, ', ')}"
     if act.purpose:
-        yield f"  - What for: {quoted(act.purpose, _TEXT)}"
+        yield f"  - Purpose: {quoted(act.purpose, _TEXT)}"
     if act.answer is not None:
-        yield f"  - Came back: {told(act.answer, _VALUE)}"
+        yield f"  - Response: {told(act.answer, _VALUE)}"
     for who, at in act.replied:
         yield f"  - Answered by {quoted(who, _NAME)}, {moment(at)}"
 
@@ -189,9 +191,9 @@ def _costs(account: Account) -> Iterable[str]:
         cost = account.costs[cost_number]
         who = listed([quoted(part, _NAME) for part in (cost.provider, cost.model) if part]) or "somebody"
         used = ", ".join(prose(part, _TEXT) for part in (cost.calls, cost.units) if part)
-        yield f"- {who}: {used}: {prose(cost.amounts, _TEXT) or 'nothing was told of money'}"
+        yield f"- {who}: {used}: {prose(cost.amounts, _TEXT) or 'cost not reported'}"
 
-    return _several(range(len(account.costs)), "costs", told, names.COSTS) or ["- Nothing was told."]
+    return _several(range(len(account.costs)), "costs", told, names.COSTS) or ["- No costs were reported."]
 
 
 def _also(text: str, before: str) -> str:

@@ -18,7 +18,7 @@ STATUSES = {
 ENDINGS = {
     "approved": "approved",
     "rejected": "rejected",
-    "expired": "not decided in time, which is no consent",
+    "expired": "expired without a decision",
     "canceled": "canceled",
     "requested": "not decided",
 }
@@ -31,79 +31,79 @@ DOUBT_VERDICTS = {"approve": "stated that it happened", "reject": "stated that i
 MEANINGS = {
     ("effect", "approve"): "authorizes exactly this action, once",
     ("effect", "reject"): "forbids this action",
-    ("effect", "changes"): "forbids this action as it is, and says what should change",
-    ("task", "approve"): "has reviewed it, and accepts it",
-    ("task", "reject"): "has reviewed it, and does not accept it",
-    ("task", "changes"): "has reviewed it, and says what should change",
+    ("effect", "changes"): "forbids this action as it is and says what should change",
+    ("task", "approve"): "has reviewed and accepts it",
+    ("task", "reject"): "has reviewed and does not accept it",
+    ("task", "changes"): "has reviewed it and says what should change",
     ("in_doubt", "approve"): "states that it happened",
     ("in_doubt", "reject"): "states that it did not happen",
-    ("afterwards", "approve"): "has looked into it, and finds it justified",
-    ("afterwards", "reject"): "has looked into it, and finds it not justified",
+    ("afterwards", "approve"): "has reviewed it afterwards and finds it justified",
+    ("afterwards", "reject"): "has reviewed it afterwards and finds it not justified",
 }
 """What a signature means, by what was asked and what was answered (21 CFR 11.50), after the name of who signed."""
 
-WITHDRAWN, NO_MORE = ", and withdrew that", "counts no more"
+WITHDRAWN, NO_MORE = ", then withdrew it", "no longer counts"
 """What stands behind the answer of a vote that was withdrawn, and what its signature means since."""
 
-ALONE = ", without the signatures of others that policy wants"
+ALONE = ", without the required signatures"
 """What is added for a vote that breaks the glass."""
 
 KINDS = {
     "effect": "An action that needs approval",
     "task": "A review",
-    "in_doubt": "Whether an attempt had happened",
-    "afterwards": "Whether it was right to break the glass",
+    "in_doubt": "Did an attempt happen?",
+    "afterwards": "Break-glass review",
 }
 OUTCOMES = {
     "success": "done",
     "failure": "failed",
     "refusal": "not done",
-    "in_doubt": "without an answer: it may have been done",
+    "in_doubt": "no answer: it may have been done",
 }
-ANSWERS = {"allow": "allowed", "deny": "denied", "needs_approval": "wants people's approval for"}
+ANSWERS = {"allow": "allowed", "deny": "denied", "needs_approval": "needs approval for"}
 
 REFUSALS = {
-    "vote.requester": "had asked for it, so somebody else has to decide",
+    "vote.requester": "requested it, so someone else has to decide",
     "vote.excluded": "is excluded by policy",
     "vote.not_in_group": "is in none of the groups that were asked",
-    "vote.repeated": "had voted already",
-    "vote.reason_missing": "gave no reason where one is wanted",
-    "vote.brought": "was spoken for by who had brought the run in",
-    "glass.none": "wanted to do without the others, where policy lets nobody",
+    "vote.repeated": "had already voted",
+    "vote.reason_missing": "gave no reason where one is required",
+    "vote.brought": "answered through the caller that started the run",
+    "glass.none": "tried break-glass where policy allows none",
     "glass.ticket": "named no ticket",
-    "glass.spent": "had done without the others as often as policy lets one",
-    "vote.none": "had no vote that counted",
-    "vote.in_doubt": "answered otherwise than was asked",
-    "question.open": "had asked already, and had no answer yet",
-    "question.too_many": "asked where so many had asked already",
-    "question.none": "answered what was not asked any more",
-    "question.nobody": "asked what nobody could answer",
-    "question.not_asked": "answered what others were asked",
-    "hand.not_entitled": "chose somebody who may not decide it",
-    "task.none": "had chosen a way that is for reviews alone",
-    "task.claimed": "left aside that somebody else worked on it",
-    "task.claimed_before": "had claimed it already",
+    "glass.spent": "had no emergency overrides left",
+    "vote.none": "had no counted vote",
+    "vote.in_doubt": "gave an answer that was not asked for",
+    "question.open": "had asked before and had no answer yet",
+    "question.too_many": "asked one question too many",
+    "question.none": "answered a question that was closed",
+    "question.nobody": "asked a question nobody could answer",
+    "question.not_asked": "answered a question put to others",
+    "hand.not_entitled": "chose someone who may not decide it",
+    "task.none": "used an act that only reviews have",
+    "task.claimed": "answered a review that someone else had claimed",
+    "task.claimed_before": "had already claimed it",
     "task.not_claimed": "had not claimed it",
-    "edit.not_editable": "wanted to edit what cannot be edited",
-    "edit.unchanged": "had changed nothing of it",
-    "edit.unfit": "had made of it what cannot be done",
-    "edit.denied": "had made of it what policy denies",
-    "approvers.too_few": "would have left too few people who may approve it",
-    "vote.closed": "came when it was decided already",
-    "vote.expired": "came when the time had run out",
-    "vote.stale": "answered a card that had changed meanwhile",
-    "vote.other_action": "answered a card that showed another action",
-    "vote.unknown": "answered a request that is not known",
+    "edit.not_editable": "tried to edit what cannot be edited",
+    "edit.unchanged": "changed nothing",
+    "edit.unfit": "entered values that do not fit the operation",
+    "edit.denied": "entered values that policy denies",
+    "approvers.too_few": "would have left too few eligible approvers",
+    "vote.closed": "came after the decision",
+    "vote.expired": "came after it expired",
+    "vote.stale": "answered an outdated card",
+    "vote.other_action": "answered a card of another action",
+    "vote.unknown": "answered an unknown request",
     "identity.other_team": "belongs to another workspace",
     "identity.deactivated": "has a deactivated account",
     "identity.bot": "is a bot",
     "identity.guest": "is a guest",
-    "identity.unclear": "may be no full member of the workspace",
+    "identity.unclear": "may not be a full member of the workspace",
     "identity.unknown": "is not in the directory",
-    "identity.ambiguous": "has an account that two people of the directory name",
-    "identity.lookup_failed": "could not be identified at that moment",
-    "inbox.unusable": "sent what cannot be put on record",
-    "inbox.failing": "sent what could not be recorded at that moment",
+    "identity.ambiguous": "has an account shared by two people of the directory",
+    "identity.lookup_failed": "could not be identified then",
+    "inbox.unusable": "sent something that cannot be recorded",
+    "inbox.failing": "sent something that could not be recorded then",
 }
 """Why a vote did not count, for a sentence that begins with who sent it."""
 
@@ -116,7 +116,7 @@ def ending(kind: str, status: str) -> str:
 
 def by_glass(ticket: str) -> str:
     """Return what is added to a verdict that breaks the glass by a ticket; "" where there is none."""
-    return f" by breaking the glass ({ticket})" if ticket else ""
+    return f" by break-glass ({ticket})" if ticket else ""
 
 
 def verdict(kind: str, code: str) -> str:

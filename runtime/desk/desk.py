@@ -1,5 +1,6 @@
 """The runtime's counter, at which the bot stands: people, approvals as they are, and clicks."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from receipts.chain import CARD_SHOWN
 from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.desk.answers.counter import AnswersCounter
-from runtime.desk.answers.looking import refusal_to_break_glass, refusal_to_decide, way_to_decide
+from runtime.desk.answers.looking import overrides_left, refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.edited.showing import seen_edits
 from runtime.desk.editing.counter import EditingCounter
@@ -43,6 +44,7 @@ from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
+from runtime.store.cards.before import UNKNOWN, Before, before_votes
 from runtime.store.cards.posted import Location, approval_at, location_of, remember_card, title_of
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_in
@@ -51,6 +53,7 @@ from runtime.store.people.standing import request_after
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
+NOTHING_BEFORE: Mapping[tuple[str, str], Before] = {}
 
 
 class EngineDesk(UndoCounter):
@@ -84,7 +87,9 @@ class EngineDesk(UndoCounter):
         if row is None or row["tenant"] != self.tenant:
             return None
         people = [*row["requirement"]["groups"], *row["joined"]]
-        view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
+        votes = await approvals.votes_of(conn, approval_id)
+        before = await before_votes(conn, [approval_id]) if votes else {}
+        view = view_of(row, votes, before, mocked=self.engine.mocked)
         called = _route(row).mention
         if called is None:
             called = await self._called(conn, row)
@@ -126,10 +131,10 @@ class EngineDesk(UndoCounter):
         async with self.engine.pool.connection() as conn:
             return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
 
-    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | None:
-        """Return why the person may not do without the others now, or None. Reads only."""
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
+        """Return how often the person may still do without the others, or why they may not now. Reads only."""
         async with self.engine.pool.connection() as conn:
-            return await refusal_to_break_glass(conn, self.tenant, approval_id, person_id, self.engine.clock())
+            return await overrides_left(conn, self.tenant, approval_id, person_id, self.engine.clock())
 
     async def votes_for(self, approval_id: str, person_id: str) -> str:
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
@@ -201,13 +206,16 @@ def _refusal_of(click: Click) -> VoteRefusal | None:
     return None
 
 
-def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> ApprovalView:
-    """Return what a card shows, from the rows: the effect's public form, never its secrets."""
+def view_of(
+    row: dict[str, Any], votes: list[Vote], before: Mapping[tuple[str, str], Before] = NOTHING_BEFORE, *, mocked: bool
+) -> ApprovalView:
+    """Return what a card shows, never secrets; `before` is what came before votes, by request and person."""
     requirement = row["requirement"]
     kind = AskKind(row["kind"])
     route = _route(row)
     signed = counting(Requirement.of(requirement), [cast_of(vote) for vote in votes])
     is_open = row["status"] == ApprovalStatus.REQUESTED
+    counted = {vote.person for vote in votes if not is_open or vote.person in signed}
     what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
     return ApprovalView(
         approval_id=row["approval_id"],
@@ -234,7 +242,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         reason_required=requirement["reason_required"],
         sign_with=requirement.get("sign_with", ""),
         asked=(),
-        votes=tuple(_vote_view(vote, counts=not is_open or vote.person in signed) for vote in votes),
+        votes=_vote_views(votes, before, row["approval_id"], counted),
         missing=still_missing(Requirement.of(requirement), signed) if is_open else (),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
@@ -274,9 +282,19 @@ def _route(row: dict[str, Any]) -> Route:
     return Route.of(row["route"]) if row["route"] else NOWHERE
 
 
-def _vote_view(vote: Vote, *, counts: bool = True) -> VoteView:
+def _vote_views(
+    votes: list[Vote], before: Mapping[tuple[str, str], Before], approval_id: str, counted: set[str]
+) -> tuple[VoteView, ...]:
+    return tuple(
+        _vote_view(vote, before.get((approval_id, vote.person)), counts=vote.person in counted) for vote in votes
+    )
+
+
+def _vote_view(vote: Vote, before: Before | None = None, *, counts: bool = True) -> VoteView:
     ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
-    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts)
+    return VoteView(
+        vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts, *(before or UNKNOWN)
+    )
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

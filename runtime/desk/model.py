@@ -42,6 +42,9 @@ class VoteView:
     at: datetime
     ticket: str = ""  # where it did without the others
     counts: bool = True  # as the directory stands, while the request is open; what was decided stays decided
+    opened_at: datetime | None = None  # when its person first opened the request; None where that was not recorded
+    reviewed_at: datetime | None = None  # of a signature: when the same person had reviewed this run
+    signed_at: datetime | None = None  # of a review: when the same person had signed in this run
 
 
 @dataclass(frozen=True)
@@ -249,8 +252,8 @@ class Desk(UndoDesk, Protocol):
         """Return why the person may not decide this now, or None. Reads only."""
         ...
 
-    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | None:
-        """Return why the person may not do without the others now, or None. Reads only."""
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
+        """Return how often the person may still do without the others, or why they may not now. Reads only."""
         ...
 
     async def votes_for(self, approval_id: str, person_id: str) -> str:

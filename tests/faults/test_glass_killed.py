@@ -38,5 +38,5 @@ async def test_a_process_killed_while_glass_is_broken_loses_nothing_and_does_not
         assert len(targets.file.calls) == 1
         assert await bench.rows("SELECT break_glass FROM votes") == [{"break_glass": {"ticket": "INC-7", "nth": 1}}]
         assert len(await bench.rows("SELECT 1 FROM approvals WHERE kind = 'afterwards'")) == 1
-        told = [call["user"] for call in bench.chat.said("direct_message") if "broke the glass" in call["text"]]
+        told = [call["user"] for call in bench.chat.said("direct_message") if "used break-glass" in call["text"]]
         assert sorted(told) == ["UPAM", "URITA", "USAM"]

@@ -166,18 +166,21 @@ async def test_access_for_another_is_denied(desk: Desk) -> None:
     run_id = await desk.start(account="ivan")
     run = await desk.bench.run(run_id)
     assert run["status"] == "failed_terminal"
-    assert "People ask for access for themselves alone" in run["error"]
+    assert "People may request access for themselves only" in run["error"]
     assert await desk.actions() == []
     told = [said["text"] for said in desk.bench.chat.said("direct_message")]
-    assert any("No grant of the role operator on payments to ivan is on record." in text for text in told)
-    assert not any("still has the role" in text for text in told)
+    assert any("ivan was not given the role operator on payments." in text for text in told)
+    assert not any("may still have the role" in text for text in told)
 
 
 async def test_who_may_still_have_the_role_is_told_so(desk: Desk) -> None:
     response = desk.bench.definitions["access.request"].response
     assert response
     assert response.failed
-    for status, says in (("succeeded", "still has the role operator"), ("failed_terminal", "No grant of the role")):
+    for status, says in (
+        ("succeeded", "may still have the role operator"),
+        ("failed_terminal", "was not given the role"),
+    ):
         assert says in render_text(response.failed, {"trigger": ASKED, "steps": {"grant": {"status": status}}})
 
 

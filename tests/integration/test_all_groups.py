@@ -44,11 +44,11 @@ async def test_every_card_says_which_group_has_not_signed_and_folds_at_the_end(c
         assert (await chat.bench.click(person, approval)).counted
     await chat.bench.settle()
     for card in (await _seen(chat)).values():
-        assert "(2 signatures; still missing: operators)" in card["text"]
+        assert "(2 signatures; still needed: operators)" in card["text"]
         assert "2 of 2" not in str(card)
     ann = await chat.person("ann")
     assert any(
-        "Ben approved (2 signatures; still missing: operators)" in one["text"] for one in messages(await ann.see())
+        "Ben approved (2 signatures; still needed: operators)" in one["text"] for one in messages(await ann.see())
     )
     assert (await chat.bench.click("omar", approval)).counted
     await chat.bench.settle()

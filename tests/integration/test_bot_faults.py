@@ -91,7 +91,7 @@ async def test_deliveries_of_one_refused_click_are_answered_once(transport: str)
         await guest.click(await the_card(guest, stage), APPROVE, deliveries=5)
         await until(lambda: stage.desk.applications >= 1)  # deliveries side by side share one answer
         await carla.click(await the_card(carla, stage), APPROVE)
-        await whispered(carla, "You asked for this")
+        await whispered(carla, "You requested this")
         assert len(whispers(await guest.see())) == 1
         assert stage.faults.calls["chat.postEphemeral"] == 2
 
@@ -133,7 +133,7 @@ async def test_a_member_of_a_sister_workspace_decides_and_another_organization_d
         await stage.desk.settled(3)
         assert stage.desk.approvals["apr-1"].status is ApprovalStatus.APPROVED
         await sina.open_home()
-        assert "Nothing waits for you" in str(await sina.wait_for(lambda state: state["home"]))
+        assert "Nothing is waiting for you" in str(await sina.wait_for(lambda state: state["home"]))
 
 
 async def _is_heard(stage: Stage) -> None:

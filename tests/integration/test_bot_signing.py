@@ -61,7 +61,7 @@ async def test_who_may_not_decide_gets_no_link_and_is_on_record(stage: Stage) ->
     await stage.desk.settled()
     assert stage.desk.signing.wishes == []
     assert [outcome.counted for outcome in stage.desk.outcomes.values()] == [False]
-    assert "asked for this yourself" in str(whispers(await carla.see()))
+    assert "requested this yourself" in str(whispers(await carla.see()))
 
 
 async def test_one_signs_from_the_details_as_well(stage: Stage) -> None:
@@ -92,6 +92,6 @@ async def test_breaking_the_glass_leads_to_a_page_with_its_ticket_and_records_no
     assert (await anna.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
     modal = await anna.find_modal()
     assert modal["title"]["text"] == "Sign to break glass"
-    assert "The glass is broken when you have signed there" in str(modal["blocks"])
+    assert "Nothing is done until you have signed there" in str(modal["blocks"])
     assert [(wish.reason, wish.ticket) for wish in stage.desk.signing.wishes] == [("the bank is down", "INC-7")]
     assert stage.desk.inbox == {}

@@ -140,7 +140,7 @@ async def test_the_requester_is_refused_in_private(stage: Stage, action: str) ->
     carla = await stage.person("U0CARLA")
     await stage.post(ask())
     await carla.click(await the_card(carla, stage), action)
-    await whispered(carla, "You asked for this")
+    await whispered(carla, "You requested this")
     assert [one.counted for one in stage.desk.outcomes.values()] == [False]
     assert (await carla.see())["modal"] is None
 
@@ -275,7 +275,7 @@ async def test_app_home_shows_what_waits_for_me_with_links_to_the_cards(stage: S
     assert "2 requests for you" in home
     assert f"/archives/{CHANNEL}/p" in home
     await carla.open_home()
-    assert "Nothing waits for you" in str(await carla.wait_for(lambda state: state["home"]))
+    assert "Nothing is waiting for you" in str(await carla.wait_for(lambda state: state["home"]))
     await eve.open_home()
     assert "no person" in str(await eve.wait_for(lambda state: state["home"]))
 
@@ -288,7 +288,7 @@ async def test_a_button_that_is_not_ours_is_answered_and_nothing_else(stage: Sta
     broken = [{**buttons, "elements": [{**buttons["elements"][0], "value": "{}"}]}]
     await stage.raw.chat_update(channel=channel, ts=ts, text="x", blocks=broken)
     await anna.click(await the_card(anna, stage), APPROVE)
-    await whispered(anna, "does not know this button")
+    await whispered(anna, "no longer knows this button")
     assert stage.desk.inbox == {}
 
 

@@ -41,13 +41,13 @@ async def _leaves(chat: Chat, event: str) -> list[tuple[str, dict[str, Any]]]:
 async def test_the_requester_cancels_their_request_from_its_card(chat: Chat) -> None:
     rita, approval_id = await _asked(chat, "rita")
     assert (await rita.submit({"reason": "not needed any more"}))["ok"]
-    await whispered(rita, "It is canceled")
+    await whispered(rita, "Canceled: open requests are closed")
     assert await chat.decided(approval_id) is ApprovalStatus.CANCELED
     [(by, said)] = await _leaves(chat, "run.cancel_requested")
     assert (by, said["reason"], set(said["policy"])) == ("rita", "not needed any more", {"decision_id", "digest"})
     (card,) = await chat.cards()
     assert MORE[0] not in str(card["blocks"])
-    assert "not performed: canceled by Rita: not needed any more" in str(card["blocks"])
+    assert "Not done: canceled by Rita: not needed any more" in str(card["blocks"])
 
 
 async def test_who_is_neither_requester_nor_operator_cancels_nothing_and_is_on_record(chat: Chat) -> None:
@@ -92,10 +92,10 @@ async def test_the_list_of_ones_own_requests_cancels_those_that_go_on(chat: Chat
     await rita.click(listed, CANCEL)
     await rita.find_modal(timeout=MINUTE)
     await rita.submit({"reason": "not needed any more"})
-    await whispered(rita, "It is canceled")
+    await whispered(rita, "Canceled: open requests are closed")
     assert await chat.decided(approval_id) is ApprovalStatus.CANCELED
     await rita.click(listed, CANCEL)
-    await whispered(rita, "The run of this has ended")
+    await whispered(rita, "This run has ended")
 
 
 async def test_the_menu_stands_in_show_all_as_well(chat: Chat) -> None:

@@ -48,7 +48,7 @@ async def test_a_cancel_that_policy_denies_changes_nothing_and_is_on_record_once
     for person in ("ann", "ann", "ben"):
         facts = await inbox.apply(bench.engine, await desk.cancel(person, run_id, "not wanted", None))
         assert (facts["status"], facts["code"]) == ("refused", "act.denied")
-        assert facts["reason"] == "denied by policy: Only people of the tenant's operators may do this"
+        assert facts["reason"] == "denied by policy: Only the tenant's operators may do this"
     await bench.settle()
     assert await _as_it_was(bench, run_id) == before
     assert [by for by, _ in await _leaves(bench, run_id, "notification.refused")] == ["ann", "ben"]

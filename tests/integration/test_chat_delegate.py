@@ -77,10 +77,10 @@ async def test_some_groups_from_a_later_moment(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("given", "where", "says"),
     [
-        ({"whom": "UANN"}, "whom", "choose somebody else"),
-        ({"whom": "U0BOT"}, "whom", "nobody in Countersign"),
-        ({"until": "1767600000"}, "until", "yet to come"),
-        ({"since": "1999999999"}, "until", "after the beginning"),
+        ({"whom": "UANN"}, "whom", "someone other than yourself"),
+        ({"whom": "U0BOT"}, "whom", "not in Countersign"),
+        ({"until": "1767600000"}, "until", "in the future"),
+        ({"since": "1999999999"}, "until", "after the start"),
         ({"groups0": []}, "groups0", "required"),
         ({"reason": "  \u200b  .  "}, "reason", "visible characters"),
     ],
@@ -168,7 +168,7 @@ async def test_who_is_in_no_group_or_not_in_the_directory_gets_no_modal(chat: Ch
 async def test_help_names_it(chat: Chat) -> None:
     ann = await chat.person("ann")
     await ann.command(CHANNEL, "/countersign help")
-    assert "/countersign delegate" in await _said(ann, "What you can ask")
+    assert "/countersign delegate" in await _said(ann, "Commands")
 
 
 async def _confirms(person: SandboxUser, where: str) -> list[str]:
@@ -199,7 +199,7 @@ async def test_the_question_before_a_vote_says_in_whose_name_it_would_be(chat: C
     assert (await _confirms(ben, "modal"))[0].endswith("This counts as your signature.")
     await sam.close_modal()
     await sam.click(card, "countersign_reject")
-    assert "You vote for" in json.dumps(await sam.find_modal())
+    assert "On behalf of" in json.dumps(await sam.find_modal())
 
 
 async def test_a_card_of_people_for_whom_nobody_stands_in_says_nothing_of_it(chat: Chat) -> None:

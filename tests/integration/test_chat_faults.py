@@ -72,7 +72,7 @@ async def test_what_has_no_card_is_decided_in_the_home(chat: Chat) -> None:
     for name in ("ann", "ben"):
         person = await chat.person(name)
         home = await chat.home(person)
-        assert "no card of this in its channel" in str(home)
+        assert "No card in its channel" in str(home)
         await person.click_view("home", APPROVE)
         await person.find_modal()
         await person.submit({"reason": "seen and checked"})
@@ -106,7 +106,7 @@ async def test_what_has_a_card_is_decided_in_the_home_as_well(chat: Chat) -> Non
     await ann.find_modal()
     await ann.submit({"reason": "seen and checked"})
     await _voted(chat, approval_id, 1)
-    await ann.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+    await ann.wait_for(lambda state: "Nothing is waiting for you" in str(state["home"]))
 
 
 @pytest.mark.parametrize("code", ["not_in_channel", "invalid_auth", "message_not_found", "cant_update_message"])

@@ -123,7 +123,7 @@ async def test_a_form_has_a_field_for_each_property_and_starts_a_run_for_the_per
     (run,) = await runs(chat)
     assert run["trigger"] == PAYLOAD
     assert (run["requested_by"], run["submitted_by"], run["definition_name"]) == ("rita", "rita", "wide")
-    assert run["run_id"] in await whispered(rita, "Your request is taken")
+    assert run["run_id"] in await whispered(rita, "Request recorded")
 
 
 async def test_what_is_left_empty_is_not_said(chat: Chat) -> None:
@@ -190,7 +190,7 @@ async def test_the_shortcut_offers_what_the_person_may_start_and_then_its_form(c
     assert (await rita.submit({"company": "Halvorsen", "text": "<!channel>"}))["ok"]
     (run,) = await runs(chat)
     assert run["trigger"] == {"company": "Halvorsen", "text": "<!channel>"}
-    told = await rita.find_card(lambda message: "Your request is taken" in message["text"])
+    told = await rita.find_card(lambda message: "Request recorded" in message["text"])
     assert told["channel"].startswith("D")
 
 
@@ -198,7 +198,7 @@ async def test_nobody_starts_what_the_directory_does_not_grant(chat: Chat) -> No
     await grant(chat, "rita", "wide.asked")
     ann, rita = await chat.person("ann"), await chat.person("rita")
     await ann.command(CHANNEL, "/countersign request wide")
-    await whispered(ann, "nothing that you may ask for")
+    await whispered(ann, "nothing you may request")
     await rita.command(CHANNEL, "/countersign request bench-file")
     assert "bench" not in await whispered(rita, "no runbook of that name")
     assert (await ann.see())["modal"] is None
@@ -239,7 +239,7 @@ async def test_what_can_be_no_field_is_named(chat: Chat) -> None:
     await grant(chat, "rita", "odd.asked")
     rita = await chat.person("rita")
     await rita.command(CHANNEL, "/countersign request odd")
-    assert "no field can be made of level" in await whispered(rita, "cannot be asked for by form")
+    assert "level does not fit a form field" in await whispered(rita, "has no form")
 
 
 async def test_who_is_not_in_the_directory_gets_no_form_and_that_is_on_record(chat: Chat) -> None:

@@ -69,7 +69,7 @@ async def test_who_may_start_nothing_is_told_so_and_a_stranger_is_on_record(chat
     await ann.say(CHANNEL, "look")
     message = await ann.find_card(lambda one: one["user"] == ann.user_id)
     assert (await ann.message_shortcut(message, ASK_APPROVAL))["ok"]
-    await ann.find_card(lambda one: "nothing that you may ask for by form" in one["text"])
+    await ann.find_card(lambda one: "nothing you may request by form" in one["text"])
     await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ann'")
     assert (await ann.message_shortcut(message, ASK_APPROVAL))["ok"]
     await ann.find_card(lambda one: "directory" in one["text"])
@@ -82,7 +82,7 @@ async def test_a_mention_is_answered_like_the_command_to_whoever_asked_alone(cha
     answer = await mention(chat, ann, "pending")
     assert approval_id in answer
     assert not [one for one in messages(await sam.see()) if one.get("is_ephemeral")]
-    assert "What you can ask Countersign" in await mention(chat, sam, "what is this?")
+    assert "Commands; only you see the answers" in await mention(chat, sam, "what is this?")
 
 
 async def test_a_mention_in_a_thread_is_answered_there(chat: Chat) -> None:

@@ -20,7 +20,7 @@ from tests.integration.test_chat_commands import asked, refusals, run_of
 from tests.patience import MINUTE
 
 ELSEWHERE = "C0APPROVALS"
-NOT_HERE = "What your link leads to is shown where its card stands"
+NOT_HERE = "Others read this conversation"
 
 
 @pytest.fixture

@@ -55,9 +55,7 @@ async def test_whoever_asked_is_told_of_their_own_run_and_not_of_one_that_a_step
     async with opened(WAITING) as bench:
         await bench.start("bench.tree", {})
         await bench.settle()
-        assert [one["text"] for one in bench.chat.said("direct_message")] == [
-            "T (1) has finished: every step was done."
-        ]
+        assert [one["text"] for one in bench.chat.said("direct_message")] == ["T (1) has finished: all steps done."]
 
 
 async def test_a_run_that_fails_fails_the_step_and_takes_its_branch(opened: Opener, targets: Targets) -> None:

@@ -45,7 +45,7 @@ async def test_a_link_registers_a_passkey_which_is_listed_and_revoked(bench: Ben
 
 async def test_what_policy_denies_gives_no_link(bench: Bench, env: dict[str, str]) -> None:
     denied = await act(bench, env, "people", "passkeys", "invite", "omar", *BY)
-    assert is_one_sentence(denied, "Whoever is to register a passkey is invited by somebody else")
+    assert is_one_sentence(denied, "Someone else must invite a person to register a passkey")
     assert not await bench.rows("SELECT 1 FROM passkey_links")
 
 

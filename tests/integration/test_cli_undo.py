@@ -75,9 +75,7 @@ async def test_of_a_run_that_policy_does_not_let_one_stop_nothing_is_undone(
 ) -> None:
     run_id = await ran(bench, "asking")
     told = await _act(bench, env, "cancel", run_id, "--undo", "--yes", by=("--as", "ann", "--reason", "mine"))
-    assert is_one_sentence(
-        told, "nothing was done: denied by policy: Only people of the tenant's operators may do this"
-    )
+    assert is_one_sentence(told, "nothing was done: denied by policy: Only the tenant's operators may do this")
     assert (await bench.run(run_id))["status"] == "waiting"
     assert shelves.take.calls == []
 

@@ -207,10 +207,10 @@ async def test_a_vote_for_who_has_left_the_group_since_counts_no_more(bench: Ben
     ("asked", "why"),
     [
         ({"to": "ann"}, "nobody votes for themselves"),
-        ({"to": "omar"}, "denied by policy: Whoever is to vote for somebody else does not record it themselves"),
+        ({"to": "omar"}, "denied by policy: A delegate may not record their own delegation"),
         ({"to": "nobody"}, "the directory has no person nobody"),
         ({"to": "portal-bot"}, "the directory has no person portal-bot"),
-        ({"to": "sam", "by": "ben"}, "denied by policy: Only people of the tenant's operators may do this"),
+        ({"to": "sam", "by": "ben"}, "denied by policy: Only the tenant's operators may do this"),
         ({"to": "sam", "lasts": timedelta()}, "it would be over before it begins"),
         ({"to": "sam", "starts": -2 * HOUR, "lasts": HOUR}, "it would be over before it begins"),
     ],
@@ -261,7 +261,7 @@ async def test_what_policy_denies_of_a_delegation_is_on_record_with_who_wanted_i
     assert isinstance(ended, DelegationRefused)
     assert (who, began.act, began.delegator, began.delegate, began.groups) == ("ben", "delegate", "ann", "sam", [])
     assert (also, ended.act, ended.groups, ended.reason) == ("ben", "undelegate", ["compliance"], "back early")
-    assert "Only people of the tenant's operators may do this" in began.why
+    assert "Only the tenant's operators may do this" in began.why
     assert began.policy.decision_id != ended.policy.decision_id
 
 

@@ -49,7 +49,9 @@ async def test_a_review_is_listed_claimed_answered_and_its_vote_says_who_brought
     listed = await _get(stage, f"/v1/tasks?as=boris&run={task['run_id']}")
     assert [one["task_id"] for one in listed.body["tasks"]] == [task["task_id"]]
     assert (await _post(stage, task, "claim")).status == 200
-    assert is_problem(await _post(stage, task, "answer", ref="anna", **{"as": "anna"}), 409, "Boris Lind works on it")
+    assert is_problem(
+        await _post(stage, task, "answer", ref="anna", **{"as": "anna"}), 409, "Boris Lind has claimed it"
+    )
     mine = await _get(stage, "/v1/tasks?as=anna&assignee=boris")
     assert [one["task_id"] for one in mine.body["tasks"]] == [task["task_id"]]
     answered = await _post(stage, task, "answer")

@@ -144,7 +144,7 @@ async def test_a_run_is_stopped_in_the_name_of_people_whom_policy_lets_stop_it(b
         other = await caller.send(path, on_behalf_of="omar", **meant)
         assert is_problem(other, 403, f"{CALLER} may not answer for omar")
     denied = await caller.send(f"/v1/runs/{run_id}/cancel", on_behalf_of="ann")
-    assert is_problem(denied, 403, "denied by policy: Only people of the tenant's operators may do this")
+    assert is_problem(denied, 403, "denied by policy: Only the tenant's operators may do this")
     every = await caller.send("/v1/runs/cancel", id="w-2", definition="asking", dry_run=False, on_behalf_of="ann")
     assert [one["status"] for one in every.body["runs"]] == ["refused"]
     assert (await bench.run(run_id))["status"] == "waiting"

@@ -72,13 +72,13 @@ async def test_the_modal_says_what_happens_to_whom_as_the_card_does(chat: Chat) 
 async def test_an_edit_replaces_the_request_and_both_cards_say_so(chat: Chat, targets: Targets) -> None:
     ann, first, _ = await _edits(chat, "ann")
     assert (await ann.submit({COPIES: "3", "reason": "ten are too many"}))["ok"]
-    await whispered(ann, "The request is void")
+    await whispered(ann, "Resubmitted: policy decides")
     assert await chat.decided(first) is ApprovalStatus.CANCELED
     new, old = await chat.cards()
     assert "Replaced by an edited version" in str(old["blocks"])
     assert "edited by Ann" in str(old["blocks"])
     told = str(new["blocks"])
-    assert "Edited since it was asked for" in told
+    assert "Edited since it was requested" in told
     assert "10 → 3" in told
     assert "ten are too many" in told
     ben = await chat.person("ben")
@@ -96,7 +96,7 @@ async def test_an_edit_replaces_the_request_and_both_cards_say_so(chat: Chat, ta
         ({COPIES: "many", "reason": "ten are too many"}, COPIES, "whole number"),
         ({COPIES: "51", "reason": "ten are too few"}, COPIES, "51 is greater than the maximum of 50"),
         ({COPIES: "3", "reason": "\u200b\u200b\u200b"}, "reason", "visible"),
-        ({"reason": "I do not know"}, "reason", "Nothing of it is another than before"),
+        ({"reason": "I do not know"}, "reason", "You changed nothing"),
     ],
 )
 async def test_a_fault_is_shown_at_its_field_and_the_modal_stays_open(
@@ -130,7 +130,7 @@ async def test_who_may_not_decide_gets_no_modal_and_is_told_why(chat: Chat) -> N
     _, card = await _asked(chat)
     rita = await chat.person("rita")
     await choose(rita, card, "Edit and resubmit")
-    await whispered(rita, "You asked for this yourself")
+    await whispered(rita, "You requested this yourself")
     assert (await rita.see())["modal"] is None
 
 

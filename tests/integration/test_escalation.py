@@ -81,6 +81,6 @@ async def test_an_escalation_is_one_message_to_the_group_and_few_to_people(
     await bench.settle()
     bench.chat.calls.clear()
     await bench.later(hours=6)
-    said = [message for message in bench.chat.said("post_message") if "Time runs short" in message["text"]]
+    said = [message for message in bench.chat.said("post_message") if "Escalated" in message["text"]]
     assert [message["thread_of"] is None for message in said].count(True) == 1
-    assert len([one for one in bench.chat.said("direct_message") if "Time runs short" in one["text"]]) == direct
+    assert len([one for one in bench.chat.said("direct_message") if "Escalated" in one["text"]]) == direct

@@ -56,7 +56,7 @@ async def test_what_is_more_than_so_much_an_hour_is_one_message_with_a_list_and_
     await _says(chat.bench, HOURLY, ann={"per_hour": 2})
     await _filings(chat, "1", "2", "3", "4", "5")
     await chat.bench.later(hours=1)
-    assert await _titles(chat, "ann") == ["Still open", "Still open", "3 more requests wait for you"]
+    assert await _titles(chat, "ann") == ["Still open", "Still open", "3 more requests for you"]
     assert await _titles(chat, "ben") == ["Still open"] * 5, "of whom nothing is said"
     gathered = json.dumps((await _direct(chat, "ann"))[-1]["blocks"])
     assert gathered.count("Still open") == gathered.count("|Open the card>") == 3
@@ -71,7 +71,7 @@ async def test_what_is_gathered_calls_a_request_as_its_author_does(chat: Chat) -
     await chat.bench.later(hours=1)
     alone, gathered = await _direct(chat, "ann")
     assert 'Still open: "File for ACME" of' in alone["text"]
-    assert gathered["text"] == "1 more request waits for you"
+    assert gathered["text"] == "1 more request for you"
     assert 'Still open: "File for ACME" of' in gathered["blocks"][1]["text"]["text"]
 
 
@@ -79,16 +79,16 @@ async def test_it_is_edited_as_it_grows_and_names_a_request_once_and_none_that_w
     await _says(chat.bench, {**HOURLY, "first": 1200}, ann={"per_hour": 1})
     first, second, third = await _filings(chat, "1", "2", "3")
     await chat.bench.later(minutes=20)
-    assert await _titles(chat, "ann") == ["Still open", "2 more requests wait for you"]
+    assert await _titles(chat, "ann") == ["Still open", "2 more requests for you"]
     posted = chat.faults.calls["chat.postMessage"]
     await chat.bench.later(minutes=20)
-    assert await _titles(chat, "ann") == ["Still open", "3 more requests wait for you"]
+    assert await _titles(chat, "ann") == ["Still open", "3 more requests for you"]
     assert chat.faults.calls["chat.postMessage"] - posted == 9, "three threads and two other people, three times"
     await chat.bench.click("ben", second, verdict="reject")
     await chat.bench.later(minutes=19)
     await chat.bench.click("cat", third, verdict="reject")
     await chat.bench.later(minutes=1)
-    assert (await _titles(chat, "ann"))[1] == "1 more request waits for you"
+    assert (await _titles(chat, "ann"))[1] == "1 more request for you"
     assert first
 
 
@@ -97,7 +97,7 @@ async def test_after_an_hour_there_is_room_again(chat: Chat) -> None:
     await _filings(chat, "1", "2")
     await chat.bench.later(hours=1)
     await chat.bench.later(hours=1)
-    more = "1 more request waits for you"
+    more = "1 more request for you"
     assert await _titles(chat, "ann") == ["Still open", more, "Still open", more]
 
 
@@ -193,9 +193,9 @@ async def test_copies_of_cards_are_counted_too_and_what_is_more_is_a_line(direct
     told = await _direct(direct, "ann")
     assert [message["text"].partition(":")[0] for message in told] == [
         *("Approval needed", "Approval needed"),
-        "2 more requests wait for you",
+        "2 more requests for you",
     ]
-    assert "You are asked: " in json.dumps(told[-1]["blocks"])
+    assert "Your decision is needed: " in json.dumps(told[-1]["blocks"])
     assert len(await direct.cards()) == 4, "in their channel all of them stand"
     await direct.bench.click("ben", approvals[3], verdict="reject")
     await direct.bench.settle()
@@ -226,7 +226,7 @@ async def test_a_copy_that_is_a_line_is_not_edited_while_its_request_is_open(dir
     await direct.bench.click("ben", lined)
     await direct.bench.settle()
     assert await _unshown(direct) == []
-    assert await _titles(direct, "ann") == ["Approval needed", "1 more request waits for you"]
+    assert await _titles(direct, "ann") == ["Approval needed", "1 more request for you"]
 
 
 async def test_a_copy_for_one_who_decided_before_it_came_is_neither_posted_nor_edited(direct: Chat) -> None:

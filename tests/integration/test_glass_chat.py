@@ -9,7 +9,7 @@ from sandbox.client import messages
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
-from tests.integration.glass_stage import glass_policy
+from tests.integration.glass_stage import AT_MOST, glass_policy
 from tests.integration.more_stage import choose, newest, opened, recorded
 
 
@@ -24,6 +24,7 @@ async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_t
 ) -> None:
     await chat.file()
     ivy = await opened(chat, "ivy", "Break the glass")
+    assert f"You have {AT_MOST} emergency overrides left, including this one." in str((await ivy.see())["modal"])
     refused = await ivy.submit({"reason": "no", "ticket": "INC-7"})
     assert list(refused["errors"]) == ["reason"]
     refused = await ivy.submit({"reason": "the bank is down", "ticket": " "})
@@ -31,9 +32,9 @@ async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_t
     assert (await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
     await recorded(chat, "approval.approved")
     card = await newest(chat, ivy)
-    assert card["text"].startswith("Glass broken: allowed by one person, without the others")
+    assert card["text"].startswith("Break-glass: approved by one person alone")
     assert len(targets.file.calls) == 1
-    told = [one["text"] for one in messages(await ivy.see()) if "broke the glass" in one["text"]]
+    told = [one["text"] for one in messages(await ivy.see()) if "used break-glass" in one["text"]]
     assert all("INC-7" in text for text in told)
     assert told
 

@@ -87,7 +87,7 @@ async def test_what_policy_denies_is_not_read_and_the_run_takes_its_branch(bench
     run = await bench.run(run_id)
     assert (run["status"], run["steps"]["look"]["status"]) == ("succeeded", "failed_handled")
     (state,) = await bench.rows("SELECT state FROM runs WHERE run_id = %s", run_id)
-    assert state["state"] == {"why": "denied by policy: Bloomberg is asked about companies by their LEI alone"}
+    assert state["state"] == {"why": "denied by policy: Bloomberg may be asked by LEI only"}
     (receipt,) = await receipts(bench, run_id)
     assert (receipt["outcome"], receipt["response"]) == ("refusal", None)
 

@@ -68,7 +68,7 @@ async def test_an_operator_supplies_a_result_with_a_reason(chat: Chat, targets: 
     omar = await _click(chat, "omar", message, "supply")
     assert "the register is closed" in str(await omar.find_modal(timeout=MINUTE))
     no_json = await omar.submit({"result": "four", "reason": "asked by telephone"})
-    assert "This is no JSON that can be a result" in str(no_json["errors"])
+    assert "This is not valid JSON for a result" in str(no_json["errors"])
     for typed, why in (
         ('{"value": "\\u0000"}', "it holds a NUL character"),
         ('{"value": 1, "value": 2}', "member 'value' stands twice"),
@@ -79,7 +79,7 @@ async def test_an_operator_supplies_a_result_with_a_reason(chat: Chat, targets: 
     assert "visible" in str(no_reason["errors"])
     assert await _status(chat, run_id) == "held"
     assert (await omar.submit({"result": '{"value": 4}', "reason": "asked by telephone"}))["ok"]
-    assert "Done: look has your result, and its run goes on." in str(await omar.wait_for(whispers))
+    assert "Done: look has your result, and the run continues." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "succeeded"
     (leaf,) = await chat.bench.rows(
         "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'held.settled'", run_id
@@ -93,7 +93,7 @@ async def test_who_is_no_operator_is_told_why_nothing_was_done(chat: Chat, targe
     ann = await _click(chat, "ann", message, "skip")
     await ann.find_modal(timeout=MINUTE)
     await ann.submit({"reason": "not needed"})
-    assert "Only people of the tenant's operators may do this" in str(await ann.wait_for(whispers))
+    assert "Only the tenant's operators may do this" in str(await ann.wait_for(whispers))
     assert await _status(chat, run_id) == "held"
 
 
@@ -136,7 +136,7 @@ async def test_a_click_on_what_is_held_no_more_does_nothing(chat: Chat, targets:
     await omar.wait_for(whispers)
     assert await _status(chat, run_id) == "succeeded"
     ivy = await _click(chat, "ivy", message, "end")
-    assert "This step is not held any more" in str(await ivy.wait_for(whispers))
+    assert "This step is no longer held" in str(await ivy.wait_for(whispers))
 
 
 async def test_of_two_who_saw_the_same_the_second_does_nothing(chat: Chat, targets: Targets) -> None:
@@ -159,7 +159,7 @@ async def test_what_else_the_run_does_takes_no_act_from_anybody(chat: Chat, targ
     await omar.find_modal(timeout=MINUTE)
     await chat.bench.meddle("UPDATE runs SET version = version + 1 WHERE run_id = %s RETURNING 1", run_id)
     await omar.submit({"reason": "not needed"})
-    assert "Done: look is skipped, and its run goes on." in str(await omar.wait_for(whispers))
+    assert "Done: look is skipped, and the run continues." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "skipped"
 
 
@@ -177,7 +177,7 @@ async def test_a_message_about_a_step_that_is_held_no_more_says_what_came_of_it_
     assert "closed still" in str(asks["blocks"]), "what failed again is asked about, and nothing else"
     said = await _said_by(chat, message["ts"])
     assert "failed and was held: the register is closed (refused)" in said
-    assert 'tries it again: "it is open again"' in said
+    assert 'retried it: "it is open again"' in said
     own = [_buttons(shown) for shown in messages(await omar.see()) if "the register is closed" in shown["text"]]
     assert own
     assert not any(own), "nor has what was said to each of them"
@@ -226,7 +226,7 @@ async def test_a_message_that_is_gone_keeps_nothing_from_going_on(chat: Chat, ta
     await omar.find_modal(timeout=MINUTE)
     await chat.raw.chat_delete(channel=CHANNEL, ts=message["ts"])
     await omar.submit({"reason": "not needed"})
-    assert "Done: look is skipped, and its run goes on." in str(await omar.wait_for(whispers))
+    assert "Done: look is skipped, and the run continues." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "skipped"
     edits = await chat.bench.rows(
         "SELECT status FROM effects WHERE run_id = %s AND operation = 'update_message'", run_id
@@ -239,15 +239,15 @@ async def test_an_operator_finds_held_steps_in_the_home_and_acts_there(chat: Cha
     run_id, _ = await _held(chat, targets)
     omar = await chat.person("omar")
     home = str(await chat.home(omar))
-    assert "1 held step waits for an operator" in home
+    assert "1 held step for an operator" in home
     assert "look of What goes wrong waits for a person (1) failed and is held: the register is closed" in home
     await omar.click_view("home", "countersign_held_end")
     await omar.find_modal(timeout=MINUTE)
     await omar.submit({"reason": "no longer wanted"})
     done = await omar.wait_for(lambda state: [one for one in messages(state) if "Done:" in one["text"]])
-    assert "Done: the run of look is ended." in done[0]["text"]
+    assert "Done: the run of look has ended." in done[0]["text"]
     assert await _status(chat, run_id) == "failed_terminal"
-    assert "Nothing waits for you" in str(await chat.home(omar))
+    assert "Nothing is waiting for you" in str(await chat.home(omar))
 
 
 async def test_who_is_told_of_no_held_step_finds_none_in_the_home(chat: Chat, targets: Targets) -> None:
@@ -261,8 +261,8 @@ async def test_the_home_counts_what_is_held_beyond_what_it_shows(chat: Chat, tar
         await chat.bench.start("bench.mended", {}, str(number))
     await chat.bench.settle()
     home = await chat.home(await chat.person("omar"))
-    assert f"{HELD_SHOWN + 2} held steps wait for an operator" in str(home)
-    assert "… 2 more: they come up as these are settled" in str(home)
+    assert f"{HELD_SHOWN + 2} held steps for an operator" in str(home)
+    assert "… 2 more appear as these are settled" in str(home)
     assert len(home["blocks"]) <= 100
 
 

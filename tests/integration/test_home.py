@@ -50,7 +50,7 @@ async def test_a_person_goes_through_their_sections(chat: Chat) -> None:
     await chat.bench.click("ann", approval_id)
     assert "You approved" in await act(chat, ann, section(Section.DECIDED))
     assert "Nothing is due soon" in await act(chat, ann, section(Section.LATE))
-    assert "Nothing waits for you" in await act(chat, ann, section(Section.WAITING))
+    assert "Nothing is waiting for you" in await act(chat, ann, section(Section.WAITING))
     await chat.home(rita)
     mine = await act(chat, rita, section(Section.MINE))
     assert "REF-7" in mine
@@ -66,7 +66,7 @@ async def test_the_home_remembers_what_it_showed_when_it_is_opened_again(chat: C
     home = await chat.home(ann)
     state = state_of(home["private_metadata"])
     assert (state.section, state.tier) == (Section.WAITING, "low")
-    assert "Nothing fits." in str(home)
+    assert "No matches." in str(home)
 
 
 async def test_menus_and_search_narrow_and_one_button_brings_all_back(chat: Chat) -> None:
@@ -106,7 +106,7 @@ async def test_who_decides_in_the_home_sees_it_anew_after_the_vote(chat: Chat) -
     assert "Why do you reject?" in str(modal)
     assert (await ben.submit({"reason": "x"}))["errors"]
     await ben.submit({"reason": "the owners are others"})
-    await ben.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+    await ben.wait_for(lambda state: "Nothing is waiting for you" in str(state["home"]))
     assert await chat.decided(approval_id) is ApprovalStatus.REJECTED
 
 
@@ -119,7 +119,7 @@ async def test_who_decides_on_the_card_sees_their_open_home_anew(chat: Chat) -> 
     await ann.click({**card, "channel": "C0COMPLIANCE"}, APPROVE)
     await ann.find_modal()
     await ann.submit({"reason": "seen and checked"})
-    await ann.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+    await ann.wait_for(lambda state: "Nothing is waiting for you" in str(state["home"]))
 
 
 async def test_a_home_that_was_not_opened_is_not_drawn_after_a_vote(chat: Chat) -> None:

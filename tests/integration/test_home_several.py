@@ -111,7 +111,7 @@ async def test_many_are_rejected_at_once_with_one_reason(chat: Chat) -> None:
     ben = await chat.person("ben")
     await choosing(chat, ben)
     modal = await before_the_vote(ben, "reject", *asked)
-    assert "Why do you reject them?" in str(modal)
+    assert "Why do you reject?" in str(modal)
     assert (await ben.submit({"reason": "x"}))["errors"]
     assert await chat.bench.rows(VOTES) == []
     assert (await ben.submit({"reason": "not our client"}))["ok"]
@@ -125,9 +125,9 @@ async def test_the_list_before_the_vote_says_what_differs_and_what_does_not(chat
     ann = await chat.person("ann")
     await choosing(chat, ann)
     shown = json.dumps(await before_the_vote(ann, "approve"), ensure_ascii=False)
-    assert "The same in all of them" in shown
+    assert "Same for all" in shown
     assert "Left out: 1" in shown
-    assert "Reviews and approvals are not decided by one act" in shown
+    assert "Reviews and approvals cannot be decided together" in shown
     assert review not in str(await chat.bench.rows(VOTES))
     view = await chat.bench.desk.approval(
         (await chat.bench.rows("SELECT approval_id FROM approvals WHERE kind = 'effect'"))[0]["approval_id"]
@@ -188,7 +188,7 @@ async def test_a_doubt_in_the_run_and_ones_own_review_of_it_are_marked(chat: Cha
     ann = await chat.person("ann")
     await choosing(chat, ann)
     said = {name[:7]: words for name, words in _rows(await before_the_vote(ann, "approve")).items()}
-    assert "You reviewed this run yourself, <!date^" in said["⚠ REF-0"]
+    assert "You reviewed this run yourself: <!date^" in said["⚠ REF-0"]
     assert "Another step of this run is in doubt" in said["⚠ REF-1"]
 
 
@@ -219,7 +219,7 @@ async def test_what_may_not_be_decided_is_left_out_and_said(chat: Chat) -> None:
     await chat.bench.click("ben", second, "reject")
     shown = json.dumps(await before_the_vote(ann, "approve", first, second, third), ensure_ascii=False)
     assert "Left out: 2" in shown
-    assert "You have voted on this request already" in shown
+    assert "You have already voted on this request" in shown
     assert "already rejected" in shown
     await ann.submit(WHY)
     assert "Your vote counted." in await told(ann)
@@ -295,7 +295,7 @@ async def test_votes_are_recorded_before_the_acknowledgement_and_in_time_while_s
     async with none_counted(chat, asked):
         async with asyncio.timeout(3):
             assert (await ann.submit(WHY))["ok"]
-        assert "100 votes are recorded, and are being counted" in str((await ann.see())["modal"])
+        assert "100 votes are recorded and being counted" in str((await ann.see())["modal"])
         assert len(await chat.bench.rows("SELECT FROM notifications WHERE kind = 'vote'")) == 100
     async with asyncio.timeout(10):
         await chat.faults.called("views.update")
@@ -312,7 +312,7 @@ async def test_what_came_of_votes_that_were_recorded_late_is_what_the_window_end
     async with none_counted(chat, asked):
         async with none_recorded(chat):
             assert list((await ann.submit(WHY))["errors"].values()) == [LATE]
-        await ann.wait_for(lambda state: "2 votes are recorded, and are being counted" in str(state["modal"]))
+        await ann.wait_for(lambda state: "2 votes are recorded and being counted" in str(state["modal"]))
     await chat.faults.called("views.update", 2)
     await chat.home(ann)
     assert "2 of 2 votes counted." in await told(ann)
@@ -349,7 +349,7 @@ async def test_who_decided_several_sees_their_home_anew(chat: Chat) -> None:
     await choosing(chat, ann)
     await before_the_vote(ann, "approve")
     await ann.submit(WHY)
-    await ann.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+    await ann.wait_for(lambda state: "Nothing is waiting for you" in str(state["home"]))
 
 
 async def test_what_has_to_be_signed_is_left_out_of_what_is_approved_by_one_act(chat: Chat) -> None:
@@ -359,7 +359,7 @@ async def test_what_has_to_be_signed_is_left_out_of_what_is_approved_by_one_act(
     ann = await chat.person("ann")
     await choosing(chat, ann)
     modal = await before_the_vote(ann, "approve")
-    assert "It has to be signed with a passkey" in str(modal)
+    assert "This needs a passkey" in str(modal)
     assert (await ann.submit(WHY))["ok"]
     assert "Your vote counted." in await told(ann)
     assert [row["approval_id"] for row in await chat.bench.rows(VOTES)] == [other]

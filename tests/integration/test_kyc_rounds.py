@@ -42,7 +42,7 @@ async def test_after_three_rounds_nobody_asks_again_and_a_person_decides(case: C
     assert [one["kind"] for one in await case.asked()] == ["documents", *["information"] * 3]
     assert (await case.statuses(run_id))["decision.going_on"] == "parked"
     (task,) = case.bench.chat.said("post_task")
-    assert task["title"] == "Go on without what is missing"
+    assert task["title"] == "Continue without missing information"
     assert await case.turns() == ["open", "escalated"]
 
 

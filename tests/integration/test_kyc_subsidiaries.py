@@ -55,7 +55,7 @@ async def test_the_report_has_what_was_found_and_what_was_not(case: Case) -> Non
     terminal = looked_up[TERMINAL]
     assert terminal["entity"]["legal_name"] == terminal["name"] == "Halvorsen Terminal Kiel GmbH"
     assert terminal["notes"] == ["the register does not know it"]
-    assert "Subsidiaries looked up: 3, 3 of them in part." in report["summary"]
+    assert "3 subsidiaries checked; all incomplete." in report["summary"]
 
 
 async def test_a_subsidiary_that_gleif_does_not_know_ends_nothing(case: Case) -> None:

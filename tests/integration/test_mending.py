@@ -104,7 +104,7 @@ async def test_an_error_holds_its_run_and_operators_are_told(started: Opener, ta
         assert leaf["data"] == {"error": "no such incident", "code": "refused"}
         told = [one["text"] for one in held.bench.chat.said("direct_message") if one["user"] == "UOMAR"]
         why = "note of T (1) failed and is held: no such incident (refused)."
-        assert told == [f"{why} Somebody has to say how it goes on, here or in the Home of this app."]
+        assert told == [f"{why} Choose how it continues, here or in this app's Home tab."]
         await held.bench.later(days=400)
         assert (await held.status())["run"] == "held"
 
@@ -265,7 +265,7 @@ async def test_only_the_operators_may_act(started: Opener, targets: Targets) -> 
         for act in HeldAct:
             facts = await held.act(act, by="ann")
             assert facts["status"] == "refused"
-            assert facts["reason"] == "denied by policy: Only people of the tenant's operators may do this"
+            assert facts["reason"] == "denied by policy: Only the tenant's operators may do this"
         assert (await held.status())["note"] == "held"
         assert {leaf["actor"]["id"] for leaf in await held.leaves("notification.refused")} == {"ann"}
 
@@ -279,7 +279,7 @@ async def test_who_asked_for_the_run_neither_supplies_nor_skips_what_others_have
         assert await held.status() == {"run": "held", "file": "held"}
         facts = await held.act(act, "file", result={})
         assert facts["status"] == "refused"
-        assert "Whoever asked for the run may not supply or skip" in facts["reason"]
+        assert "The requester may not supply or skip" in facts["reason"]
         assert (await held.act("retry", "file"))["status"] == "applied"
         assert await held.status() == {"run": "waiting_approval", "file": "waiting_approval"}
 
@@ -342,7 +342,7 @@ async def test_what_people_are_asked_is_answered_by_them(started: Opener, act: s
         assert (await held.status())["ask"] == "held"
         facts = await held.act(act, "ask", result={"decision": "approved", "reviewer": "omar", "reason": "mine"})
         if act == "supply":
-            assert "What people are asked is answered by them" in facts["reason"]
+            assert "Only the people asked may answer" in facts["reason"]
             return
         await held.bench.click("ann", await held.bench.approval_id("task"), reason="looked at it")
         await held.bench.settle()

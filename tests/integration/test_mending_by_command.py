@@ -51,7 +51,7 @@ async def test_runs_show_tells_each_step_with_its_status_and_error(started: Open
 async def test_a_command_is_told_nothing_of_clicks(started: Opener) -> None:
     async with started(LOOK) as held:
         done = await held.command("tasks", "claim", "apr_none", "--as", "ann")
-        assert is_one_sentence(done, "nothing was done: Countersign does not know this request any more.")
+        assert is_one_sentence(done, "nothing was done: Countersign no longer knows this request.")
         assert "click" not in done.err
 
 

@@ -42,7 +42,7 @@ async def test_who_has_not_voted_is_told_so_before_they_write_and_is_on_record(c
     assert (await chat.bench.click("ann", approval_id)).counted
     ben = await chat.person("ben")
     await choose(ben, await newest(chat, ben), "Withdraw my vote")
-    await whispered(ben, "nothing to withdraw")
+    await whispered(ben, "no counted vote")
     assert (await ben.see())["modal"] is None
     refused = await chat.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf ->> 'event' = 'vote.refused'")
     assert [row["leaf"]["data"]["verdict"] for row in refused] == ["withdraw"]
@@ -72,7 +72,7 @@ async def test_the_requester_cannot_request_changes(chat: Chat) -> None:
     approval_id = await chat.file()
     rita = await chat.person("rita")
     await choose(rita, await newest(chat, rita), "Request changes")
-    await whispered(rita, "somebody else has to decide")
+    await whispered(rita, "someone else has to decide")
     assert await chat.decided(approval_id) is ApprovalStatus.REQUESTED
 
 
@@ -85,7 +85,7 @@ async def test_a_request_is_handed_to_another_who_is_called_in_the_thread(chat: 
     assert (await ann.submit({"whom": "UCAT", "reason": "I am away"}))["ok"]
     await recorded(chat, "approval.handed")
     cat = await chat.person("cat")
-    told = [one for one in messages(await cat.see()) if "has handed this to Cat" in one["text"]]
+    told = [one for one in messages(await cat.see()) if "handed this to Cat" in one["text"]]
     assert [one["mentions"] for one in told] == [["UCAT"], ["UCAT"]], "in the thread, and in private"
 
 

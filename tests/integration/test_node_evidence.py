@@ -60,18 +60,18 @@ async def test_people_read_the_outcome_what_was_handled_and_paths_in_words(playe
     assert summary.startswith("# Nodes: “timed out”\n")
     assert "- **Ended:** 6 Jan 2026, 09:00:00 UTC: “timed out”; the run itself succeeded\n" in summary
     assert (
-        "- 5 Jan 2026, 09:00:00 UTC: first failed, as provided for, “no such incident”; instead came"
+        "- 5 Jan 2026, 09:00:00 UTC: first failed and was handled, “no such incident”; next came"
         " first, failed: tell and first, failed: mark\n"
     ) in summary
-    assert "- Left out, since their conditions were not met: route: left out and route: behind.\n" in summary
-    assert "- Not begun when the run was ended: never.\n" in summary
+    assert "- Skipped, condition not met: route: left out and route: behind\n" in summary
+    assert "- Not started when the run ended: never\n" in summary
     assert "| The run ended as “timed out”, after 5 writes |" in timeline
     assert "| The step “route” was begun, by “case 2” |" in timeline
     assert "for the step “letters, round 3: write” |" in timeline
     page = report_on(played.bundle, trust_of(played.office.public)).page.decode()
     assert "Timed out" in page
     assert ", run <bdi" in page
-    assert "Failed, and handled" in page
+    assert "Failed and handled" in page
 
 
 async def test_a_run_is_found_by_its_outcome_and_its_business_reference(played: Played) -> None:

@@ -103,9 +103,9 @@ async def test_each_entry_is_on_record_with_what_it_did(patient: Bench) -> None:
 async def test_whoever_is_asked_next_is_told_and_sees_it_on_the_card(patient: Bench) -> None:
     _, approval = await _review(patient)
     await _until(patient, 7)
-    assert any("Now asked: operators" in text for text in _said(patient, "Time runs short"))
-    [given] = {text for text in _said(patient, "There is time until") if "senior-compliance" in text}
-    assert "Now asked: senior-compliance" in given
+    assert any("Escalated to operators" in text for text in _said(patient, "Escalated"))
+    [given] = {text for text in _said(patient, "Due ") if "senior-compliance" in text}
+    assert "Escalated to senior-compliance" in given
     view = await patient.desk.approval(approval)
     assert view is not None
     assert view.escalated
@@ -162,7 +162,7 @@ async def test_a_runbook_that_cannot_be_started_is_told_to_operators_and_stops_n
         "runbook": "patience-rescue",
         "error": "there is no such runbook",
     }
-    assert _said(patient, "No run of patience-rescue was started for review")
+    assert _said(patient, "patience-rescue could not be started for review")
     assert (await patient.click("sue", approval)).counted
 
 

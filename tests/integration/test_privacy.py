@@ -359,7 +359,7 @@ class Teller(Echo):
 
 def read(text: str) -> str:
     """Return what a reader sees of JSON, Markdown, HTML or Slack's escapes."""
-    return html.unescape(text.replace("\\", "")).replace("\u27e8U+003A\u27e9", ":")
+    return html.unescape(text.replace("\\", "")).replace("\u2236", ":")
 
 
 @settings(max_examples=4, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -99,7 +99,7 @@ async def test_evidence_tells_people_who_asked_what_and_what_was_said(bench: Ben
     assert f"Asked: **Ann**, 5 Jan 2026, 09:00:00 UTC: {quoted('who <b>owns</b> it? `x`', 300)}" in summary
     assert f"Answered: **Rita**, 5 Jan 2026, 09:05:00 UTC: {quoted('the *founders*', 300)}" in summary
     assert "<b>" not in summary
-    assert f"{quoted('since when?', 300)}\n    - Nobody answered." in summary
+    assert f"{quoted('since when?', 300)}\n    - Not answered" in summary
     page = report_on(file, trust_of(public_path(office.settings.key_path))).page.decode()
     assert "who &lt;b&gt;owns&lt;/b&gt; it?" in page
     assert "not answered" in page
@@ -165,6 +165,6 @@ async def test_who_did_not_ask_for_it_cannot_answer_and_is_on_record(chat: Chat)
     await recorded(chat, "question.asked")
     asked = await ann.find_card(lambda message: ANSWER in str(message.get("blocks", "")), MINUTE)
     await ann.click(asked, ANSWER)
-    await whispered(ann, "not yours to answer")
+    await whispered(ann, "Only the requester can answer")
     refused = await chat.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf ->> 'event' = 'vote.refused'")
     assert [row["leaf"]["data"]["verdict"] for row in refused] == ["reply"]

@@ -58,7 +58,7 @@ async def test_a_question_that_nobody_could_answer_is_refused_before_it_is_writt
 async def test_the_form_says_who_is_called(chat: Chat) -> None:
     await chat.file()
     ann = await opened(chat, "ann", "Ask a question")
-    assert "Rita is called in the thread and in private" in str((await ann.see())["modal"])
+    assert "Rita is notified in the thread and in private" in str((await ann.see())["modal"])
 
 
 async def test_the_form_says_that_no_person_is_called_where_programs_alone_asked(chat: Chat) -> None:
@@ -66,7 +66,7 @@ async def test_the_form_says_that_no_person_is_called_where_programs_alone_asked
     ann = await opened(chat, "ann", "Ask a question")
     shown = str((await ann.see())["modal"])
     assert "No person is called: a program, Portal, asked for this." in shown
-    assert "is called in the thread" not in shown
+    assert "is notified in the thread" not in shown
 
 
 async def test_who_asks_what_nobody_could_answer_gets_no_form(chat: Chat) -> None:

@@ -120,11 +120,11 @@ async def test_who_is_asked_next_in_quiet_hours_hears_of_it_after_them_and_may_v
     bench.clock.move(hours=8)
     approval = await _asked(bench)
     await bench.later(hours=6)
-    assert [one["channel"] for one in bench.chat.said("post_message") if "Time runs short" in one["text"]]
-    assert _direct(bench, "Time runs short") == []
+    assert [one["channel"] for one in bench.chat.said("post_message") if "Escalated" in one["text"]]
+    assert _direct(bench, "Escalated") == []
     assert (await bench.click("sue", approval)).counted
     await bench.later(hours=9)
-    assert _direct(bench, "Time runs short") == ["USUE"]
+    assert _direct(bench, "Escalated") == ["USUE"]
 
 
 @pytest.mark.parametrize("waits", [20, 70])

@@ -41,7 +41,7 @@ async def test_what_failed_is_told_behind_the_authors_words(opened: Opener, targ
     targets.note.answers = [RefusedError("closed")]
     async with opened(f"{NOTE}response: {{ failed: Nothing was noted. }}\n") as bench:
         await ended(bench)
-        assert told(bench) == ["T (1) has ended without success. Nothing was noted. first: closed."]
+        assert told(bench) == ["T (1) failed. Nothing was noted. first: closed."]
 
 
 async def test_the_word_with_which_the_run_ends_has_words_of_its_own(opened: Opener) -> None:
@@ -70,7 +70,7 @@ async def test_words_that_cannot_be_evaluated_are_left_out_and_the_run_ends_as_i
     async with opened(f'{NOTE}response: {{ failed: "Noted as ${{steps.first.result.sys_id}}." }}\n') as bench:
         run_id = await ended(bench)
         assert (await status(bench, run_id))["run"] == "failed_terminal"
-        assert told(bench) == ["T (1) has ended without success. first: closed."]
+        assert told(bench) == ["T (1) failed. first: closed."]
 
 
 async def test_no_secret_of_the_run_and_no_line_of_somebody_elses_is_in_the_words(opened: Opener) -> None:

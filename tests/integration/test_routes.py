@@ -192,7 +192,7 @@ async def test_the_home_leads_to_a_card_that_its_person_can_open(chat_with: Open
         rita = await chat.person("rita")
         await chat.home(rita)
         await rita.click_view("home", next(one for one in SECTIONS if SECTIONS[one] is Section.MINE))
-        home = await rita.wait_for(lambda state: "asked for" in str(state["home"]) and state["home"])
+        home = await rita.wait_for(lambda state: "requested" in str(state["home"]) and state["home"])
         assert "/archives/" not in str(home), "who asked has no card, and those of others are not theirs to open"
 
 
@@ -264,7 +264,7 @@ async def test_who_asked_hears_with_a_link_that_people_are_asked_and_what_they_d
         approval_id = await chat.file()
         [card] = await chat.cards()
         rita = await chat.person("rita")
-        told = await rita.find_card(lambda one: "was put to compliance: 2 people must approve it" in one["text"])
+        told = await rita.find_card(lambda one: "was sent to compliance: 2 people must approve it" in one["text"])
         assert card["ts"].replace(".", "") in str(told["blocks"])
         await _sign(chat, await chat.person("ann"), (await _cards(await chat.person("ann")))[CHANNEL], approval_id, 1)
         ben = await chat.person("ben")
@@ -277,4 +277,4 @@ async def test_who_asked_hears_of_a_request_that_has_no_card(chat_with: Opening)
     async with chat_with(by(Destination())) as chat:
         await chat.file()
         rita = await chat.person("rita")
-        assert await rita.find_card(lambda message: "was put to compliance" in message["text"])
+        assert await rita.find_card(lambda message: "was sent to compliance" in message["text"])

@@ -52,10 +52,10 @@ async def test_the_vote_of_one_who_has_left_is_not_counted_on_the_card_and_the_t
     await load_directory(chat.bench, 1, without=["ann"])
     card = await _card(chat)
     assert "(0 of 2 approvals)" in card["text"]
-    assert "does not count any more" in str(card["blocks"])
-    said = [text for text in await _thread(chat) if "does not count any more" in text]
+    assert "no longer counts" in str(card["blocks"])
+    said = [text for text in await _thread(chat) if "no longer counts" in text]
     assert len(said) == 1
-    assert "Ann is not in compliance any more. 0 of 2 approvals so far." in said[0]
+    assert "Ann is no longer in compliance. 0 of 2 approvals so far." in said[0]
     assert (await chat.bench.click("ben", approval)).counted
     await chat.bench.settle()
     assert "(1 of 2 approvals)" in (await _card(chat))["text"]
@@ -137,14 +137,14 @@ async def test_what_policy_asks_more_of_is_void_on_its_card_and_told_to_who_aske
         assert (await chat.bench.click("ben", approval)).counted
         await chat.bench.settle()
         new, old = await chat.cards()
-        assert old["text"].startswith("Void: policy asks for more approvals now")
+        assert old["text"].startswith("Void: policy now requires more approvals")
         assert "Show the new request" in str(old["blocks"])
         assert "(0 of 3 approvals)" in new["text"]
         for person in ("rita", "ann", "ben"):
-            told = [text for text in await _texts(chat, person) if "Policy asks for more approvals" in text]
+            told = [text for text in await _texts(chat, person) if "Policy now requires more approvals" in text]
             assert len(told) == 1
             assert "3 people from compliance must approve it" in told[0]
-        assert not [text for text in await _texts(chat, "rita") if "was put to compliance: 3 people" in text]
+        assert not [text for text in await _texts(chat, "rita") if "was sent to compliance: 3 people" in text]
 
 
 async def test_a_break_glass_reads_nowhere_as_an_approval(dsn: str, targets: Targets, tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ async def test_a_break_glass_reads_nowhere_as_an_approval(dsn: str, targets: Tar
         await break_glass(chat.bench, "ivy", await chat.file())
         await chat.bench.settle()
         card = (await chat.cards())[-1]
-        assert card["text"].startswith("Glass broken")
-        assert "(by breaking the glass)" in card["text"]
+        assert card["text"].startswith("Break-glass")
+        assert "(by break-glass)" in card["text"]
         assert not [text for text in await _thread(chat) if "Ivy approved" in text]
         told = await _texts(chat, "rita")
-        assert [text for text in told if "broke the glass" in text]
+        assert [text for text in told if "used break-glass" in text]
         assert not [text for text in told if "was approved" in text]

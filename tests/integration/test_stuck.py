@@ -72,7 +72,7 @@ async def test_operators_are_told_once_of_a_stuck_bundle_and_what_to_do(office: 
     chat = office.bench.chat
     told = [(one.get("channel") or one["user"], one["text"]) for name in WAYS for one in chat.said(name)]
     said = f"The evidence of One note (1) cannot be stored: {there} already holds something else."
-    todo = f"When that is mended: countersign evidence repair {run_id}"
+    todo = f"Once this is fixed, run: countersign evidence repair {run_id}"
     expected = [(who, f"{said} {todo}") for who in ("C0APPROVALS", "UOMAR")]
     assert [one for one in told if "evidence" in one[1]] == expected
 

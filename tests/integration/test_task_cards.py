@@ -54,12 +54,12 @@ async def test_a_claim_in_slack_shows_on_the_card_and_whoever_else_answers_is_to
     assert _buttons(card) == {"Approve": APPROVE, "Reject": REJECT, "Claim": CLAIM}
     await ann.click(card, CLAIM)
     await _claimed(chat, task, "ann")
-    card = await _card(chat, ben, "Worked on by")
+    card = await _card(chat, ben, "Claimed by")
     assert "Ann" in json.dumps(card["blocks"])
     expected = {"Approve": APPROVE, "Reject": REJECT, "Release": RELEASE, "Take over": CLAIM}
     assert _buttons(card) == expected
     await ben.click(card, APPROVE)
-    assert await whispered(ben, "Ann works on this. You can answer it when they give it back.")
+    assert await whispered(ben, "Ann has claimed this. You can answer it once they release it.")
     await ben.click(card, RELEASE)
     assert await whispered(ben, "You have not claimed this")
     await ann.click(card, RELEASE)

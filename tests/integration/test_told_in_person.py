@@ -73,7 +73,7 @@ async def test_the_claim_of_a_deactivated_account_holds_nobody_up(bench: Bench) 
     assert (await bench.click("ben", review)).counted
 
 
-@pytest.mark.parametrize(("person", "why"), [("ann", "members of"), ("rita", "asked for this yourself")])
+@pytest.mark.parametrize(("person", "why"), [("ann", "members of"), ("rita", "requested this yourself")])
 async def test_the_form_to_break_the_glass_opens_for_those_alone_who_may(glass: Chat, person: str, why: str) -> None:
     await glass.file()
     user = await glass.person(person)
@@ -89,9 +89,9 @@ async def test_that_a_broken_glass_was_not_justified_is_told_in_private(glass: C
     assert (await glass.bench.click("sue", review, "reject", "there was no emergency")).counted
     await glass.bench.settle()
     for person in ("ivy", "sam", "rita"):
-        told = [text for text in await _texts(glass, person) if "found it not justified" in text]
+        told = [text for text in await _texts(glass, person) if "not justified" in text]
         assert len(told) == 1
-        assert "Ivy broke the glass" in told[0]
+        assert "found the break-glass by Ivy not justified" in told[0]
         assert told[0].endswith('(INC-7): "there was no emergency"')
 
 
@@ -110,6 +110,8 @@ async def test_an_escalation_to_people_in_quiet_hours_says_from_when_they_are_as
     await bench.start("bench.file", {"company": "ACME", "text": "r"})
     await bench.settle()
     await bench.later(hours=6)
-    told = [one["text"] for one in bench.chat.said("post_message") if "Time runs short" in one["text"]]
+    told = [one["text"] for one in bench.chat.said("post_message") if "Escalated" in one["text"]]
     assert told
-    assert all("From 2026-01-05 20:00 UTC on, after quiet hours, asked: senior-compliance." in text for text in told)
+    assert all(
+        "Escalated to senior-compliance from 2026-01-05 20:00 UTC on, after quiet hours: " in text for text in told
+    )

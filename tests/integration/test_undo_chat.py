@@ -73,10 +73,10 @@ async def test_whoever_clicks_undo_sees_what_it_means_and_asks_for_it(chat: Chat
     await chat.bench.settle()
     (undo,) = await chat.bench.rows("SELECT run_id, status, requested_by FROM runs ORDER BY created_at DESC LIMIT 1")
     assert (undo["status"], undo["requested_by"]) == ("succeeded", "ivy")
-    assert f"It is being undone, by {undo['run_id']}." in told
+    assert f"Run {undo['run_id']} is undoing it." in told
     assert [call.params for call in shelves.take.calls] == [{"place": "door", "entry": "opened", "was": "closed"}]
     _, after = await _asked(chat, "rita", card)
-    assert "Nothing of this can be undone." in after
+    assert "Nothing here can be undone." in after
     assert f"undone by {undo['run_id']}" in after
 
 

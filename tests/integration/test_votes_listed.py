@@ -106,7 +106,7 @@ def test_every_vote_has_its_meaning() -> None:
 async def test_a_withdrawn_vote_is_listed_as_one(office: Office) -> None:
     await office.bench.meddle("UPDATE votes SET withdrawn_at = now() WHERE verdict = 'reject' RETURNING 1")
     (*_, last) = await office.rows()
-    assert (last["decision"], last["meaning"]) == ("rejected, and withdrew that", "counts no more")
+    assert (last["decision"], last["meaning"]) == ("rejected, then withdrew it", "no longer counts")
 
 
 async def test_what_was_there_before_stands_before_what_comes(office: Office) -> None:

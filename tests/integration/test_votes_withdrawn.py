@@ -121,7 +121,7 @@ async def test_changes_end_the_request_and_say_what_should_change(bench: Bench) 
         "error_code": "changes_requested",
     }
     (told,) = [said["text"] for said in bench.chat.said("direct_message") if said["text"].startswith("Your")]
-    assert told.endswith('is not done as it is: changes were requested. Ann: "name the owners"')
+    assert told.endswith('was sent back: changes were requested. Ann: "name the owners"')
 
 
 async def test_changes_need_words_and_are_not_for_what_may_have_happened(bench: Bench) -> None:
@@ -192,7 +192,7 @@ async def test_to_whom_a_request_is_handed_is_told_in_thread_and_in_private(benc
     approval = await _asked(bench)
     assert (await say(bench, "ann", approval, CardAct.HAND, "ask the expert", about="cat")).counted
     await bench.settle()
-    said = 'Ann has handed this to Cat: "ask the expert"'
+    said = 'Ann handed this to Cat: "ask the expert"'
     (thread,) = [one for one in bench.chat.said("post_message") if one["text"] == said]
     (direct,) = [one for one in bench.chat.said("direct_message") if one["text"] == said]
     assert (thread["said"]["mention"], direct["user"]) == (["UCAT"], "UCAT")

@@ -60,7 +60,7 @@ async def test_nobody_reads_a_token_or_a_link_in_the_database(stage: Stage) -> N
 async def test_only_operators_make_links(stage: Stage) -> None:
     facts, link = await stage.link(by="ann")
     assert facts["status"] == "refused"
-    assert "Only people of the tenant's operators" in facts["reason"]
+    assert "Only the tenant's operators" in facts["reason"]
     assert (await stage.begin(link))[0] == 403
 
 
@@ -85,11 +85,11 @@ async def test_a_link_is_good_until_its_time_is_over(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        ("used", "too long ago, or was finished already"),
-        ("late", "too long ago, or was finished already"),
-        ("foreign", "too long ago, or was finished already"),
+        ("used", "too long ago, or is already finished"),
+        ("late", "too long ago, or is already finished"),
+        ("foreign", "too long ago, or is already finished"),
         ("other browser", "in another browser"),
-        ("refused", "You have not allowed it"),
+        ("refused", "You did not allow it"),
         ("no code", "did not say whether you allow it"),
     ],
 )

@@ -147,7 +147,7 @@ def read_cell(cell: dict[str, Any]) -> Any:
         return text_in(cell["text"])
     word = cell["text"].strip("*")
     named: dict[str, Any] = {"none": None, "yes": True, "no": False, "empty": "", "no entries": [], "nothing": {}}
-    return named[word] if word in named else word if word == "not there" else json.loads(word)
+    return named[word] if word in named else word if word == "not set" else json.loads(word)
 
 
 def value_of(text: str) -> Any:

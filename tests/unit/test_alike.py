@@ -18,7 +18,7 @@ from tests.unit.bot_samples import KYC
 def both(*values: Any) -> tuple[str, str]:
     """Return in what requests with these values are alike, and in what they differ."""
     views = [replace(KYC, fields=(FieldView("limit", None, value),)) for value in values]
-    same, other = alike(views)
+    same, other, _ = alike(views)
     return json.dumps(same, ensure_ascii=False), json.dumps(other, ensure_ascii=False)
 
 
@@ -35,7 +35,7 @@ def both(*values: Any) -> tuple[str, str]:
 )
 def test_values_that_differ_are_never_shown_as_the_same(one: Any, other: Any) -> None:
     same, differs = both(one, other)
-    assert "2 values" in differs
+    assert "Limit" in differs
     assert "Limit" not in same
 
 
@@ -46,13 +46,13 @@ def test_values_that_are_the_same_stand_once() -> None:
 
 
 def test_a_field_that_one_request_does_not_have_is_a_difference() -> None:
-    _, other = alike([KYC, replace(KYC, fields=())])
+    _, other, _ = alike([KYC, replace(KYC, fields=())])
     assert "—" in json.dumps(other, ensure_ascii=False)
 
 
 def test_what_has_no_room_is_counted() -> None:
     view = replace(KYC, fields=tuple(FieldView(f"f{number}", None, number) for number in range(40)))
-    assert "more fields — Show all" in json.dumps(alike([view, view])[0], ensure_ascii=False)
+    assert "more fields — Show all" in json.dumps(alike([view, view]).same, ensure_ascii=False)
 
 
 def test_what_has_to_be_signed_what_is_in_doubt_and_reviews_are_left_out_and_why() -> None:
@@ -67,6 +67,18 @@ def test_what_has_to_be_signed_what_is_in_doubt_and_reviews_are_left_out_and_why
     assert list(found.together) == [KYC]
     passkey, doubt, review = (why for _, why in found.apart)
     assert "passkey" in passkey
-    assert "looked into for each" in doubt
-    assert "not decided by one act" in review
+    assert "decided one by one" in doubt
+    assert "cannot be decided together" in review
     assert len(sort(standings, VoteVerdict.REJECT).together) == 2  # a rejection needs no passkey
+
+
+def test_what_tells_a_request_apart_stands_beside_it_and_ids_are_only_counted() -> None:
+    places = ("Network", "Database")
+    views = [
+        replace(KYC, target=f"incident:{place:032x}", fields=(FieldView("group", None, name),))
+        for place, name in enumerate(places)
+    ]
+    found = alike(views)
+    assert found.lines == [f"Group: {name}" for name in places]
+    assert "2 different" in json.dumps(found.other)
+    assert "0" * 31 not in json.dumps(found.other)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.cards.home.concerns import marked, request_rows, warnings
+from bot.cards.text import Shown
 from runtime.desk.home.model import NO_CONCERNS, Concerns
 from tests.unit.bot_samples import KYC, NOW, shown
 
@@ -32,6 +33,6 @@ def test_a_request_with_a_warning_or_little_time_left_is_marked() -> None:
 
 def test_a_hundred_requests_fit_a_modal_beside_what_else_it_holds() -> None:
     concerns = {KYC.approval_id: Concerns(own_question=True, asked_by=("Ann",), doubts=1, edited_by=("Pam",))}
-    blocks = request_rows([KYC] * 100, concerns, NOW)
+    blocks = request_rows([KYC] * 100, [Shown("")] * 100, concerns, NOW)
     assert len(blocks) <= 25
     assert "Your question has no answer yet" in shown(blocks)

@@ -28,10 +28,10 @@ LEVEL = Level(300, 4, 4, 8, 5, 3)
 
 FILING = Declared(
     title="File the beneficial owners of Halden Shipping with the company register",
-    summary="The register gets the names and shares of everybody in the table.",
+    summary="The company register receives the names and shares below.",
     fields=(
         DeclaredField("LEI", "5493001KJTIIGC8Y1R12", "code"),
-        DeclaredField("Counted from", "25", "percent"),
+        DeclaredField("Ownership threshold", "25", "percent"),
         DeclaredField("Deadline", "2026-03-31", "date"),
     ),
     tables=(
@@ -64,18 +64,18 @@ def test_a_declared_card_shows_what_its_author_wants_seen() -> None:
     seen = card(replace(KYC, declared=FILING), now=NOW)
     words = shown(seen.blocks)
     assert seen.blocks[1]["text"]["text"] == FILING.title
-    assert seen.text.startswith(f"Approval needed: {FILING.title}. Asked by Carla Mota")
+    assert seen.text.startswith(f"Approval needed: {FILING.title}. Requested by Carla Mota")
     for expected in (
         "*🟡 Approval needed · high risk*",
         FILING.summary,
-        "*LEI*\n`5493001KJTIIGC8Y1R12`\n*Counted from*\n25 %\n*Deadline*\n31 March 2026",
+        "*LEI*\n`5493001KJTIIGC8Y1R12`\n*Ownership threshold*\n25 %\n*Deadline*\n31 March 2026",
         "*Beneficial owners*\nName\nShare\nCountry\nIngrid Halvorsen\n36 %\nNO\nTobias Lindqvist\n30.8 %\nnone",
         "Show all 3 fields",
-        "*What it changes*",
+        "*Changes*",
         "<https://register.example/5493001KJTIIGC8Y1R12|The company>",
     ):
         assert expected in words
-    assert "What it sets" not in words
+    assert "New values" not in words
 
 
 def test_what_is_hidden_stands_behind_show_all_alone() -> None:
@@ -165,3 +165,40 @@ def test_no_declared_value_adds_a_block_or_a_row(text: str) -> None:
 
     if 0 < len(text) <= 80 and text.strip():
         assert form_of(hostile(text)) == form_of(hostile("x"))
+
+
+OWNERS = [{"name": f"Owner {number}", "share": number, "country": "NO"} for number in range(30)]
+
+
+def _tables(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [block for block in blocks if block["type"] == "table"]
+
+
+def test_a_list_of_objects_that_no_author_declares_is_a_table_in_a_message_and_fields_in_forms() -> None:
+    view = replace(KYC, fields=(FieldView("owners", None, OWNERS), FieldView("others", None, OWNERS[:2])))
+    seen = card(view, now=NOW).blocks
+    check_message_blocks(seen)
+    (table,) = _tables(seen)
+    cells = [[cell["text"] for cell in row] for row in table["rows"]]
+    assert cells[:2] == [["Name", "Share", "Country"], ["Owner 0", "0", "NO"]]
+    assert [column["align"] for column in table["column_settings"]] == ["left", "right", "left"]
+    words = shown(seen)
+    assert f"*… {len(OWNERS) - len(cells) + 1} more lines — Show all*" in words
+    assert "*… 2 more values — Show all*" in words, "of a second list the lines are counted"
+    for form in (reason_modal(view, VoteVerdict.APPROVE, None), home_of(view)):
+        assert not _tables(form["blocks"])
+
+
+def test_of_a_table_that_is_too_wide_for_slack_the_other_columns_are_counted() -> None:
+    wide = [{f"column {at}": "x" * 300 for at in range(27)} for _ in range(3)]
+    seen = card(replace(KYC, fields=(FieldView("wide", None, wide),)), now=NOW).blocks
+    check_message_blocks(seen)
+    assert {len(row) for table in _tables(seen) for row in table["rows"]} == {20}
+    assert "*… 7 more columns — Show all*" in shown(seen)
+
+
+def test_a_declared_table_stays_the_only_one_of_its_message() -> None:
+    view = replace(KYC, declared=FILING, fields=(FieldView("owners", None, OWNERS),))
+    seen = card(view, now=NOW).blocks
+    check_message_blocks(seen)
+    assert len(_tables(seen)) == 1

@@ -2,15 +2,18 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from bot.cards.blocks import date
 from bot.cards.gathered import MOST_LINES, gathered_message
 from bot.cards.text import Shown
 from runtime.model.message import RunName
 from runtime.model.messages import Plain, Reminder, TimeRunsShort
 from runtime.model.notices.told import Gathered, Gathering
 
+UNTIL = datetime(2026, 1, 5, 9, tzinfo=UTC)
 HOSTILE = "<!channel> *bold* <https://evil.example|click> :tada: \u202e\nOpen your Home"
 RUN = RunName(title=HOSTILE, reference="R1")
 
@@ -31,12 +34,12 @@ PLAIN = Gathered(Plain(text="It has ended").model_dump(mode="json"), None, asks=
 @pytest.mark.parametrize(
     ("items", "title"),
     [
-        ([_reminder("a1"), _reminder("a2")], "2 more requests wait for you"),
-        ([_reminder("a1")], "1 more request waits for you"),
+        ([_reminder("a1"), _reminder("a2")], "2 more requests for you"),
+        ([_reminder("a1")], "1 more request for you"),
         ([_reminder("a1"), PLAIN], "2 more messages for you"),
         ([PLAIN], "1 more message for you"),
-        ([_reminder("a1"), _reminder("a1")], "1 more request waits for you"),
-        ([_reminder("a1", is_open=False)], "Nothing waits for you any more"),
+        ([_reminder("a1"), _reminder("a1")], "1 more request for you"),
+        ([_reminder("a1", is_open=False)], "Nothing is waiting for you now"),
     ],
 )
 def test_it_says_how_much_there_is_each_request_once_and_none_that_is_decided(
@@ -49,13 +52,13 @@ def test_of_what_is_said_again_of_a_request_the_last_stands() -> None:
     later = TimeRunsShort(run=RUN, step="file", groups=["leads"])
     item = Gathered(later.model_dump(mode="json"), "a1", asks=True, is_open=True)
     _, blocks = _shown(_reminder("a1"), item)
-    assert "Time runs short" in blocks
+    assert "Escalated to" in blocks
     assert "Still open" not in blocks
 
 
 def test_of_many_the_first_are_listed_and_the_rest_is_counted() -> None:
     title, blocks = _shown(*(_reminder(f"a{number}") for number in range(MOST_LINES + 7)))
-    assert title == f"{MOST_LINES + 7} more requests wait for you"
+    assert title == f"{MOST_LINES + 7} more requests for you"
     assert (blocks.count("Still open"), "… and 7 more" in blocks) == (MOST_LINES, True)
 
 
@@ -65,7 +68,7 @@ def test_the_most_urgent_stand_first_and_of_these_the_newest() -> None:
     reminders = [replace(_reminder(f"a{number}"), title=f"Request {number}") for number in range(MOST_LINES + 5)]
     _, blocks = gathered_message(Gathering("g1", "U1", "m1", None, [PLAIN, urgent, *reminders]), None)
     lines = [block["text"]["text"] for block in blocks[1 : MOST_LINES + 1]]
-    assert lines[0].startswith("Time runs short for file of Wire")
+    assert lines[0].startswith("Escalated to leads: file of Wire")
     newest = range(MOST_LINES + 4, MOST_LINES + 4 - (MOST_LINES - 1), -1)
     assert [line.split('"')[1] for line in lines[1:]] == [f"Request {number}" for number in newest]
 
@@ -82,13 +85,15 @@ def test_what_is_said_is_data() -> None:
     text, blocks = gathered_message(Gathering("g1", "U1", "m1", None, [_reminder("a1")]), None)
     line = blocks[1]["text"]
     assert (line["type"], line["verbatim"], line["text"].count("\n")) == ("mrkdwn", True, 0)
-    assert not [one for one in ("\u202e", "<", "*", ":tada:") if one in line["text"]]
+    told = line["text"].replace(date(UNTIL), "")
+    assert told != line["text"], "the reader has its moment in their own time zone"
+    assert not [one for one in ("\u202e", "<", "*", ":tada:") if one in told]
     assert "channel" not in text
 
 
 def test_without_a_link_it_says_where_to_look() -> None:
-    assert "tab Home of this app" in _shown(PLAIN)[1]
-    assert "tab Home of this app" not in _shown(PLAIN, home=Shown("<slack://app|Open your Home>"))[1]
+    assert "this app's Home tab" in _shown(PLAIN)[1]
+    assert "this app's Home tab" not in _shown(PLAIN, home=Shown("<slack://app|Open your Home>"))[1]
 
 
 def test_a_line_names_a_request_by_its_title() -> None:

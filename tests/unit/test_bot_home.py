@@ -5,10 +5,10 @@ from tests.unit.bot_samples import KYC, home_of, shown
 
 
 def test_home_says_when_nothing_waits_and_how_much_there_is() -> None:
-    assert "Nothing waits for you" in shown(home_of(KYC, 0))
+    assert "Nothing is waiting for you" in shown(home_of(KYC, 0))
     words = shown(home_of(KYC, SHOWN, SHOWN + 3))
     assert f"{SHOWN + 3} requests for you" in words
-    assert "There is no card of this in its channel just now." in words
+    assert "No card in its channel right now." in words
     assert "<https://s.example/archives/C1/p17|Open the card>" in shown(home_of(KYC, card=("C1", "1.7")))
 
 

@@ -43,13 +43,13 @@ def test_what_is_over_says_how_and_when_and_asks_nobody() -> None:
 
 
 def test_what_has_run_out_of_time_does_not_look_as_if_it_waited() -> None:
-    assert of(expires_at=NOW)[1].startswith("⌛ Time has run out: ")
+    assert of(expires_at=NOW)[1].startswith("⌛ Time is up: ")
 
 
 def test_it_says_of_when_it_is_and_that_it_is_on_mocks() -> None:
     _, words = of(mocked=True)
     assert words.startswith("On mocks: 🟡 Approval needed: ")
-    assert f"as it was <!date^{int(NOW.timestamp())}^" in words
+    assert f"as of <!date^{int(NOW.timestamp())}^" in words
 
 
 def test_no_param_no_reason_and_no_vote_is_shown() -> None:
@@ -62,7 +62,7 @@ def test_no_param_no_reason_and_no_vote_is_shown() -> None:
     ("ending", "words"),
     [
         ("waiting_approval", "waits for approval"),
-        ("failed_terminal", "ended without success"),
+        ("failed_terminal", "failed"),
         ("succeeded", "succeeded"),
         ("timed_out", "timed out"),
     ],

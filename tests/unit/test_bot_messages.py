@@ -71,26 +71,26 @@ SAID: list[tuple[Said, str]] = [
     (QuestionAsked(run=RUN, approval_id="apr_1", question_id="qst_1", person="Anna", question="why?", mention=["U1"]),
      'Anna asks about Corporate onboarding (case-7): "why?"'),
     (QuestionAnswered(person="Rita", answer="because", mention=[]), 'Rita answers: "because"'),
-    (RequestHanded(person="Anna", to="Ben", reason="away", mention=["U1"]), 'Anna has handed this to Ben: "away"'),
+    (RequestHanded(person="Anna", to="Ben", reason="away", mention=["U1"]), 'Anna handed this to Ben: "away"'),
     (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
      "Anna says it did not happen."),
-    (TaskClaimed(person="Anna", before=""), "Anna works on this now."),
-    (TaskClaimed(person="Anna", before="Boris"), "Anna works on this now, in the place of Boris."),
-    (TaskReleased(person="Anna"), "Anna has given this back. Anybody who is asked may take it on."),
+    (TaskClaimed(person="Anna", before=""), "Anna claimed this."),
+    (TaskClaimed(person="Anna", before="Boris"), "Anna claimed this, taking over from Boris."),
+    (TaskReleased(person="Anna"), "Anna released this. Anyone asked may claim it."),
     (
         ApprovalOpened(
             run=RUN, step="filing", groups=["compliance"], quorum=2, until="2026-11-25T09:30:00.000000Z"
         ),
         (
-            "Your request in Corporate onboarding (case-7), filing, was put to compliance: 2 people must approve it,"
-            " until 2026-11-25 09:30 UTC."
+            "Your request in Corporate onboarding (case-7), filing, was sent to compliance: 2 people must approve it"
+            " by 2026-11-25 09:30 UTC."
         ),
     ),
     (
         ApprovalOpened(run=RUN, step="filing", groups=["a", "b"], quorum=1, until="2026-11-25T09:30:00.000000Z"),
         (
-            "Your request in Corporate onboarding (case-7), filing, was put to a, b: one person must approve it,"
-            " until 2026-11-25 09:30 UTC."
+            "Your request in Corporate onboarding (case-7), filing, was sent to a, b: 1 person must approve it"
+            " by 2026-11-25 09:30 UTC."
         ),
     ),
     (
@@ -99,48 +99,48 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.EXPIRED, votes=[]),
-        "Your request in Corporate onboarding (case-7), filing, was not decided in time, so it is not done.",
+        "Your request in Corporate onboarding (case-7), filing, expired without a decision.",
     ),
     (
         TimeRunsShort(run=RUN, step="filing", groups=["seniors", "board"]),
-        "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors, board.",
+        "Escalated to seniors, board: filing of Corporate onboarding (case-7).",
     ),
     (
         TimeRunsShort(run=RUN, step="filing", groups=["seniors"], until="2026-11-25T09:30:00.000000Z"),
         (
-            "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors."
-            " There is time until 2026-11-25 09:30 UTC."
+            "Escalated to seniors: filing of Corporate onboarding (case-7)."
+            " Due 2026-11-25 09:30 UTC."
         ),
     ),
     (
         TimeRunsShort(run=RUN, step="filing", groups=[], started="rescue"),
-        "Time runs short for filing of Corporate onboarding (case-7). rescue takes it up.",
+        "Escalated: filing of Corporate onboarding (case-7). Started: rescue.",
     ),
     (
         NotStarted(run=RUN, step="filing", runbook="rescue", why="there is no such runbook"),
-        "No run of rescue was started for filing of Corporate onboarding (case-7): there is no such runbook.",
+        "rescue could not be started for filing of Corporate onboarding (case-7): there is no such runbook.",
     ),
     (
         Reminder(run=RUN, step="filing", groups=["seniors", "board"], until="2026-11-25T09:30:00.000000Z"),
-        "Still open: filing of Corporate onboarding (case-7). Asked: seniors, board, until 2026-11-25 09:30 UTC.",
+        "Still open: filing of Corporate onboarding (case-7). Due 2026-11-25 09:30 UTC. Asked: seniors, board.",
     ),
-    (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
+    (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Done."),
     (
         Edited(run=RUN, step="filing", person="Anna", reason="fewer", params=["copies", "text"]),
-        'Anna asks for another version of filing of Corporate onboarding (case-7), edited: copies, text: "fewer"',
+        'Anna edited copies, text in filing of Corporate onboarding (case-7): "fewer"',
     ),
-    (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),
+    (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Not done: {} is away."),
     (
         ended(RunStatus.SUCCEEDED),
-        "Corporate onboarding (case-7) has finished: every step was done.",
+        "Corporate onboarding (case-7) has finished: all steps done.",
     ),
     (
         ended(RunStatus.SUCCEEDED, rejected=[REVIEW], skipped=[Note(name="filing", why="")]),
-        "Corporate onboarding (case-7) has finished. Rejected: review (wrong owner). Not done: filing.",
+        "Corporate onboarding (case-7) has finished. Rejected: review (wrong owner). Skipped: filing.",
     ),
     (
         ended(RunStatus.FAILED_TERMINAL, failed=[Note(name="look", why="away.")]),
-        "Corporate onboarding (case-7) has ended without success. look: away.",
+        "Corporate onboarding (case-7) failed. look: away.",
     ),
     (
         RunEnded(
@@ -149,12 +149,12 @@ SAID: list[tuple[Said, str]] = [
         ),
         (
             "Corporate onboarding (case-7) has ended: timed out."
-            " Failed, and was handled: docs[1].request (no answer in time)."
+            " Failed and handled: docs[1].request (no answer in time)."
         ),
     ),
     (
         ended(RunStatus.SUCCEEDED, handled=[Note(name="look", why="away")]),
-        "Corporate onboarding (case-7) has finished. Failed, and was handled: look (away).",
+        "Corporate onboarding (case-7) has finished. Failed and handled: look (away).",
     ),
     (
         EvidenceSealed(run=RUN, status=RunStatus.SUCCEEDED, outcome="rejected", sha256="ab" * 32),
@@ -166,7 +166,7 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         replace_response(ended(RunStatus.FAILED_TERMINAL, failed=[Note(name="look", why="away.")]), "Ask again"),
-        "Corporate onboarding (case-7) has ended without success. Ask again. look: away.",
+        "Corporate onboarding (case-7) failed. Ask again. look: away.",
     ),
     (
         ended(RunStatus.CANCELED),
@@ -174,27 +174,27 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         EvidenceSealed(run=RUN, status=RunStatus.FAILED_TERMINAL, sha256="ab" * 32),
-        f"Corporate onboarding (case-7) has ended without success. Evidence sealed. SHA-256: {'ab' * 32}",
+        f"Corporate onboarding (case-7) failed. Evidence sealed. SHA-256: {'ab' * 32}",
     ),
     (
         EvidenceStuck(run=RUN, run_id="run_7", why="its name is taken"),
         (
             "The evidence of Corporate onboarding (case-7) cannot be stored: its name is taken."
-            " When that is mended: countersign evidence repair run_7"
+            " Once this is fixed, run: countersign evidence repair run_7"
         ),
     ),
     (
         GlassBroken(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
         (
-            "Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that"
-            " policy wants. Ticket: INC-7. Why: the bank is down"
+            "Ivy used break-glass for filing of Corporate onboarding (case-7): done without the required signatures."
+            " Ticket: INC-7. Why: the bank is down"
         ),
     ),
     (
         ReviewLate(run=RUN, step="filing", groups=["seniors"], until="2026-01-05T17:00:00.000000Z"),
         (
-            "Nobody has said yet whether it was right to break the glass for filing of Corporate onboarding (case-7)."
-            " That was due 2026-01-05 17:00 UTC. Asked: seniors."
+            "Break-glass review overdue: filing of Corporate onboarding (case-7)."
+            " Due 2026-01-05 17:00 UTC. Asked: seniors."
         ),
     ),
     (
@@ -203,13 +203,16 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         Held(run=RUN, step="", why="not_in_channel"),
-        "A card of Corporate onboarding (case-7) is held: not_in_channel. It goes on by itself once that is mended.",
+        (
+            "A card of Corporate onboarding (case-7) is held: not_in_channel. "
+            "It continues automatically once this is fixed."
+        ),
     ),
     (
         StepHeld(run=RUN, run_id="run_7", step="find", why="no such company.", code="refused"),
         (
             "find of Corporate onboarding (case-7) failed and is held: no such company (refused)."
-            " Somebody has to say how it goes on, here or in the Home of this app."
+            " Choose how it continues, here or in this app's Home tab."
         ),
     ),
     (
@@ -250,11 +253,11 @@ _FILE = "file of Corporate onboarding (case-7)"
 _CHANGED = [
     (
         StandingChanged(change=StandingChange.VOTE_LAPSED, run=RUN, step="file", person="Al", groups=["a"], quorum=2),
-        f"The approval of Al for {_FILE} does not count any more: Al is not in a any more. 0 of 2 approvals so far.",
+        f"The approval by Al of {_FILE} no longer counts: Al is no longer in a. 0 of 2 approvals so far.",
     ),
     (
         StandingChanged(change=StandingChange.VOTE_BACK, run=RUN, step="file", person="Anna", quorum=2, count=1),
-        f"The approval of Anna for {_FILE} counts again. 1 of 2 approvals so far.",
+        f"The approval by Anna of {_FILE} counts again. 1 of 2 approvals so far.",
     ),
     (
         StandingChanged(change=StandingChange.ENOUGH_AGAIN, run=RUN, step="file"),
@@ -270,15 +273,15 @@ _CHANGED = [
             until="2026-01-05T09:00:00.000000Z",
         ),
         (
-            f"Policy asks for more approvals of {_FILE} now: 3 people from a must approve it,"
-            " until 2026-01-05 09:00 UTC. Approvals given before do not count."
+            f"Policy now requires more approvals of {_FILE}: 3 people from a must approve it"
+            " by 2026-01-05 09:00 UTC. Earlier approvals do not count."
         ),
     ),
 ]
 _TAMPERED: list[tuple[Said, str]] = [
     (
         CardTampered(run=RUN, step="file", person="Pam"),
-        f"Pam edited the card for {_FILE} by hand. What it said then is not the request. It is put back.",
+        f"Pam edited the card for {_FILE} in Slack. It is restored; the edit changes nothing.",
     )
 ]
 _DELEGATED: list[tuple[Said, str]] = [

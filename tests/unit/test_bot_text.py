@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.cards.text import chunks, clip, mrkdwn, one_line, plain, render, short, units, visible_length
+from bot.cards.text import chunks, clip, legible, mrkdwn, one_line, plain, render, short, units, visible_length
 from sandbox.rules.mrkdwn import parse, parse_plain
 from tests.unit.bot_samples import HOSTILE, read, value_of
 
@@ -42,6 +42,18 @@ def test_marks_that_pile_up_on_a_letter_are_named_after_the_fourth() -> None:
     piled = "a" + "\u0301" * 7 + "b"
     assert plain(piled) == "a" + "\u0301" * 4 + "⟨U+0301⟩" * 3 + "b"
     assert read(plain(piled)) == piled
+
+
+@given(TEXTS)
+def test_no_mention_link_emoji_or_format_survives_in_a_notification(text: str) -> None:
+    nodes = parse(legible(text), nobody)
+    assert all(node["t"] == "text" for node in nodes)
+
+
+def test_a_notification_reads_as_what_it_says() -> None:
+    assert legible("at 10:30:15, *urgent*, kyc::file https://a.example") == (
+        "at 10∶30:15, ∗urgent∗, kyc::file https∶//a.example"  # noqa: RUF001
+    )
 
 
 @given(TEXTS)

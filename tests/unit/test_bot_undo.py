@@ -23,4 +23,4 @@ def test_what_stays_is_named_with_its_reason(standing: Standing) -> None:
 def test_what_was_supplied_before_anything_was_wanted_names_no_target() -> None:
     item = Item("put", "servicenow::add_work_note", "", Standing.SUPPLIED, WHY)
     assert f"add work note (servicenow): {WHY}" in texts(item)
-    assert "for who supplied it to undo" in texts(item)
+    assert "supplied by a person, who must undo it" in texts(item)

@@ -18,14 +18,14 @@ STATES = {
     "review": (replace(KYC, kind=AskKind.TASK), "🟡 Review needed"),
     "too few": (replace(KYC, shortfall="it needs 2 people"), "⚠️ Approval needed"),
     "in doubt": (replace(KYC, kind=AskKind.IN_DOUBT), "⚠️ Did this happen?"),
-    "overdue": (replace(KYC, expires_at=NOW), "⌛ Time has run out"),
+    "overdue": (replace(KYC, expires_at=NOW), "⌛ Time is up"),
     "approved": (replace(KYC, status=ApprovalStatus.APPROVED, votes=(ANNA,)), "✅ Approved"),
     "rejected": (replace(KYC, status=ApprovalStatus.REJECTED, votes=(BORIS,)), "⛔ Rejected"),
     "expired": (replace(KYC, status=ApprovalStatus.EXPIRED), "⌛ Expired without a decision"),
     "canceled": (CANCELED, "🚫 Canceled"),
     "replaced": (replace(CANCELED, result=Result(ResultCode.REPLACED, ("Ann",))), "🚫 Replaced by an edited version"),
-    "glass": (GLASS, "🚨 Glass broken: allowed by one person, without the others"),
-    "afterwards": (replace(KYC, kind=AskKind.AFTERWARDS), "🚨 Was it right to break the glass?"),
+    "glass": (GLASS, "🚨 Break-glass: approved by one person alone"),
+    "afterwards": (replace(KYC, kind=AskKind.AFTERWARDS), "🚨 Break-glass: review needed"),
 }
 
 

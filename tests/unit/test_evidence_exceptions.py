@@ -174,7 +174,7 @@ def test_a_refused_vote_is_an_exception_with_its_reason(office: Office) -> None:
         (
             "refused",
             "ada",
-            "tried to edit “File a report”; refused: had asked for it, so somebody else has to decide",
+            "tried to edit “File a report”; refused: requested it, so someone else has to decide",
             CAT + 2,
         ),
     ]

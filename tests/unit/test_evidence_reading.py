@@ -70,36 +70,34 @@ def test_the_summary_tells_who_asked_signed_and_did_what(office: Office) -> None
     page = text_of(office, bound())
     for told in (
         "# kyc: succeeded\n",
-        "- **Asked for by:** “ada”, through “intake-agent”\n",
+        "- **Requested by:** “ada” via “intake-agent”\n",
         "- **Ended:** 31 Jan 2026, 09:09:00 UTC: succeeded\n",
         "- **About:** “DE/123”; “case-1”\n",
-        "- Asked 3 times, it allowed 2, wanted people's approval for 1, and denied 0.\n",
+        "- 3 decisions: 2 allowed, 1 needed approval, 0 denied.\n",
         "“file report on DE/123”",
-        "2 people of compliance and legal, a person of its own for each group, never eve, within 8 hours, each with",
+        "2 people of compliance and legal, a different person for each group, never eve, within 8 hours, each with",
         "  - Signed: **Ben** approved, 31 Jan 2026, 09:06:00 UTC: “checked”; ",
-        "“checked”; it means: Ben authorizes exactly this action, once\n",
+        "“checked”; meaning: Ben authorizes exactly this action, once\n",
         "  - Signed: **Cat** approved, 31 Jan 2026, 09:07:00 UTC: “checked”",
-        "  - So it was approved on 31 Jan 2026, 09:07:00 UTC.\n",
-        "## What was refused\n\n- Nothing.\n",
+        "  - Result: approved on 31 Jan 2026, 09:07:00 UTC\n",
+        "## Rejections and refusals\n\n- Nothing.\n",
         "- 31 Jan 2026, 09:09:00 UTC: file report on “DE/123”: **done**\n",
-        '  - Came back: “{"id":"42"}”\n',
-        "## What was undone\n\n- Nothing.\n",
+        '  - Response: “{"id":"42"}”\n',
+        "## Undone\n\n- Nothing.\n",
     ):
         assert told in page
 
 
 def test_the_summary_tells_what_was_looked_up_and_what_it_cost(office: Office) -> None:
     page = text_of(office, looked())
-    assert "- Beside that, it looked something up 2 times, with 1 answer.\n" in page
-    assert (
-        "- “openai” and “gpt-5”: 3 calls, 2436 input tokens: 0.00246 USD; 1 call without a word of what it cost" in page
-    )
+    assert "- 2 lookups, 1 answer\n" in page
+    assert "- “openai” and “gpt-5”: 3 calls, 2436 input tokens: 0.00246 USD; 1 call with no cost reported" in page
 
 
 def test_the_summary_tells_what_was_there_before(office: Office) -> None:
     told = bound()
     told.approvals["a-1"]["before"] = {"owner": "nobody"}
-    assert 'They saw “owner”: “nobody” → “{"share":"\\[redacted:' in text_of(office, told)
+    assert 'Shown: “owner”: “nobody” → “{"share":"\\[redacted:' in text_of(office, told)
 
 
 def refused(told: Story) -> None:
@@ -130,7 +128,7 @@ STRANGER = "**Slack account U0EXT of team T0OTHER**"
 REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
     "a vote of the requester": (
         refused,
-        "**ada** wanted to approve “File a report”, which did not count: had asked for it, so somebody else has to",
+        "**ada** wanted to approve “File a report”, which did not count: requested it, so someone else has to",
     ),
     "a vote of a stranger": (
         foreign,
@@ -140,7 +138,7 @@ REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
     "by a person": (rejected, "**Cat** rejected “File a report”: “too early”"),
     "by nobody's answer": (
         event("approval.expired", approval_id="a-1"),
-        "**Nobody** decided in time on “File a report”, which is no consent",
+        "**Nobody** decided on “File a report” in time",
     ),
     "no answer": (event("wait.timed_out", type="external"), "**Nobody** answered in time for the step “file”"),
     "an answer that does not fit": (
@@ -149,17 +147,17 @@ REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
     ),
     "a wish about a step": (
         event("notification.refused", code="act.denied", reason="denied by policy: no", actor="ann"),
-        "**ann** wished something of the step “file”, which was not done: “denied by policy: no”",
+        "**ann** requested a change of the step “file”; it was not done: “denied by policy: no”",
     ),
     "a wish about the run": (
         event("notification.refused", step=None, code="act.denied", reason="denied by policy: no", actor="ann"),
-        "**ann** wished something of the run, which was not done: “denied by policy: no”",
+        "**ann** requested a change of the run; it was not done: “denied by policy: no”",
     ),
     "a stranger's wish": (
         event("notification.refused", code="identity.unknown", act="undo", actor="slack:T0OTHER:U0EXT"),
-        f"{STRANGER} wished something of the step “file”, which was not done: “is not in the directory”",
+        f"{STRANGER} requested a change of the step “file”; it was not done: “is not in the directory”",
     ),
-    "another action": (event("approval.voided"), "**The gate** took no approval of another action for “file”"),
+    "another action": (event("approval.voided"), "**The gate** refused the approval of another action for “file”"),
     "a run that is canceled": (
         event("run.cancel_requested", reason="twice", actor="omar"),
         "**omar** canceled the run: “twice”",
@@ -173,7 +171,7 @@ def test_the_summary_tells_what_was_refused(office: Office, name: str) -> None:
     told = bound()
     bend(told)
     page = members_of(office.seal(told.dossier()))["summary.md"].decode()
-    assert said in page.split("## What was refused")[1].split("\n## ")[0]
+    assert said in page.split("## Rejections and refusals")[1].split("\n## ")[0]
 
 
 def test_what_undid_something_is_told_as_undoing(office: Office) -> None:
@@ -184,7 +182,7 @@ def test_what_undid_something_is_told_as_undoing(office: Office) -> None:
     told.receipts["r-5"] = told.receipts["r-3"] | {"receipt_id": "r-5", "step": "back", "operation": "withdraw_report"}
     told.events.insert(-3, ("receipt.written", {"receipt_id": "r-5", "step": "back", "minute": 9}))
     page = members_of(office.seal(told.dossier()))["summary.md"].decode()
-    assert "## What was undone\n\n- 31 Jan 2026, 09:09:00 UTC: withdraw report undid “file”\n" in page
+    assert "## Undone\n\n- 31 Jan 2026, 09:09:00 UTC: withdraw report undid “file”\n" in page
 
 
 def test_the_summary_is_bounded_however_much_there_is(office: Office) -> None:
@@ -349,10 +347,10 @@ def test_an_answer_about_an_attempt_in_doubt_is_told_as_a_fact(office: Office) -
     told.approvals["a-1"]["kind"] = "in_doubt"
     members = members_of(office.seal(told.dossier()))
     page, rows = members["summary.md"].decode(), members["timeline.md"].decode()
-    assert "- **Whether an attempt had happened**, of 31 Jan 2026, 09:02:00 UTC" in page
+    assert "- **Did an attempt happen?**, 31 Jan 2026, 09:02:00 UTC" in page
     assert "Signed: **Ben** stated that it happened, 31 Jan 2026, 09:06:00 UTC: “checked”; " in page
-    assert "“checked”; it means: Ben states that it happened\n" in page
-    assert "So it was settled: it happened on 31 Jan 2026, 09:07:00 UTC." in page
+    assert "“checked”; meaning: Ben states that it happened\n" in page
+    assert "Result: settled: it happened on 31 Jan 2026, 09:07:00 UTC" in page
     assert "| **Ben** stated that it happened, on “File a report”: “checked” |" in rows
     assert "| “File a report” is settled: it happened, with 2 votes |" in rows
 

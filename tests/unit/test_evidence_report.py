@@ -113,7 +113,7 @@ def test_the_report_tells_who_asked_signed_and_did_what(office: Office) -> None:
         "Undo register.withdraw",
         "3 decisions: 2 allowed, 1 needed people's approval, 0 denied.",
         "look 31 Jan 2026, 09:01:00 UTC Look a company up Failed: too slow",
-        "openai gpt-5 3 calls, 2436 input tokens 0.00246 USD; 1 call without a word of what it cost",
+        "openai gpt-5 3 calls, 2436 input tokens 0.00246 USD; 1 call with no cost reported",
     ):
         assert told in said
 
@@ -171,11 +171,11 @@ def test_what_was_there_before_stands_beside_what_comes_after(office: Office) ->
 
 def test_policys_rule_is_told_in_its_own_words(office: Office) -> None:
     told = bound()
-    reasons = [{"code": "writes.high_tier", "msg": "A high-tier write needs people's signatures"}]
+    reasons = [{"code": "writes.high_tier", "msg": "High-tier writes need signatures"}]
     told.decisions["d-1"]["answer"]["reasons"] = told.approvals["a-1"]["reasons"] = reasons
     said = words_of(report_of(office, told, key=False))
-    assert "Rule A high-tier write needs people's signatures" in said
-    assert "Rule Required A high-tier write needs people's signatures 2 people of compliance and legal" in said
+    assert "Rule High-tier writes need signatures" in said
+    assert "Rule Required High-tier writes need signatures 2 people of compliance and legal" in said
 
 
 def test_without_a_key_it_says_plainly_that_nothing_was_verified(office: Office) -> None:

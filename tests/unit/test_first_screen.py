@@ -31,14 +31,14 @@ def test_three_facts_and_both_consequences_stand_above_the_buttons_and_ids_below
     assert "Fact 3" not in above
     assert f"Approving does this once. Rejecting cancels it. {WARNING}" in above
     assert "Requested by Carla Mota via kyc-agent" in above
-    assert "What it changes" not in above
-    assert "What it changes" in below
+    assert "Changes" not in above
+    assert "Changes" in below
     assert "register::file_ubo_report" in below
 
 
 def test_what_changes_stands_above_the_buttons_where_its_author_names_no_facts() -> None:
     above, _ = above_and_below(KYC)
-    assert "*What it changes*" in above
+    assert "*Changes*" in above
 
 
 def test_ids_are_short_and_last_beside_the_link_to_copy() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.cards.blocks import utc
 from bot.cards.card import card
 from bot.cards.desk.editing import edit_modal
 from bot.cards.desk.fields import FieldKind, FormField
@@ -20,6 +21,8 @@ from bot.cards.links.ways import to_message
 from bot.cards.modals import reason_modal
 from bot.cards.request.glass import glass_modal
 from bot.cards.request.saying import ASK, reply_modal, say_modal
+from bot.cards.text import legible
+from bot.slack.connector import message_blocks
 from runtime.desk.declared.model import Declared, DeclaredField
 from runtime.desk.editing.model import EditForm
 from runtime.desk.front.model import Form, Runs, RunView, StepLine
@@ -135,6 +138,13 @@ def edit(text: str) -> Sent:
     return notified, [*blocks, *of_views("modal", edit_modal(one, one.title, "ab", None, over=False))[1]]
 
 
+def message(text: str) -> Sent:
+    """What is told in a message that names a moment, and stands in mrkdwn for that."""
+    blocks = message_blocks(f"{text} until {utc(NOW)}", [NOW])
+    check_message_blocks(blocks)
+    return legible(text), blocks
+
+
 def desk(text: str) -> Sent:
     held = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
     return of_views("home", home_of(everywhere(text), held=HeldWaiting(1, (held,))))
@@ -157,6 +167,7 @@ def ended(text: str) -> Sent:
 DECLARED: dict[str, Callable[[str], Sent]] = {
     "card": lambda text: of_card(replace(hostile(text), fields=())),
     "form": form,
+    "message": message,
     "link": lambda text: linked(hostile(text)),
     "list": listed,
     "question": question,
@@ -171,8 +182,9 @@ OTHERS: dict[str, Callable[[str], Sent]] = {
     "show all": lambda text: of_views("modal", *details_modals(hostile(text)), *details_modals(everywhere(text, 2))),
     "questions": lambda text: of_views("modal", *details_modals(asking(text)[0])),
     "reason": lambda text: of_views("modal", reason_modal(everywhere(text, 2), VoteVerdict.REJECT, None)),
-    "glass": lambda text: of_views("modal", glass_modal(everywhere(text, 2), None, over=False)),
+    "glass": lambda text: of_views("modal", glass_modal(everywhere(text, 2), None, left=2, over=False)),
     "home": desk,
+    "message": message,
     "link": lambda text: linked(everywhere(text, 2)),
     "request": lambda text: of_reply(approval_reply(everywhere(text, 2), NOW)),
     "rule": lambda text: of_reply(why_reply(everywhere(text, 2))),

@@ -130,8 +130,8 @@ async def test_report_states_the_compiled_data_and_sums_it_up() -> None:
     params = {"case_id": "c", "data": data, **about}
     result = await result_of(OPERATIONS[operation], Call("t", "r", "report", operation, params))
     assert result["report"] == {"case_id": "c", **data, **about}
-    owners = f"Firma ({ROOT}): Ada 60%, Ben 40%; 0% unresolved, threshold 25%."
-    assert result["summary"] == f"{owners} Subsidiaries looked up: 0."
+    owners = f"Firma ({ROOT}): Ada 60%, Ben 40%; unidentified ownership 0% (threshold 25%)."
+    assert result["summary"] == f"{owners} 0 subsidiaries checked."
 
 
 async def test_report_says_what_is_missing_and_why_subsidiaries_are_not_known() -> None:
@@ -141,5 +141,5 @@ async def test_report_says_what_is_missing_and_why_subsidiaries_are_not_known() 
     params = {"case_id": "c", "data": data, "gaps": gaps, "subsidiaries": {"looked_up": [], "unknown": "no contract"}}
     result = await result_of(OPERATIONS[operation], Call("t", "r", "report", operation, params))
     assert result["summary"].endswith(
-        "threshold 25%. Missing: The register lists no serving officer. Subsidiaries are not known: no contract."
+        "(threshold 25%). Missing: The register lists no serving officer. Subsidiaries are not known: no contract."
     )

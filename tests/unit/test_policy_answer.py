@@ -26,7 +26,7 @@ ASK: dict[str, Any] = {
     "outcome": "needs_approval",
     "tier": "high",
     "requirement": REQUIREMENT,
-    "reasons": [{"code": "a.b", "msg": "Because"}],
+    "reasons": [{"code": "a.b", "msg": "Reason"}],
     "obligations": [],
 }
 GLASS: dict[str, Any] = {

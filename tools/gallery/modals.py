@@ -66,7 +66,7 @@ def modals() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "review-form", reason_modal(SAMPLES["glass-review"], VoteVerdict.REJECT, None)
     yield "to-sign-link", signing_modal(asked, _LINK)
     yield "to-sign-alone", signing_modal(asked, _LINK, breaks_glass=True)
-    yield "glass-form", glass_modal(glass, None, over=False)
+    yield "glass-form", glass_modal(glass, None, left=2, over=False)
     for name, saying in (("ask", ASK), ("changes", CHANGES), ("withdraw", WITHDRAW), ("hand", HAND)):
         yield f"{name}-form", say_modal(saying, asked, None, over=False)
     yield "reply-form", reply_modal(asked, QUESTION, None)

@@ -8,8 +8,10 @@ from bot.cards.blocks import Block, section
 from bot.cards.card import card
 from bot.cards.gathered import gathered_message
 from bot.cards.held import held_buttons
-from bot.cards.messages import words
+from bot.cards.messages import moments, words
+from bot.cards.states import sign_of
 from bot.cards.text import Shown, plain
+from bot.slack.connector import message_blocks
 from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.message import RunName
@@ -124,8 +126,8 @@ def messages() -> Iterator[Message]:
         shown = card(view, now=NOW)
         yield name, shown.text, shown.blocks
     for name, told in SAID.items():
-        spoken = [words(one, DECLARED.title) for one in told]
-        yield name, spoken[0], [section(plain(one)) for one in spoken]
+        spoken = [(words(one, DECLARED.title), one) for one in told]
+        yield name, spoken[0][0], [block for text, one in spoken for block in _message(text, one)]
     yield "held", words(HELD), [section(plain(words(HELD))), held_buttons(HELD.run_id, HELD.step)]
     text, blocks = gathered_message(_gathering(), Shown("<https://meridian.slack.com/|Open your Home>"))
     yield "digest", text, blocks
@@ -133,8 +135,12 @@ def messages() -> Iterator[Message]:
         yield name, reply.text, list(reply.blocks)
 
 
+def _message(text: str, said: Said) -> list[Block]:
+    return message_blocks(f"{sign_of(said)}{text}", moments(said))
+
+
 def _gathering() -> Gathering:
-    asked = [Plain(text=f"You are asked: Assign INC00100{number:02} to Network") for number in range(1, 6)]
+    asked = [Plain(text=f"Your decision is needed: Assign INC00100{number:02} to Network") for number in range(1, 6)]
     items = [
         Gathered(said.model_dump(mode="json"), f"apr-{at}", asks=True, is_open=True, title=DECLARED.title)
         for at, said in enumerate([*asked, _REMINDER, _SHORT])

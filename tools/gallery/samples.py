@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from runtime.clock import utc_now
-from runtime.desk.declared.model import Declared, DeclaredField
+from runtime.desk.declared.model import Declared, DeclaredField, DeclaredTable
 from runtime.desk.links.addresses import request_link
 from runtime.desk.model import ApprovalView, EditsView, ExecuteView, FieldView, ProgressView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
@@ -69,7 +69,51 @@ TIMES = ExecuteView((NIGHT,), "Europe/Oslo", None, "P3D", NOW + timedelta(hours=
 REVIEW = replace(
     ASKED, kind=AskKind.TASK, operation="Review Halvorsen Seefracht GmbH", target="", connector="", quorum=1
 )
+OWNERS = Declared(
+    title="File beneficial owners: Halvorsen Seefracht GmbH",
+    summary="The company register receives the names and shares below.",
+    fields=(
+        DeclaredField("LEI", "98450000000000000129", "code"),
+        DeclaredField("Ownership threshold", "25", "percent"),
+        DeclaredField("Unidentified ownership", "20", "percent"),
+    ),
+    tables=(
+        DeclaredTable(
+            "Beneficial owners",
+            (("Name", "text"), ("Share", "percent"), ("Country", "text"), ("Basis", "text")),
+            (("Ingrid Halvorsen", "36", "NO", "ownership"), ("Tobias Lindqvist", "30.8", "SE", "ownership")),
+            2,
+        ),
+    ),
+)
+FILING = replace(
+    ASKED,
+    declared=OWNERS,
+    connector="register",
+    operation="file_report",
+    target="98450000000000000129",
+    fields=tuple(FieldView(f"field {number}", None, number) for number in range(49)),
+    tier="high",
+    reversible_by=None,
+    run_title="Corporate onboarding (kyc-onboarding v4)",
+    reference="6f1c2b9e-4f0d-4f5b-9b57-0a3f6a1d2c44",
+    submitted_by="onboarding-portal",
+    reasons=(("kyc.filing", "High-tier writes need signatures"),),
+    groups=("compliance",),
+)
+HASTY = replace(ANNA, opened_at=NOW - timedelta(seconds=4), reviewed_at=NOW - timedelta(seconds=6))
 SAMPLES = {
+    "table": FILING,
+    "table-undeclared": replace(ASKED, fields=ASKED.fields[3:]),
+    "hasty": replace(FILING, votes=(HASTY,)),
+    "hasty-approved": replace(
+        FILING,
+        revision=4,
+        decided_at=NOW,
+        status=ApprovalStatus.APPROVED,
+        votes=(HASTY, CARLA),
+        result=Result(ResultCode.PERFORMED),
+    ),
     "pending": replace(ASKED, declared=DECLARED),
     "default": ASKED,
     "to-sign": replace(ASKED, declared=DECLARED, sign_with="passkey"),

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from playwright.async_api import Browser, Page, expect
 
+from bot.cards.card import SHORT_ID
 from countersign.config.settings import ROOT, Settings
 from countersign.embedded.case import Case
 from countersign.embedded.children import Supervisor
@@ -47,7 +48,7 @@ class Scene:
 
         def fits(message: dict[str, Any]) -> bool:
             shown = str(message.get("blocks"))  # not its replies, which may be ahead of it
-            return all(mark in shown for mark in (self.case.run_id, *marks))
+            return all(mark in shown for mark in (self.case.run_id[-SHORT_ID:], *marks))
 
         return await self.anna.find_card(fits)
 

@@ -16,8 +16,8 @@ WHOM, SINCE, UNTIL, GROUPS = "whom", "since", "until", "groups"
 
 _PER_BLOCK, _OPTION, _MOST = 10, 50, 100
 _EXPLAINED = (
-    "They see your requests and vote in your name, which stands on the card and in the evidence. You may still vote "
-    "yourself: of the two of you only one counts. Policy is asked, and your words are kept on record."
+    "They see your requests and vote in your name; the card and the evidence say so. You may still vote yourself: only "
+    "one of your two votes counts. Policy decides. Your reason is kept as evidence."
 )
 
 
@@ -37,7 +37,7 @@ def delegation_modal(groups: Sequence[str], channel: str | None, now: datetime) 
         "type": "modal",
         "callback_id": DELEGATION_MODAL,
         "title": plain_text(Shown("While you are away")),
-        "submit": plain_text(Shown("Record")),
+        "submit": plain_text(Shown("Delegate")),
         "close": plain_text(Shown("Cancel")),
         "private_metadata": DelegationRef(shown=digest(list(groups)), channel=channel).model_dump_json(),
         "blocks": [

@@ -6,11 +6,11 @@ from typing import Any
 from bot.cards.blocks import Block, bold, context, header, plain_text, section
 from bot.cards.desk.lists import Reply
 from bot.cards.text import Shown, short
+from bot.cards.wording import lasting
 from runtime.model.approvals.figures import Figures, GroupFigures, PersonFigures, Spread
 
 FIGURES_MODAL = "countersign_figures"
 _MOST, _LINE = 15, 300
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 def figures_modal(figures: Figures) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def figures_reply(figures: Figures) -> Reply:
         words,
         [
             header(words),
-            *(groups or [section(Shown("Nobody was asked for anything."))]),
+            *(groups or [section(Shown("No requests in this period."))]),
             *_left(figures.groups, "groups and tiers"),
             *([header(Shown("People")), *people] if people else []),
             *_left(figures.people, "people"),
@@ -49,7 +49,7 @@ def _group(one: GroupFigures) -> list[Block]:
     asked = f"{one.asked:,} asked{f': {became}' if became else ''}"
     times = f"first look {spread(one.first_look)} · decision {spread(one.decision)}"
     called = f"{times} · {_count(one.reminders, 'reminder')} · {_count(one.escalations, 'escalation')}"
-    called += f" · glass broken: {one.glass_broken:,}" if one.glass_broken else ""
+    called += f" · break-glass: {one.glass_broken:,}" if one.glass_broken else ""
     return [section(short(f"{one.group}, {one.tier} tier: {asked}", _LINE)), context(bold(called))]
 
 
@@ -67,19 +67,11 @@ def _count(count: int, word: str) -> str:
 
 def _left(all_of_them: Sequence[object], what: str) -> list[Block]:
     left = len(all_of_them) - _MOST
-    return [context(bold(f"… {left:,} more {what}, which an operator can list"))] if left > 0 else []
+    return [context(bold(f"… {left:,} more {what}, listed by an operator"))] if left > 0 else []
 
 
 def spread(found: Spread) -> str:
     """Return a spread of seconds in words."""
     if found.p50 is None or found.p90 is None:
         return "none yet"
-    return f"{_lasting(found.p50)} (nine in ten within {_lasting(found.p90)})"
-
-
-def _lasting(seconds: float) -> str:
-    """Return a duration as people say it, in its largest unit."""
-    for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
-            return f"{seconds / unit:.1f}".removesuffix(".0") + f" {word}"
-    return f"{seconds:.0f} s"
+    return f"{lasting(found.p50)} (nine in ten within {lasting(found.p90)})"

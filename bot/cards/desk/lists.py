@@ -11,7 +11,7 @@ from bot.cards.home.home import counted
 from bot.cards.links.ways import link_line
 from bot.cards.request.buttons import cancel_button, show_all_button
 from bot.cards.states import signed_title, title
-from bot.cards.text import Shown, mrkdwn, plain, render, short
+from bot.cards.text import Shown, legible, plain, render, short
 from bot.cards.wording import headline, how_far, requirement, stands, until_word, verdict_word
 from runtime.desk.front.model import Runs, RunView
 from runtime.desk.home.model import Waiting
@@ -35,13 +35,13 @@ class Reply:
 
 def said(words: str) -> Reply:
     """Return a sentence, data in it or not."""
-    return Reply(mrkdwn(words[:_LIMIT]), [section(short(words, _LIMIT, lines=50))])
+    return Reply(legible(words[:_LIMIT]), [section(short(words, _LIMIT, lines=50))])
 
 
 def pending_reply(waiting: Waiting, now: datetime, *, is_first: bool = True) -> Reply:
     """Return what waits for a person, the most urgent first: its first page, or one behind it."""
     if not waiting.total:
-        return said("No request waits for you.")
+        return said("No requests are waiting for you.")
     words = Shown(counted(waiting.total))
     entries = waiting.page.entries
     blocks = [block for entry in entries for block in _request(entry.view, now)]
@@ -68,7 +68,7 @@ def _request(view: ApprovalView, now: datetime) -> list[Block]:
 
 def mine_reply(found: Runs) -> Reply:
     """Return what a person asked for; a button beside each that goes on asks for it to be canceled."""
-    return _runs("What you asked for", found, NOTHING_ASKED, references.TurnRef(list="mine", behind="-"))
+    return _runs("My requests", found, NOTHING_ASKED, references.TurnRef(list="mine", behind="-"))
 
 
 def found_reply(found: Runs, words: str) -> Reply:
@@ -84,7 +84,7 @@ def _runs(heading: str, found: Runs, none: str, turn: references.TurnRef | None)
         return said(none)
     words, is_own = Shown(heading), turn is not None and turn.list == "mine"
     lines = [block for run in found.runs for block in _run_lines(run, may_cancel=is_own)]
-    more = [context(bold("There are more, older ones."))] if found.has_more else []
+    more = [context(bold("Older ones follow."))] if found.has_more else []
     behind = turn.model_copy(update={"behind": found.runs[-1].run_id}) if turn and found.has_more else None
     return Reply(words, [header(words), *lines, *more, *_turn("Older", behind)])
 
@@ -106,11 +106,11 @@ def approval_reply(view: ApprovalView, now: datetime) -> Reply:
 
 def why_reply(view: ApprovalView) -> Reply:
     """Return the rule that asks for signatures, in its own words, and what it requires."""
-    words = Shown("Why this needs people")
+    words = Shown("Why this needs approval")
     rules = [(bold("Rule"), short(f"{msg} ({code})", 1500, lines=20)) for code, msg in view.reasons[:SHOWN]]
     left = len(view.reasons) - SHOWN
     more = [context(bold(f"… {left:,} more rules, under Show all"))] if left > 0 else []
-    asks = section(plain("The runbook itself asks for this.")) if not rules else None
+    asks = section(plain("The runbook itself requires this.")) if not rules else None
     needed = [(bold("Required"), short(requirement(view), _LINE)), (bold("Tier"), short(view.tier, _LINE))]
     about = {**section(short(headline(view), _LINE, lines=1)), "accessory": show_all_button(view)}
     return Reply(words, [header(words), about, *([asks] if asks else rows(rules)), *more, *rows(needed)])
@@ -124,7 +124,7 @@ def run_reply(run: RunView) -> Reply:
         (bold("Runbook"), short(run.runbook, _LINE)),
         (bold("State"), short(stands(run.ending), _LINE)),
         *progress,
-        (bold("Asked for by"), short(run.requested_by, _LINE)),
+        (bold("Requested by"), short(run.requested_by, _LINE)),
         (bold("Run"), short(run.run_id, _LINE)),
     ]
     errors = [(bold("Error"), short(run.error, _LINE))] if run.error else []
@@ -134,6 +134,6 @@ def run_reply(run: RunView) -> Reply:
     left = len(run.steps) - _STEPS
     more = [context(bold(f"… {left:,} more steps"))] if left > 0 else []
     listed = [section(short(steps, _LIMIT, lines=_STEPS * 2))] if steps else []
-    since = mrkdwn_text(Shown(f"asked for {date(run.created_at)}"))
+    since = mrkdwn_text(Shown(f"requested {date(run.created_at)}"))
     blocks = [*rows([*facts, *errors]), context(since), *listed, *more, *link_line(run.link)]
-    return Reply(mrkdwn(f"{run.reference}: {stands(run.ending)}"[:_LINE]), blocks)
+    return Reply(legible(f"{run.reference}: {stands(run.ending)}"[:_LINE]), blocks)

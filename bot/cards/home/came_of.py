@@ -17,7 +17,7 @@ _WHY = 300
 
 def counting_modal(count: int) -> dict[str, Any]:
     """Return what stands until all votes are counted: they are recorded, whatever happens to this window."""
-    recorded = "Your vote is recorded, and is" if count == 1 else f"{count:,} votes are recorded, and are"
+    recorded = "Your vote is recorded and" if count == 1 else f"{count:,} votes are recorded and"
     words = f"{recorded} being counted. You can close this."
     return modal(DONE_MODAL, "Decide several", None, None, [section(Shown(words))])
 
@@ -28,14 +28,14 @@ def done_words(outcomes: Sequence[ClickOutcome | None]) -> str:
         return _one(outcomes[0])
     counted = sum(one is not None and one.counted for one in outcomes)
     later = sum(one is None for one in outcomes)
-    recorded = "1 is recorded, and is" if later == 1 else f"{later:,} are recorded, and are"
-    waits = f" {recorded} counted as soon as that can be." if later else ""
+    recorded = "1 is recorded and will be" if later == 1 else f"{later:,} are recorded and will be"
+    waits = f" {recorded} counted shortly." if later else ""
     return f"{counted:,} of {len(outcomes):,} votes counted.{waits}"
 
 
 def _one(outcome: ClickOutcome | None) -> str:
     if outcome is None:
-        return "Your vote is recorded, and is counted as soon as that can be."
+        return "Your vote is recorded and will be counted shortly."
     return "Your vote counted." if outcome.counted else "Your vote did not count."
 
 
@@ -54,7 +54,7 @@ def done_modal(
 
 def _came_of(outcome: ClickOutcome | None, entry: Entry | None) -> str:
     if outcome is None:
-        return "Recorded, and counted as soon as that can be."
+        return "Recorded; will be counted shortly."
     if outcome.refusal:
         return refusal_words(outcome.refusal)
     how = f": {how_far(entry.view)}" if entry else ""

@@ -28,7 +28,7 @@ def _warnings(view: ApprovalView, concerns: Concerns) -> Iterator[str]:
     if concerns.edited_by:
         yield f"Edited by {_names(concerns.edited_by)} since it was requested"
     if concerns.reviewed_at is not None:
-        yield f"You reviewed this run yourself, {date(concerns.reviewed_at)}"
+        yield f"You reviewed this run yourself: {date(concerns.reviewed_at)}"
     if view.shortfall:
         yield f"Not enough eligible approvers: {inline_mrkdwn(view.shortfall, _WHY)}"
     if view.fell_back:
@@ -51,14 +51,22 @@ def marked(view: ApprovalView, concerns: Concerns, now: datetime) -> str:
     return f"{MARK} " if warnings(view, concerns) or is_due(view, now) else ""
 
 
-def request_rows(views: Sequence[ApprovalView], concerns: Mapping[str, Concerns], now: datetime) -> list[Block]:
-    """Return a row for each request: its name, marked where it has a warning; its warnings, and when it expires."""
-    return rows_of([_row(view, concerns.get(view.approval_id, NO_CONCERNS), now) for view in views])
+def request_rows(
+    views: Sequence[ApprovalView], lines: Sequence[Shown], concerns: Mapping[str, Concerns], now: datetime
+) -> list[Block]:
+    """Return a row for each request: its name, marked where it has a warning; its warnings, and when it expires.
+
+    `lines` say what tells each apart from the others.
+    """
+    pairs = zip(views, lines, strict=True)
+    return rows_of([_row(view, line, concerns.get(view.approval_id, NO_CONCERNS), now) for view, line in pairs])
 
 
-def _row(view: ApprovalView, concerns: Concerns, now: datetime) -> tuple[Block, Block]:
+def _row(view: ApprovalView, line: Shown, concerns: Concerns, now: datetime) -> tuple[Block, Block]:
+    title = inline(headline(view), _TEXT)
     known_by = inline(view.reference or view.target, _NAME)
-    name = Shown(f"{marked(view, concerns, now)}{known_by}: {inline(headline(view), _TEXT)}")
+    named = title if known_by in title else f"{known_by}: {title}"
+    name = Shown(f"{marked(view, concerns, now)}{named}{f'{chr(10)}{line}' if line else ''}")
     soon = "soon, " if is_due(view, now) else ""
     expiry = f"{until_word(view).capitalize()} {soon}{date(view.expires_at)}"
     return plain_text(name), mrkdwn_text(Shown(" · ".join([*warnings(view, concerns), expiry])))

@@ -25,9 +25,9 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     key = [plain_text(found)] if (found := key_line(view)) else []
     final = [plain_text(FINAL)] if is_final(view) else []
     signed = [plain_text(so_far(view, _SIGNERS))] if view.votes else []
-    card = to_message(workspace, entry.card) or mrkdwn("There is no card of this in its channel just now.")
+    card = to_message(workspace, entry.card) or mrkdwn("No card in its channel right now.")
     place = ways(card, view.link)
-    held = f" · {inline(view.assignee_name, 60)} works on it" if view.assignee is not None else ""
+    held = f" · {inline(view.assignee_name, 60)} has claimed it" if view.assignee is not None else ""
     expiry = Shown(f"{how_far(view)} · {until_word(view)} {date(view.expires_at)}")
     return [
         section(asked),
@@ -58,7 +58,7 @@ def _known_by(view: ApprovalView) -> str:
 def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Block]:
     """Return a run that the person asked for, with how it stands and for whom it waits."""
     line = section(short(f"{one_line(asked.reference)} · {one_line(asked.title)}", _LINE, lines=1))
-    since = Shown(f"asked for {date(asked.created_at)}")
+    since = Shown(f"requested {date(asked.created_at)}")
     known = context(plain_text(short(asked.run_id, _LINE)), mrkdwn_text(ways(since, asked.link)))
     entry = asked.waits_for
     if entry is None:

@@ -20,8 +20,8 @@ SHOWN, HELD_SHOWN = 10, 8
 
 _NONE = {
     Section.WAITING: "When your signature is needed, the request appears here and in its channel.",
-    Section.LATE: "Nothing that waits for you is late: of each, more than a quarter of its time is left.",
-    Section.MINE: "What you ask for appears here. /countersign request opens a form for it.",
+    Section.LATE: "Nothing is due soon: each request has more than a quarter of its time left.",
+    Section.MINE: "Your requests appear here. /countersign request opens a form.",
     Section.DECIDED: "What you approve or reject appears here.",
 }
 _HEADINGS = {Section.MINE: "My requests", Section.DECIDED: "What I decided"}
@@ -69,14 +69,20 @@ def _heading(seen: Seen) -> str:
 def counted(total: int, *, is_late: bool = False, held: bool = False) -> str:
     """Return in words how many requests wait for a person."""
     if not total:
-        return "Nothing is due soon" if is_late else "No request waits for you" if held else "Nothing waits for you"
+        return (
+            "Nothing is due soon"
+            if is_late
+            else "No requests are waiting for you"
+            if held
+            else "Nothing is waiting for you"
+        )
     many = f"{COUNTED:,}+" if total > COUNTED else f"{total:,}"
     return f"{many} request{'s' if total != 1 else ''} for you{', due soon' if is_late else ''}"
 
 
 def _entries(seen: Seen, entries: Sequence[AskedFor | Entry], now: datetime) -> list[Block]:
     if not entries:
-        return [section(Shown("Nothing fits." if seen.state.is_narrowed else _NONE[seen.state.section]))]
+        return [section(Shown("No matches." if seen.state.is_narrowed else _NONE[seen.state.section]))]
     return [block for entry in entries for block in _entry(seen, entry, now)]
 
 
@@ -91,9 +97,9 @@ def _held(seen: Seen) -> list[Block]:
     held = seen.held
     if not held.total:
         return []
-    words = f"{held.total:,} held step{'s wait' if held.total != 1 else ' waits'} for an operator"
+    words = f"{held.total:,} held step{'s' if held.total != 1 else ''} for an operator"
     more = held.total - len(held.views)
-    left_out = [context(bold(f"… {more:,} more: they come up as these are settled"))] if more else []
+    left_out = [context(bold(f"… {more:,} more appear as these are settled"))] if more else []
     return [header(Shown(words)), *(block for view in held.views for block in held_item(view)), *left_out]
 
 

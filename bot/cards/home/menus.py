@@ -50,7 +50,7 @@ def menus(state: HomeState, choices: Choices, *, can_choose: bool) -> list[Block
         offered.append(_menu(TIER, "All tiers", list(Tier), state.tier))
         offered.append(_menu(GROUP, "All groups", choices.groups, state.group))
     several = [button(SEVERAL, "Decide several …", state.section)] if can_choose else []
-    clear = [button(CLEAR, "Show all again", state.section)] if state.is_narrowed else []
+    clear = [button(CLEAR, "Clear filters", state.section)] if state.is_narrowed else []
     return [{"type": "actions", "block_id": "home-menus", "elements": [*offered, *several, *clear]}, _search(state)]
 
 
@@ -68,7 +68,7 @@ def _search(state: HomeState) -> Block:
         "type": "plain_text_input",
         "action_id": SEARCH,
         "max_length": LONGEST_TEXT,
-        "placeholder": plain_text(Shown("A reference, a customer, a runbook … and Enter")),
+        "placeholder": plain_text(Shown("Reference, customer or runbook, then Enter")),
         "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
         **({"initial_value": state.text} if state.text else {}),
     }
@@ -98,4 +98,4 @@ def narrowed_to(state: HomeState) -> list[Block]:
     """Say what a list is narrowed to, where the menus alone might be overlooked."""
     if not state.is_narrowed:
         return []
-    return [context(bold("Narrowed: what else there is does not show. “Show all again” brings it back."))]
+    return [context(bold("Filtered. “Clear filters” shows everything."))]

@@ -12,6 +12,7 @@ from bot.cards.home.alike import alike
 from bot.cards.home.boxes import box, boxes, modal, option
 from bot.cards.home.concerns import MARK, marked, request_rows
 from bot.cards.home.state import PREFIX, HomeState
+from bot.cards.layout.values import has_id
 from bot.cards.modals import REASON_MAX, reason_input
 from bot.cards.refusals import refusal_words
 from bot.cards.request.signing import has_to_be_signed
@@ -62,9 +63,9 @@ class Sorted(NamedTuple):
 
 def choose_modal(entries: Sequence[Entry], total: int, state: HomeState) -> dict[str, Any]:
     """Return the modal in which a person chooses requests, and says what they are going to say of them."""
-    more = f" There are more: these are the {len(entries):,} that expire first." if total > len(entries) else ""
-    words = f"You see what you have chosen once more, with what differs, before you sign.{more}"
-    every = [option(Shown(f"All {len(entries):,} of these"), Shown("whatever is ticked below"), EVERY)]
+    more = f" These are the {len(entries):,} that expire first; there are more." if total > len(entries) else ""
+    words = f"Next you review your selection before you sign.{more}"
+    every = [option(Shown(f"All {len(entries):,} of these"), Shown("ignores the ticks below"), EVERY)]
     options = [option(inline(headline(one.view), _TEXT), _about(one.view), one.view.approval_id) for one in entries]
     said = [option(Shown(word), None, verdict) for verdict, word in _VERDICTS.items()]
     verdicts = {"type": "radio_buttons", "action_id": VERDICT, "options": said, "initial_option": said[0]}
@@ -101,10 +102,10 @@ def sort(standings: Sequence[Standing], verdict: VoteVerdict) -> Sorted:
 
 def _why_apart(view: ApprovalView, verdict: VoteVerdict) -> str:
     if has_to_be_signed(view, verdict):
-        return "It has to be signed with a passkey: approve it by itself."
+        return "This needs a passkey: approve it by itself."
     if view.kind.outlives_run:
-        return "What was attempted or done already has to be looked into for each by itself."
-    return "Reviews and approvals are not decided by one act: choose the one kind, and then the other."
+        return "Actions already attempted or done are decided one by one."
+    return "Reviews and approvals cannot be decided together. Choose one kind at a time."
 
 
 def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str, Any]:
@@ -117,7 +118,7 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
     if not count:
         return modal(DONE_MODAL, "Decide several", None, None, [section(Shown("None of these can be decided.")), *left])
     needs_reason = verdict is VoteVerdict.REJECT or any(view.reason_required for view in found.together)
-    same, other = alike(found.together)
+    same, other, lines = alike(found.together)
     options = [_bound(view, found.concerns.get(view.approval_id, NO_CONCERNS), now) for view in found.together]
     ticked = [
         one
@@ -125,15 +126,15 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
         if not found.concerns.get(view.approval_id, NO_CONCERNS).own_question
     ]
     blocks = [
-        section(Shown(f"You {word.lower()} {count:,} requests, each with a vote of its own. {_CONSEQUENCE[verdict]}")),
-        *([heading("What differs"), *other] if other else []),
-        heading("The same in all of them"),
-        *same,
+        section(Shown(f"You {word.lower()} {count:,} requests, each with its own vote. {_CONSEQUENCE[verdict]}")),
         heading(_heading(found, now)),
-        *request_rows(found.together, found.concerns, now),
+        *request_rows(found.together, lines, found.concerns, now),
+        *([heading("What differs"), *other] if other else []),
+        heading("Same for all"),
+        *same,
         *boxes(options, ticked),
-        context(bold("Untick what you don't want to decide now. Each vote is for the action of its fingerprint.")),
-        *([context(bold("Your own question is open: not ticked."))] if len(ticked) < len(options) else []),
+        context(bold("Untick requests you don't want to decide now. Each vote is bound to its action's fingerprint.")),
+        *([context(bold("Not ticked: your own question is open."))] if len(ticked) < len(options) else []),
         *left,
         _reason(verdict, needs_reason=needs_reason),
     ]
@@ -152,7 +153,7 @@ _CONSEQUENCE = {
 
 
 def _reason(verdict: VoteVerdict, *, needs_reason: bool) -> Block:
-    asked = reason_input("Why do you reject them?" if verdict is VoteVerdict.REJECT else "Why do you approve them?")
+    asked = reason_input("Why do you reject?" if verdict is VoteVerdict.REJECT else "Why do you approve?")
     if needs_reason:
         return asked
     element = {name: value for name, value in asked["element"].items() if name != "min_length"}
@@ -167,7 +168,7 @@ def _heading(found: Sorted, now: datetime) -> str:
 def _bound(view: ApprovalView, concerns: Concerns, now: datetime) -> Block:
     """Return a request as an option whose value binds the vote to what is shown of it."""
     ref = references.CardRef(**references.of(view))
-    where = view.target or view.reference
+    where = view.reference if has_id(view.target) or not view.target else view.target
     note = Shown(f"{inline(where, _NOTE)} · {view.digest[:16]}")
     words = Shown(f"{marked(view, concerns, now)}{inline(headline(view), _TEXT)}")
     return option(words, note, f"{ref.id} {ref.digest} {ref.stamp}")

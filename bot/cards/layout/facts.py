@@ -7,7 +7,17 @@ from bot.cards.blocks import Block, bold, context, plain_text
 from bot.cards.layout.changes import Diff, diff
 from bot.cards.layout.declared import field_blocks, message_table, table_blocks
 from bot.cards.layout.formats import formatted_part, title_of
-from bot.cards.layout.shown import Level, change_blocks, change_line, fact_rows, grid_blocks, group, left_out, split
+from bot.cards.layout.shown import (
+    Level,
+    change_blocks,
+    change_line,
+    fact_rows,
+    grid_blocks,
+    group,
+    left_out,
+    message_grid,
+    split,
+)
 from bot.cards.layout.values import Grid, Piece, in_line, is_for_machines, label, laid_out, line_of
 from bot.cards.text import Shown
 from runtime.desk.model import ApprovalView
@@ -30,18 +40,21 @@ def diff_of(view: ApprovalView) -> Diff:
     return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
 
 
-def key_blocks(view: ApprovalView, level: Level) -> list[Block]:
-    """Return the facts by which one decides: those that its author wants seen, else what changes, else what is set."""
+def key_blocks(view: ApprovalView, level: Level, *, in_message: bool = False) -> list[Block]:
+    """Return the facts by which one decides: those that its author wants seen, else what changes, else what is set.
+
+    A message that has no table yet takes a list of objects as one.
+    """
     short = replace(level, chars=min(level.chars, _KEY), lines=min(level.lines, 2))
     declared = [*field_blocks(view, short), *table_blocks(view, short)]
-    return declared or changing(view, short) or fact_blocks(view, short)
+    return declared or changing(view, short) or fact_blocks(view, short, in_message=in_message)
 
 
 def card_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return the same for a message, with the first of its tables as Slack's own."""
     found = view.declared.tables
     if not found:
-        return key_blocks(view, level)
+        return key_blocks(view, level, in_message=True)
     rest = key_blocks(replace(view, declared=replace(view.declared, tables=found[1:])), level)
     fields = field_blocks(view, level)
     return [*rest[: len(fields)], *message_table(found[0], level), *rest[len(fields) :]]
@@ -74,17 +87,18 @@ def count_fields(view: ApprovalView) -> int:
     return _count(view, {one.name for one in view.fields})
 
 
-def fact_blocks(view: ApprovalView, level: Level) -> list[Block]:
+def fact_blocks(view: ApprovalView, level: Level, *, in_message: bool = False) -> list[Block]:
     """Return the first of what is set, and how much there is beside it."""
     facts, grids = split(pieces_of(view))
     # what changes says more than a table of what does not
     seen = 0 if diff_of(view).changes else 1
     facts.sort(key=lambda fact: is_for_machines(fact.value))
-    shown = [block for grid in grids[:seen] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
-    hidden = len(facts[level.facts :]) + sum(_hidden(grid, level) for grid in grids[:seen])
-    hidden += sum(grid.count for grid in grids[seen:])
+    lay = message_grid if in_message else grid_blocks
+    shown = [block for grid in grids[:seen] for block in lay(grid, plain_text(label(grid.path)), level)]
+    hidden = len(facts[level.facts :]) + sum(grid.count for grid in grids[seen:])
+    hidden += 0 if in_message else sum(_hidden(grid, level) for grid in grids[:seen])
     hidden += _count(view, {one.name for one in view.fields if one.before is None and one.name in view.declared.hide})
-    words = "What is to be reviewed" if view.kind is AskKind.TASK else "What it sets"
+    words = "To review" if view.kind is AskKind.TASK else "New values"
     return group(words, [*fact_rows(facts[: level.facts], level), *shown, *left_out(hidden, "value")])
 
 
@@ -101,7 +115,7 @@ def _hidden(grid: Grid, level: Level) -> int:
 def changing(view: ApprovalView, level: Level) -> list[Block]:
     """Return what changes, and how much stays."""
     found = diff_of(replace(view, fields=tuple(one for one in view.fields if one.name not in view.declared.hide)))
-    same = [context(bold(f"{found.same:,} {'value stays' if found.same == 1 else 'values stay'} as now"))]
+    same = [context(bold(f"{found.same:,} {'value' if found.same == 1 else 'values'} unchanged"))]
     shown = change_blocks(found.changes[: level.changes], level)
     rest = left_out(len(diff_of(view).changes) - len(found.changes[: level.changes]), "change")
-    return group("What it changes", [*shown, *rest, *(same if found.same else [])])
+    return group("Changes", [*shown, *rest, *(same if found.same else [])])

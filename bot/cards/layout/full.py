@@ -117,6 +117,6 @@ def change_units(change: Change) -> Iterator[Unit]:
 
 def _cell(value: Any) -> Block:
     if value is ABSENT:
-        return bold("not there")
+        return bold("not set")
     text = text_of(value)
     return bold(word_of(value)) if text is None else plain_text(plain(text))

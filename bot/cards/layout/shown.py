@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.cards.blocks import Block, bold, context, heading, plain_text, rows_of
+from bot.cards.blocks import Block, bold, context, heading, plain_text, rows_of, table
 from bot.cards.layout.changes import ABSENT, Change
 from bot.cards.layout.values import Grid, Piece, Row, cell, in_line, label
 from bot.cards.text import Shown, render, short
@@ -12,6 +12,8 @@ from bot.cards.text import Shown, render, short
 # Values up to this length stand side by side in one line.
 _BESIDE = 48
 _IN_TABLE = 32
+_CELL, _COLUMNS = 40, 20
+"""Characters of a cell of Slack's table, and columns of one."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,21 @@ def grid_blocks(grid: Grid, title: Block, level: Level) -> list[Block]:
     return [{"type": "section", "text": title}, *rows_of([names, *body])]
 
 
+def message_grid(grid: Grid, title: Block, level: Level) -> list[Block]:
+    """Return a table as Slack's own, for a message that has no other; what is left out is counted."""
+    names = grid.columns[:_COLUMNS]
+    lines = [line[: len(names)] for line in grid.lines[: level.grid]]
+    body = [[in_line(value, _CELL) for value in line] for line in lines]
+    right = {at for at, column in enumerate(zip(*lines, strict=True)) if all(map(_is_number, column))}
+    shown = table([[label((name,), _CELL) for name in names], *body], right=right)
+    columns = left_out(len(grid.columns) - len(names), "column")
+    return [{"type": "section", "text": title}, shown, *columns, *left_out(grid.count - len(lines), "line")]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _rest(values: Sequence[Any], level: Level) -> Block:
     room = max(min(level.chars // max(len(values), 1), _IN_TABLE), 8)
     return plain_text(Shown(" · ".join(in_line(value, room) for value in values) or "—"))
@@ -81,7 +98,7 @@ def _line(change: Change) -> Shown | None:
 
 def change_line(change: Change, room: int) -> Shown:
     """Return a change in one line, whatever its values."""
-    now, after = (Shown("not there") if one is ABSENT else in_line(one, room) for one in _values(change))
+    now, after = (Shown("not set") if one is ABSENT else in_line(one, room) for one in _values(change))
     return Shown(f"→ {after}" if change.before is ABSENT else f"{now} → {after}")
 
 
@@ -94,7 +111,7 @@ def _values(change: Change) -> tuple[Any, Any]:
 
 
 def _side_by_side(change: Change, level: Level) -> Block:
-    cells = (bold("not there") if value is ABSENT else level.cell(value) for value in _values(change))
+    cells = (bold("not set") if value is ABSENT else level.cell(value) for value in _values(change))
     text = plain_text(label(change.path))
     return {"type": "section", "text": text, "fields": [bold("Now"), bold("→ After"), *cells]}
 

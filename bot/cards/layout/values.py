@@ -87,6 +87,11 @@ def is_for_machines(value: Any) -> bool:
     return isinstance(value, str) and _MACHINE.fullmatch(value) is not None
 
 
+def has_id(value: Any) -> bool:
+    """Tell whether there is an id or a digest in a value."""
+    return isinstance(value, str) and _MACHINE.search(value) is not None
+
+
 def label(path: Path, limit: int = LABEL) -> Shown:
     """Return a path in words."""
     return Shown(" · ".join(inline(part, limit) for part in words(path)) or "—")

@@ -15,8 +15,8 @@ from runtime.desk.model import ApprovalView
 _LINE = 300
 
 NOT_HERE = (
-    "What your link leads to is shown where its card stands, and in your direct conversation with this app. It is not "
-    "shown here, since others read along. Nothing else has happened."
+    "Others read this conversation, so your link is not previewed here. It is shown where its card is, and in your "
+    "direct messages with this app."
 )
 
 
@@ -25,7 +25,7 @@ def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> lis
     mocked = "On mocks: " if view.mocked else ""
     what = section(Shown(f"{mocked}{signed_title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
     if not is_open(view, now):
-        ended = f"decided {date(view.decided_at)}" if view.decided_at else f"asked {date(view.requested_at)}"
+        ended = f"decided {date(view.decided_at)}" if view.decided_at else f"requested {date(view.requested_at)}"
         return [what, context(*_as_of(Shown(ended), card, now))]
     asked = plain_text(short(f"{requirement(view)} · {how_far(view)}", _LINE, lines=1))
     until = Shown(f"{until_word(view)} {date(view.expires_at)}")
@@ -35,11 +35,11 @@ def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> lis
 def run_unfurl(run: RunView, card: Shown | None, now: datetime) -> list[Block]:
     """Return how a run stands."""
     what = section(Shown(f"{inline(run.reference, _LINE)}: {inline(stands(run.ending), 100)}"))
-    since = Shown(f"asked for {date(run.created_at)}")
+    since = Shown(f"requested {date(run.created_at)}")
     return [what, context(plain_text(inline(run.runbook, _LINE)), *_as_of(since, card, now))]
 
 
 def _as_of(since: Shown, card: Shown | None, now: datetime) -> list[Block]:
     """Return the small print: it is not edited, so it says of when it is, and leads to what is."""
-    parts = [since, Shown(f"as it was {date(now)}"), *([card] if card else [])]
+    parts = [since, Shown(f"as of {date(now)}"), *([card] if card else [])]
     return [mrkdwn_text(Shown(" · ".join(parts)))]

@@ -17,14 +17,15 @@ from bot.cards.wording import (
     requirement,
     signed_without,
     until_word,
+    vote_notes,
     vote_word,
 )
-from runtime.desk.model import ApprovalView
+from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
 
-_SIGNED = {"passkey": "with a passkey: Approve leads to a page where you sign"}
+_SIGNED = {"passkey": "with a passkey, on the page that Approve opens"}
 
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -75,9 +76,7 @@ def _pause(view: ApprovalView) -> list[Block]:
     if view.paused_until is None:
         return []
     who = inline_mrkdwn(view.requester, 60)
-    said = (
-        f":double_vertical_bar: The clock stands still while {who} is asked (until {date(view.paused_until)} at most)"
-    )
+    said = f":double_vertical_bar: Clock paused while {who} answers (until {date(view.paused_until)} at the latest)"
     return [context(mrkdwn_text(Shown(said)))]
 
 
@@ -88,7 +87,7 @@ def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
         return nobody
     others = inline(", ".join(view.fallback), 120) if view.fallback else "others"
     why = f"Too few of those asked can decide: {inline(view.fell_back, 200)}."
-    return [section(Shown(f"{why} So it went to {others}, too.")), *nobody]
+    return [section(Shown(f"{why} Also sent to {others}.")), *nobody]
 
 
 def _progress(view: ApprovalView, level: Level) -> list[Block]:
@@ -97,7 +96,7 @@ def _progress(view: ApprovalView, level: Level) -> list[Block]:
     if word is None:
         return []
     data = [piece for piece in laid_out(dict(word.data or {})) if isinstance(piece, Row) and piece.path]
-    pairs = [(bold("Word"), plain_text(level.value(word.message)))] if word.message else []
+    pairs = [(bold("Message"), plain_text(level.value(word.message)))] if word.message else []
     pairs += [(plain_text(label(one.path)), level.cell(one.value)) for one in data[: level.others]]
     since = context(mrkdwn_text(Shown(f"{date(word.at)} · update {word.count:,}")))
     rest = left_out(len(data) - level.others, "value")
@@ -113,7 +112,7 @@ def _edited(view: ApprovalView) -> list[Block]:
 
 def _undone(view: ApprovalView, level: Level) -> list[Pair]:
     undone = "" if view.kind is AskKind.TASK else view.reversible_by
-    return [(bold("Undone by"), plain_text(level.value(undone)))] if undone else []
+    return [(bold("To undo"), plain_text(level.value(undone)))] if undone else []
 
 
 def _people(view: ApprovalView, level: Level) -> Shown:
@@ -145,10 +144,10 @@ def _why(view: ApprovalView) -> str:
 
 def _conditions(view: ApprovalView) -> list[tuple[str, str]]:
     return [
-        ("May decide, too", ", ".join(view.joined)),
+        ("May also decide", ", ".join(view.joined)),
         ("Signed", _SIGNED.get(view.sign_with, "")),
-        ("Carried out", times(view)),
-        ("Worked on by", view.assignee_name),
+        ("When", times(view)),
+        ("Claimed by", view.assignee_name),
     ]
 
 
@@ -158,16 +157,19 @@ def _joined(*parts: str) -> Shown:
 
 def so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
-    people = [
-        f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}"
-        f"{'' if vote.counts else ' (does not count any more)'}"
-        for vote in view.votes[-most:]
-    ]
+    people = [_voted(view, vote) for vote in view.votes[-most:]]
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
     count = approvals(view)
     missing = [inline(group, 60) for group in view.missing]
     progress = signed_without(count, missing) if missing and count else how_far(view)
     return _joined(Shown(progress), *people, *taken_back)
+
+
+def _voted(view: ApprovalView, vote: VoteView) -> str:
+    """Return who said what, and what is unusual about it."""
+    unusual = [vote_notes(vote), "" if vote.counts else "no longer counts"]
+    notes = ", ".join(filter(None, unusual))
+    return f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}{f' ({notes})' if notes else ''}"
 
 
 def _said(view: ApprovalView, level: Level) -> list[Pair]:

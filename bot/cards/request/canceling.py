@@ -9,8 +9,8 @@ from bot.cards.text import Shown, one_line, render, short
 from runtime.desk.answers.model import CancelView
 
 _MEANS = (
-    "Nothing more is done, and nobody is asked any more. What was done stays done. Policy decides whether you may "
-    "cancel. Your words are kept as evidence."
+    "Nothing more is done, and open requests close. What was done stays done. Policy decides whether you may cancel. "
+    "Your reason is kept as evidence."
 )
 
 
@@ -28,6 +28,6 @@ def cancel_modal(view: CancelView, channel: str | None, *, over: bool) -> dict[s
         "blocks": [
             *rows([(bold(name), short(render(one_line(value)), 300)) for name, value in facts]),
             section(Shown(_MEANS)),
-            reason_input("Why is it canceled?"),
+            reason_input("Why do you cancel it?"),
         ],
     }

@@ -19,7 +19,7 @@ def edited_blocks(view: ApprovalView, level: Level) -> list[Block]:
     said = [level.value(f"{name}: {reason}") for name, reason in view.edited.reasons[-level.others :]]
     by = rows_of([(bold("Edited by"), plain_text(words)) for words in said])
     rest = left_out(len(changes) - level.changes, "change") + left_out(len(view.edited.reasons) - len(said), "edit")
-    return group("Edited since it was asked for", [*change_blocks(changes[: level.changes], level), *by, *rest])
+    return group("Edited since it was requested", [*change_blocks(changes[: level.changes], level), *by, *rest])
 
 
 def edited_units(view: ApprovalView) -> Iterator[Unit]:

@@ -9,7 +9,7 @@ from bot.cards.layout.full import Unit, change_units, pair, piece_units
 from bot.cards.layout.values import Grid, Row, laid_out
 from bot.cards.request.edited import edited_units
 from bot.cards.request.windows import times
-from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
+from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word, vote_notes
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 from runtime.model.states import ApprovalStatus
@@ -28,17 +28,17 @@ def everything(view: ApprovalView) -> Iterator[Unit]:
 
 def _sections(view: ApprovalView) -> Iterator[Section]:
     is_review = view.kind is AskKind.TASK
-    yield "What happens", _happens(view)
-    yield "Edited since it was asked for", edited_units(view)
-    yield "As its author shows it", _declared(view)
-    yield "What it changes", (unit for change in diff_of(view).changes for unit in change_units(change))
-    yield "What is to be reviewed" if is_review else "What it sets", _fields(view, "after")
-    yield "As it is now", _fields(view, "before")
+    yield "Action", _happens(view)
+    yield "Edited since it was requested", edited_units(view)
+    yield "Summary", _declared(view)
+    yield "Changes", (unit for change in diff_of(view).changes for unit in change_units(change))
+    yield "To review" if is_review else "New values", _fields(view, "after")
+    yield "Current values", _fields(view, "before")
     yield "Progress", _progress(view)
-    yield "Who asks", _who(view)
-    yield "Why you are asked", _rules(view)
-    yield "What was asked and answered", _questions(view)
-    yield "Who decided", _votes(view)
+    yield "Request", _who(view)
+    yield "Policy", _rules(view)
+    yield "Questions", _questions(view)
+    yield "Decisions", _votes(view)
     yield "Reference", _ids(view)
 
 
@@ -48,20 +48,20 @@ def _named(*known: tuple[str, Any]) -> Iterator[Unit]:
 
 
 def _happens(view: ApprovalView) -> Iterator[Unit]:
-    yield from _named(("In short", headline(view)))
+    yield from _named(("Title", headline(view)))
     if view.status is ApprovalStatus.REQUESTED:
-        yield from _named(("If you decide", explanation(view)))
+        yield from _named(("Consequence", explanation(view)))
     if view.kind is not AskKind.TASK:
         yield from _named(("Connector", view.connector), ("Operation", view.operation), ("Target", view.target))
         yield from _named(("Tier", view.tier), ("Undone by", undone_by(view)))
     if view.result:
-        yield from _named(("What became of it", result_words(view.result)))
+        yield from _named(("Outcome", result_words(view.result)))
 
 
 def _declared(view: ApprovalView) -> Iterator[Unit]:
     """Yield what is declared, unwritten; of a long list, what is kept of it, and how much that is."""
     if view.declared.summary:
-        yield from _named(("What it means", view.declared.summary))
+        yield from _named(("Meaning", view.declared.summary))
     for field in view.declared.fields:
         yield from piece_units(Row((field.label,), field.value))
     for table in view.declared.tables:
@@ -81,17 +81,17 @@ def _fields(view: ApprovalView, which: str) -> Iterator[Unit]:
 def _progress(view: ApprovalView) -> Iterator[Unit]:
     if view.progress is None:
         return
-    yield from _named(("Since", utc(view.progress.at)), ("Word", view.progress.message))
+    yield from _named(("Updated", utc(view.progress.at)), ("Message", view.progress.message))
     for name, value in (view.progress.data or {}).items():
         for piece in laid_out(value, (name,)):
             yield from piece_units(piece)
 
 
 def _who(view: ApprovalView) -> Iterator[Unit]:
-    yield from _named(("Asked by", view.requester), ("Submitted by", view.submitted_by), ("Why", view.purpose))
+    yield from _named(("Requested by", view.requester), ("Submitted by", view.submitted_by), ("Why", view.purpose))
     yield from _named(("Run", view.run_title), ("Reference", view.reference))
     if view.assignee is not None:
-        yield from _named(("Worked on by", view.assignee_name))
+        yield from _named(("Claimed by", view.assignee_name))
 
 
 def _rules(view: ApprovalView) -> Iterator[Unit]:
@@ -100,7 +100,7 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("Approvals needed", str(view.quorum)))
     words = "From all of these groups" if view.all_groups else "From any of these groups"
     yield from _named(*((words, group) for group in view.groups))
-    yield from _named(("Carried out", times(view)))
+    yield from _named(("When", times(view)))
     if view.sign_with:
         yield from _named(("Signed with", view.sign_with))
     yield from _named(("Reason needed", "yes" if view.reason_required else "no"))
@@ -109,14 +109,16 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
 def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.votes:
         said = "Broke the glass" if vote.ticket else verdict_word(view.kind, vote.verdict).capitalize()
-        lapsed = "" if vote.counts else " · does not count any more"
+        lapsed = "" if vote.counts else " · no longer counts"
         yield from _named((f"{said} · {utc(vote.at)}{lapsed}", vote.person_name))
         if vote.ticket:
-            yield from _named(("By the ticket", vote.ticket))
-        yield from _named(("Because", vote.reason))
+            yield from _named(("Ticket", vote.ticket))
+        if notes := vote_notes(vote):
+            yield from _named(("Note", notes))
+        yield from _named(("Reason", vote.reason))
     for vote in view.withdrawn:
-        said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn since"
-        yield from _named((said, vote.person_name), ("Because", vote.reason))
+        said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn"
+        yield from _named((said, vote.person_name), ("Reason", vote.reason))
 
 
 def _questions(view: ApprovalView) -> Iterator[Unit]:

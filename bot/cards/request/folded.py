@@ -1,27 +1,33 @@
 """A request that is over: its outcome, who decided, and when. Everything else stands behind "Show all"."""
 
-from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text, rows
+from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, rows, section
 from bot.cards.layout.shown import Level, left_out
 from bot.cards.request.buttons import show_all_button, undo_buttons
 from bot.cards.request.edited import replacement_button
 from bot.cards.request.windows import carried
 from bot.cards.text import Shown, inline
-from bot.cards.wording import result_words, vote_word
-from runtime.desk.model import ApprovalView
+from bot.cards.wording import result_words, vote_notes, vote_word
+from runtime.desk.model import ApprovalView, VoteView
 
 
 def folded_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return what stands between the state of the request and its buttons."""
-    outcome = [(bold("Outcome"), level.value(result_words(view.result)))] if view.result and not carried(view) else []
+    outcome = [section(level.value(result_words(view.result)))] if view.result and not carried(view) else []
     votes = view.votes[-level.others :]
     said = [
         (
-            plain_text(Shown(f"{inline(vote.person_name, 60)}\n{inline(vote_word(view, vote), 150)}")),
+            plain_text(Shown("\n".join(filter(None, _voted(view, vote))))),
             level.value(vote.reason) if vote.reason else Shown("—"),
         )
         for vote in votes
     ]
-    return [*carried(view), *rows([*outcome, *said]), *left_out(len(view.votes) - len(votes), "vote"), *_when(view)]
+    return [*carried(view), *outcome, *rows(said), *left_out(len(view.votes) - len(votes), "vote"), *_when(view)]
+
+
+def _voted(view: ApprovalView, vote: VoteView) -> tuple[str, ...]:
+    """Return who said what, and what is unusual about it."""
+    notes = vote_notes(vote)
+    return inline(vote.person_name, 60), inline(vote_word(view, vote), 150), f"⚠ {notes}" if notes else ""
 
 
 def folded_buttons(view: ApprovalView) -> list[Block]:
@@ -32,4 +38,4 @@ def folded_buttons(view: ApprovalView) -> list[Block]:
 def _when(view: ApprovalView) -> list[Block]:
     word = "Decided" if view.votes else "Closed"
     decided = [mrkdwn_text(Shown(f"{word} {date(view.decided_at)}"))] if view.decided_at else []
-    return [context(*decided, plain_text(Shown(f"Asked by {inline(view.requester, 60)}")))]
+    return [context(*decided, plain_text(Shown(f"Requested by {inline(view.requester, 60)}")))]

@@ -12,8 +12,8 @@ from runtime.desk.model import ApprovalView
 TICKET = "ticket"
 LONGEST_TICKET = 200
 _MEANS = (
-    "For emergencies only. This is done with your signature alone. Security is notified immediately, it uses one of "
-    "your emergency overrides, and another person reviews it afterwards."
+    "For emergencies only. This is done with your signature alone. Security is notified immediately, and another "
+    "person reviews it afterwards. You have {} left, including this one."
 )
 
 
@@ -25,8 +25,9 @@ class GlassRef(references.CardRef):
     over: bool
 
 
-def glass_modal(view: ApprovalView, channel: str | None, *, over: bool) -> dict[str, Any]:
-    """Return the modal; `over` says that it lies over the details."""
+def glass_modal(view: ApprovalView, channel: str | None, *, left: int, over: bool) -> dict[str, Any]:
+    """Return the modal; `left` is how many overrides the person has, `over` says that it lies over the details."""
+    overrides = f"{left:,} emergency override{'' if left == 1 else 's'}"
     ref = GlassRef(**references.of(view), channel=channel, over=over)
     without = rows([(bold("Without"), short(render(requirement(view)), 300))])
     ticket = {"type": "plain_text_input", "action_id": TICKET, "min_length": 1, "max_length": LONGEST_TICKET}
@@ -40,7 +41,7 @@ def glass_modal(view: ApprovalView, channel: str | None, *, over: bool) -> dict[
         "blocks": [
             *summary(view),
             *without,
-            section(Shown(_MEANS)),
+            section(Shown(_MEANS.format(overrides))),
             reason_input("What is the emergency?"),
             {
                 "type": "input",

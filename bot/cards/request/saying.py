@@ -31,32 +31,31 @@ CHANGES = Saying(
     "changes",
     VoteVerdict.CHANGES,
     "Request changes",
-    "It will not be done as it is, and the request ends. Whoever asked is told what should change, and may ask anew. "
-    "Your words are kept as evidence.",
+    "This ends the request. The requester sees what should change and may ask again. Your words are kept as evidence.",
     "What should change?",
 )
 WITHDRAW = Saying(
     "withdraw",
     CardAct.WITHDRAW,
     "Withdraw my vote",
-    "Your vote stays on record and counts no more. As long as this is open you may vote again. Your words are kept as "
+    "Your vote stays on record but no longer counts. You may vote again while this is open. Your reason is kept as "
     "evidence.",
-    "Why do you withdraw it?",
+    "Why do you withdraw your vote?",
 )
 ASK = Saying(
     "ask",
     CardAct.ASK,
     "Ask",
-    "Nothing is decided by it, and the request stays open until the time that its card says. Question and answer are "
-    "kept as evidence.",
+    "Asking decides nothing; the request still expires at the time on its card. Question and answer are kept as "
+    "evidence.",
     "What do you want to know?",
 )
 HAND = Saying(
     "hand",
     CardAct.HAND,
     "Hand to",
-    "They are told, and a review becomes theirs to work on. Nothing is decided by it. Your words are kept as evidence.",
-    "Why do you hand it on?",
+    "We tell them, and a review becomes theirs. This decides nothing. Your reason is kept as evidence.",
+    "Why do you hand it over?",
 )
 
 
@@ -73,10 +72,10 @@ def who_answers(answerers: Answerers) -> Block:
     programs = inline(", ".join(answerers.programs), 200)
     if answerers.users:
         names = inline(", ".join(answerers.names), 200)
-        words = f"{names} is called in the thread and in private, and can answer there."
+        words = f"{names} is notified in the thread and in private, and can answer there."
     else:
-        asked_by = f"No person is called: a program, {programs}, asked for this."
-        words = f"{asked_by} It answers only if it fetches its questions."
+        asked_by = f"No person is notified: a program, {programs}, requested this."
+        words = f"{asked_by} It can answer only if it fetches its questions."
     return {"type": "section", "text": plain_text(Shown(words))}
 
 
@@ -107,14 +106,14 @@ def _whom(view: ApprovalView) -> list[Block]:
     groups = " or ".join((*view.groups, *view.joined))
     element = {"type": "users_select", "action_id": references.WHOM, "placeholder": plain_text(Shown("A person"))}
     label = plain_text(Shown("To whom?"))
-    asked = rows([(bold("Asked are"), short(render(groups), 300))])
+    asked = rows([(bold("Groups"), short(render(groups), 300))])
     return [*asked, {"type": "input", "block_id": references.WHOM, "label": label, "element": element}]
 
 
 def reply_modal(view: ApprovalView, question: Question, channel: str | None) -> dict[str, Any]:
     """Return the modal in which whoever asked answers a question."""
     ref = references.ReplyRef(act="reply", id=view.approval_id, question=question.question_id, channel=channel)
-    asked = rows([(bold("Asks"), short(render(question.person_name), 100))])
+    asked = rows([(bold("Asked by"), short(render(question.person_name), 100))])
     return {
         "type": "modal",
         "callback_id": references.REPLY_MODAL,
@@ -127,6 +126,6 @@ def reply_modal(view: ApprovalView, question: Question, channel: str | None) -> 
             *asked,
             section(short(render(question.question), 2500, lines=50)),
             reason_input("Your answer"),
-            section(Shown("It stands on the card and in its thread, and is kept as evidence.")),
+            section(Shown("It appears on the card and in its thread, and is kept as evidence.")),
         ],
     }

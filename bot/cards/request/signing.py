@@ -11,13 +11,13 @@ from runtime.model.approvals.votes import ClaimAct, VoteVerdict
 
 _WHY = Shown(
     "This has to be signed with your passkey. The page shows what you sign, and your device or security key confirms "
-    "that it is you. Your approval counts when you have signed there."
+    "that it is you. Your approval counts once you have signed there."
 )
 _ALONE = Shown(
     "This has to be signed with your passkey. The page shows what you sign, with your reason and your ticket, and your "
-    "device or security key confirms that it is you. The glass is broken when you have signed there, and not before."
+    "device or security key confirms that it is you. Nothing is done until you have signed there."
 )
-_SMALL = Shown("The link is yours alone. It can be used once, within five minutes.")
+_SMALL = Shown("This link is for you only. It works once, within five minutes.")
 _NOWHERE = Shown(
     "This has to be signed with a passkey, and this installation has no page for it. Nothing was recorded. Please tell "
     "its operator, who sets COUNTERSIGN_PUBLIC_URL."

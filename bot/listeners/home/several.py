@@ -37,7 +37,7 @@ SOON = 0.5
 they are being counted, and stays so as long: Slack may put what answers a submission over an update right after it."""
 
 _NOTHING_CHOSEN = "Please choose at least one."
-_OTHER_MODAL = "This list is out of date. Please close it, and begin anew."
+_OTHER_MODAL = "This list is out of date. Please close it and start again."
 
 
 class Several(Asking):
@@ -60,7 +60,7 @@ class Several(Asking):
         state = state_of(payload.view.private_metadata if payload.view else "").turned()
         waiting = await self._homes.waiting(identity.person.id, state.look(several.MOST))
         if not waiting.page.entries:
-            await self._tell(payload, "Nothing waits for you here any more.")
+            await self._tell(payload, "Nothing here is waiting for you now.")
             return
         await self._open(payload, several.choose_modal(waiting.page.entries, waiting.total, state))
 

@@ -17,7 +17,7 @@ from bot.listeners.clicks import click, refusal_of
 from bot.listeners.more.acting import close
 from bot.listeners.passkeys.links import SigningLinks
 from bot.listeners.payloads import Actions, Submission
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.approvals.votes import Refusal, VoteVerdict
 
 
 class BreakingGlass(Asking):
@@ -30,14 +30,14 @@ class BreakingGlass(Asking):
             if stranger := self._stranger(identity):
                 await self._desk.strangers.on_card(stranger, ref.id, "break_glass")
             view = None if stranger else await self._desk.approval(ref.id)
-            refusal = identity.refusal or references.stale(ref, view)
-            if identity.person and not refusal:
-                refusal = await self._desk.may_break_glass(ref.id, identity.person.id)
+            allowed: Refusal | int = identity.refusal or references.stale(ref, view) or 0
+            if identity.person and not allowed:
+                allowed = await self._desk.may_break_glass(ref.id, identity.person.id)
         await ack()
-        if view is None or refusal:
-            await self._tell(payload, refusal_words(refusal) if refusal else private.OVER)
+        if view is None or isinstance(allowed, Refusal):
+            await self._tell(payload, refusal_words(allowed) if isinstance(allowed, Refusal) else private.OVER)
             return
-        await self._open(payload, glass_modal(view, payload.place, over=payload.modal is not None))
+        await self._open(payload, glass_modal(view, payload.place, left=allowed, over=payload.modal is not None))
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Record the vote before the modal closes, or lead to the page where it is signed.

@@ -17,13 +17,13 @@ _STYLE = (
     "h1{font-size:1.4rem}@media(prefers-color-scheme:dark){body{background:#1a1d21;color:#d1d2d3}}"
 )
 _WHY = {
-    "access_denied": "You have not allowed it, so nothing was installed.",
-    "invalid_browser": "This was begun in another browser, or too long ago. Open the link again.",
-    "invalid_state": "This was begun too long ago, or was finished already. Open the link again.",
+    "access_denied": "You did not allow it, so nothing was installed.",
+    "invalid_browser": "This was started in another browser, or too long ago. Open the link again.",
+    "invalid_state": "This was started too long ago, or is already finished. Open the link again.",
     "missing_code": "Slack did not say whether you allow it. Open the link again.",
-    "invalid_code": "Slack did not grant it. Open the link again; if it stays so, the operator's log says why.",
+    "invalid_code": "Slack did not grant it. Open the link again; if it fails again, the operator's log says why.",
 }
-NO_LINK = "This link cannot be used: it was used already, or its time is over. Ask your operator for another one."
+NO_LINK = "This link was already used or has expired. Ask your operator for a new one."
 NOT_NOW = "Slack did not answer. Nothing was installed. Open the link again in a moment."
 
 
@@ -37,7 +37,7 @@ def page(status: int, title: str, text: str) -> BoltResponse:
 
 def installed(workspace: str) -> BoltResponse:
     """Return the page that says where it is installed, and what is to be done next."""
-    text = f"It is installed in {workspace}. Invite it into each channel that gets cards: /invite @Countersign"
+    text = f"Installed in {workspace}. Invite it to each channel that gets cards: /invite @Countersign"
     return page(200, "Countersign is installed", text)
 
 
@@ -48,4 +48,4 @@ def refused(status: int, why: str) -> BoltResponse:
 
 def reason(code: str) -> str:
     """Return in words what Slack or Bolt calls a failure."""
-    return _WHY.get(code, "Slack refused it. Open the link again; if it stays so, ask your operator.")
+    return _WHY.get(code, "Slack refused it. Open the link again; if it fails again, ask your operator.")

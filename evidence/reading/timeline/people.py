@@ -31,7 +31,7 @@ _MOST = 9
 
 def _requested(material: Material, leaf: Record) -> str:
     wanted = prose(needed(record(leaf, "data", "requirement")), TEXT)
-    return f"People are asked about {asked(material, leaf)}: {wanted}"
+    return f"Approval requested for {asked(material, leaf)}: {wanted}"
 
 
 def _shown(material: Material, leaf: Record) -> str:
@@ -55,7 +55,7 @@ def _voted(material: Material, leaf: Record) -> str:
 def _edited(material: Material, leaf: Record) -> str:
     edit = record(material.approvals.get(text(leaf, "data", "approval_id"), {}), "edited")
     params = listed([named(text(one, "param")) for one in records(edit, "changes")[:_MOST]])
-    what = f"{actor(material, leaf)} asked for another version of {asked(material, leaf)}, edited: {params}"
+    what = f"{actor(material, leaf)} edited {params} in {asked(material, leaf)}"
     return f"{what}{because(text(edit, 'reason'))}"
 
 
@@ -68,20 +68,20 @@ def _uncounted(material: Material, leaf: Record) -> str:
 
 def _claimed(material: Material, leaf: Record) -> str:
     before = text(leaf, "data", "from")
-    over = f", in the place of {person(material, before)}" if before else ""
-    return f"{person(material, text(leaf, 'data', 'person'))} works on {asked(material, leaf)}{over}"
+    over = f", taking over from {person(material, before)}" if before else ""
+    return f"{person(material, text(leaf, 'data', 'person'))} claimed {asked(material, leaf)}{over}"
 
 
 def _released(material: Material, leaf: Record) -> str:
     who = text(leaf, "data", "person")
     if text(leaf, "actor", "id") != who:
-        return f"{person(material, who)} is asked no more, and works no more on {asked(material, leaf)}"
-    return f"{person(material, who)} gave {asked(material, leaf)} back"
+        return f"{person(material, who)} is no longer asked and lost the claim on {asked(material, leaf)}"
+    return f"{person(material, who)} released {asked(material, leaf)}"
 
 
 def _withdrawn(material: Material, leaf: Record) -> str:
     who, reason = person(material, text(leaf, "data", "person")), because(text(leaf, "data", "reason"))
-    return f"{who} took back their vote on {asked(material, leaf)}{reason}"
+    return f"{who} withdrew their vote on {asked(material, leaf)}{reason}"
 
 
 def _handed(material: Material, leaf: Record) -> str:
@@ -104,7 +104,9 @@ def _unfit(material: Material, leaf: Record) -> str:
     why = text(leaf, "data", "reason") or code
     if is_wish(leaf):
         of = f"the step {step(material, leaf)}" if text(leaf, "correlation", "step") else "the run"
-        return f"What {actor(material, leaf)} wished of {of} was not done: {REFUSALS.get(code) or named(why)}"
+        return (
+            f"The request of {actor(material, leaf)} for {of} was not carried out: {REFUSALS.get(code) or named(why)}"
+        )
     return f"The answer of {actor(material, leaf)} for the step {step(material, leaf)} did not count: {named(why)}"
 
 
@@ -133,7 +135,7 @@ def _answered(material: Material, leaf: Record) -> str:
 
 def _progressed(material: Material, leaf: Record) -> str:
     said = because(text(leaf, "data", "message"))
-    return f"{actor(material, leaf)} told how far the step {step(material, leaf)} has come{said}"
+    return f"{actor(material, leaf)} reported progress of the step {step(material, leaf)}{said}"
 
 
 def _late(material: Material, leaf: Record) -> str:
@@ -145,25 +147,23 @@ def _escalated(material: Material, leaf: Record) -> str:
     until, runbook = moment(text(leaf, "data", "deadline")), text(leaf, "data", "started", "runbook")
     is_started = bool(text(leaf, "data", "started", "run_id"))
     parts = [
-        f"{groups} may decide, too" if groups else "",
-        f"there is time until {until}" if until else "",
-        f"a run of {named(runbook)} was {'started' if is_started else 'to be started, and was not'}" if runbook else "",
+        f"{groups} may also decide" if groups else "",
+        f"due {until}" if until else "",
+        f"{named(runbook)} was {'started' if is_started else 'not started'}" if runbook else "",
     ]
-    return ": ".join(
-        filter(None, [f"Time runs short for the step {step(material, leaf)}", ", ".join(filter(None, parts))])
-    )
+    return ": ".join(filter(None, [f"Escalation of the step {step(material, leaf)}", ", ".join(filter(None, parts))]))
 
 
 def _fell_back(material: Material, leaf: Record) -> str:
     groups = listed([named(group) for group in texts(leaf, "data", "to")[:_MOST]])
-    whither = f"; it went to {groups}, too" if groups else "; it went to others, too"
+    whither = f"; also sent to {groups}" if groups else "; also sent to others"
     return f"Those who were asked could not decide the step {step(material, leaf)}{whither}"
 
 
 _MENDED = {
-    "retry": "had the step {} tried anew",
-    "supply": "gave the step {} its result",
-    "skip": "left out the step {}",
+    "retry": "had the step {} retried",
+    "supply": "supplied the result of the step {}",
+    "skip": "skipped the step {}",
     "end": "ended the run at the step {}",
 }
 

@@ -19,7 +19,7 @@ demand := {"requirement": "none"} if input.effect.operation == "revoke"
 # description: Whoever owns the system and whoever is responsible for security sign, two people.
 # custom:
 #   short_name: access.granted_by_owner
-#   failure_msg: Access is given by the system's owner and by security
+#   failure_msg: Access needs the system's owner and security
 demand := {"requirement": concat("", ["access_", system]), "reason": reasons.of(rego.metadata.rule())} if {
 	input.effect.operation == "grant"
 	system
@@ -51,7 +51,7 @@ bounded if {
 # description: Denies access that somebody asks for in another's name.
 # custom:
 #   short_name: access.for_another
-#   failure_msg: People ask for access for themselves alone
+#   failure_msg: People may request access for themselves only
 deny contains reasons.of(rego.metadata.rule()) if {
 	input.effect.operation == "grant"
 	not own
@@ -62,7 +62,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 # description: Denies access that lasts longer than thirty days, or for nobody knows how long.
 # custom:
 #   short_name: access.too_long
-#   failure_msg: Access lasts thirty days at most
+#   failure_msg: Access lasts at most thirty days
 deny contains reasons.of(rego.metadata.rule()) if {
 	input.effect.operation == "grant"
 	not bounded

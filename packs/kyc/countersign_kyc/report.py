@@ -50,7 +50,7 @@ def _ownership(data: CompiledData) -> str:
     owners = ", ".join(_owner(owner) for owner in data.beneficial_owners)
     return (
         f"{data.subject.legal_name} ({data.subject.lei}): {owners}; "
-        f"{data.unresolved_percent}% unresolved, threshold {data.threshold_percent}%."
+        f"unidentified ownership {data.unresolved_percent}% (threshold {data.threshold_percent}%)."
     )
 
 
@@ -63,4 +63,6 @@ def _below(params: CompileParams) -> str:
     if below.unknown:
         return f"Subsidiaries are not known: {below.unknown}."
     noted = sum(bool(one.notes) for one in below.looked_up)
-    return f"Subsidiaries looked up: {len(below.looked_up)}{f', {noted} of them in part' if noted else ''}."
+    count = len(below.looked_up)
+    incomplete = f"; {'all' if noted == count else noted} incomplete" if noted else ""
+    return f"{count} subsidiar{'y' if count == 1 else 'ies'} checked{incomplete}."

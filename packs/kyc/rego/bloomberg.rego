@@ -28,5 +28,5 @@ by_lei if {
 # description: Denies questions that name anything but a company by its LEI.
 # custom:
 #   short_name: bloomberg.identifier
-#   failure_msg: Bloomberg is asked about companies by their LEI alone
+#   failure_msg: Bloomberg may be asked by LEI only
 deny contains reasons.of(rego.metadata.rule()) if not by_lei

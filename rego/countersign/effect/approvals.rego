@@ -22,7 +22,7 @@ demand := packs.demand if tiers.effective in {"low", "medium"}
 # description: High-tier writes are signed by people, whatever packs say.
 # custom:
 #   short_name: writes.high_tier
-#   failure_msg: A high-tier write needs people's signatures
+#   failure_msg: High-tier writes need signatures
 demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if {
 	tiers.effective == "high"
 	not input.effect.reads == true
@@ -33,7 +33,7 @@ demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if
 # description: What leaves the tenant with a high-tier read is signed by people, whatever packs say.
 # custom:
 #   short_name: reads.high_tier
-#   failure_msg: A high-tier read needs people's signatures
+#   failure_msg: High-tier reads need signatures
 demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if {
 	tiers.effective == "high"
 	input.effect.reads == true
@@ -186,7 +186,7 @@ grounds := [signed] if fulfilled
 # description: Says that the signatures are there.
 # custom:
 #   short_name: approvals.fulfilled
-#   failure_msg: The required signatures are there
+#   failure_msg: All required signatures are given
 signed := reasons.of(rego.metadata.rule())
 
 # METADATA

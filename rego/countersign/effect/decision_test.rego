@@ -32,7 +32,7 @@ test_high_tier_write_needs_two_signatures if {
 			"reason_required": false,
 			"escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
 		},
-		"reasons": [{"code": "writes.high_tier", "msg": "A high-tier write needs people's signatures"}],
+		"reasons": [{"code": "writes.high_tier", "msg": "High-tier writes need signatures"}],
 		"obligations": [],
 	}
 }
@@ -42,7 +42,7 @@ test_signed_high_tier_write_is_allowed if {
 		"outcome": "allow",
 		"tier": "high",
 		"requirement": null,
-		"reasons": [{"code": "approvals.fulfilled", "msg": "The required signatures are there"}],
+		"reasons": [{"code": "approvals.fulfilled", "msg": "All required signatures are given"}],
 		"obligations": [],
 	}
 }

@@ -36,5 +36,5 @@ _edited_by := input.edited.by if count(input.edited.by) > 0
 # description: Denies effects that nobody is known to have asked for.
 # custom:
 #   short_name: duties.requester_unknown
-#   failure_msg: It is not known who asks for the effect
+#   failure_msg: The requester of the effect is unknown
 deny contains reasons.of(rego.metadata.rule()) if not permitted

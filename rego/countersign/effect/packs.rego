@@ -50,7 +50,7 @@ denied contains reason if {
 # description: Denies what a pack has rules for that do not say who signs it.
 # custom:
 #   short_name: packs.silent
-#   failure_msg: The rules of a pack do not say who signs this
+#   failure_msg: The pack's rules do not say who signs this
 deny contains reasons.of(rego.metadata.rule()) if {
 	some rules in concerned
 	not _answers(rules)
@@ -61,7 +61,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 # description: Denies what two packs want signed in different ways.
 # custom:
 #   short_name: packs.contradiction
-#   failure_msg: The rules of two packs do not agree on who signs this
+#   failure_msg: Two packs disagree on who signs this
 deny contains reasons.of(rego.metadata.rule()) if count(_asked) > 1
 
 _asked contains rules.demand if {

@@ -152,7 +152,7 @@ answerable if input.step.people in {"none", "sign"}
 # description: Denies what is no act of an operator.
 # custom:
 #   short_name: operator.unknown_act
-#   failure_msg: The policy knows no such act
+#   failure_msg: Policy knows no such act
 deny contains reasons.of(rego.metadata.rule()) if not known
 
 # METADATA
@@ -160,7 +160,7 @@ deny contains reasons.of(rego.metadata.rule()) if not known
 # description: Denies whoever is no person of the tenant's operators.
 # custom:
 #   short_name: operator.not_entitled
-#   failure_msg: Only people of the tenant's operators may do this
+#   failure_msg: Only the tenant's operators may do this
 deny contains reasons.of(rego.metadata.rule()) if not entitled
 
 # METADATA
@@ -168,7 +168,7 @@ deny contains reasons.of(rego.metadata.rule()) if not entitled
 # description: Denies requesters what others have to sign or answer.
 # custom:
 #   short_name: operator.own_request
-#   failure_msg: Whoever asked for the run may not supply or skip what others have to sign or answer
+#   failure_msg: The requester may not supply or skip what others must sign or answer
 deny contains reasons.of(rego.metadata.rule()) if {
 	not apart
 	not _delegates
@@ -180,7 +180,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 # description: Denies people to record that they themselves vote for somebody else.
 # custom:
 #   short_name: operator.own_delegation
-#   failure_msg: Whoever is to vote for somebody else does not record it themselves
+#   failure_msg: A delegate may not record their own delegation
 deny contains reasons.of(rego.metadata.rule()) if {
 	not apart
 	_delegates
@@ -191,7 +191,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 # description: Denies people to invite themselves to register a passkey.
 # custom:
 #   short_name: operator.own_passkey
-#   failure_msg: Whoever is to register a passkey is invited by somebody else
+#   failure_msg: Someone else must invite a person to register a passkey
 deny contains reasons.of(rego.metadata.rule()) if {
 	not apart
 	_about_passkey
@@ -202,7 +202,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 # description: Denies an answer in the place of the people who are asked.
 # custom:
 #   short_name: operator.answer_of_others
-#   failure_msg: What people are asked is answered by them; try it again, and they are asked anew
+#   failure_msg: Only the people asked may answer; retry to ask them again
 deny contains reasons.of(rego.metadata.rule()) if not answerable
 
 _delegates if input.act in {"delegate", "undelegate"}

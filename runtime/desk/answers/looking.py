@@ -65,16 +65,15 @@ async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id
     return way if isinstance(way, Refusal) else None
 
 
-async def refusal_to_break_glass(
-    conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime
-) -> Refusal | None:
-    """Return why the person may not do without the others now, whatever their reason, or None."""
+async def overrides_left(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | int:
+    """Return how often the person may still do without the others, or why they may not now, whatever their reason."""
     seen = await look(conn, tenant, approval_id, person_id)
     if seen is None:
         return UNKNOWN_APPROVAL
     glass = seen.approval.requirement.break_glass
     used = await count_broken(conn, tenant, person_id, now - glass.lasts) if glass else 0
-    return refuse_glass(seen.ballot, seen.person, seen.accounts, None, used, now)
+    refusal = refuse_glass(seen.ballot, seen.person, seen.accounts, None, used, now)
+    return refusal or (glass.at_most - used if glass else 0)
 
 
 async def way_to_decide(

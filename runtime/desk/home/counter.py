@@ -17,6 +17,7 @@ from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.votes import Vote, VoteVerdict
 from runtime.model.home.pages import Narrowed, Page, cut
 from runtime.store import approvals
+from runtime.store.cards.before import Before, before_votes
 from runtime.store.cards.places import cards_for
 from runtime.store.database.pool import Conn
 from runtime.store.home import own
@@ -120,19 +121,21 @@ class HomeCounter:
         """Return the requests of rows, each with the card to which the person is led, "" for anybody."""
         ids = [row["approval_id"] for row in rows]
         votes = await approvals.votes_of_all(conn, ids)
+        voted = [approval_id for approval_id, found in votes.items() if found]
+        before = await before_votes(conn, voted) if voted else {}
         cards = await cards_for(conn, self.tenant, person_id, ids)
         return [
             Entry(
-                self._view(row, votes[row["approval_id"]]),
+                self._view(row, votes[row["approval_id"]], before),
                 cards.get(row["approval_id"]),
                 VoteVerdict(row["own_verdict"]) if row.get("own_verdict") else None,
             )
             for row in rows
         ]
 
-    def _view(self, row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
+    def _view(self, row: dict[str, Any], votes: list[Vote], before: Mapping[tuple[str, str], Before]) -> ApprovalView:
         link = request_link(self.engine.routing.public_url, row["approval_id"])
-        return replace(view_of(row, votes, mocked=self.engine.mocked), link=link)
+        return replace(view_of(row, votes, before, mocked=self.engine.mocked), link=link)
 
 
 def replace_entries(page: Page[Any], entries: Sequence[Any]) -> Page[Any]:
