@@ -205,6 +205,28 @@ async def test_a_field_that_was_forged_after_the_votes_shows_in_the_bundle(
     assert b"changed after it was approved" in bundle.read_bytes()
 
 
+async def test_a_question_that_comes_of_a_lost_worker_rests_on_the_attempt_before_it(
+    office: Office, targets: Targets, tmp_path: Path
+) -> None:
+    bench = office.bench
+    targets.file.answers = [OutcomeUnknownError("reset")]
+    run_id = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    bench.clock.move(minutes=6)
+    assert len(await bench.lease("lost")) == 1
+    await bench.later(minutes=6)
+    await bench.later(minutes=6)
+    assert (await bench.click("omar", await bench.approval_id("in_doubt"))).counted
+    await bench.settle()
+    chain = await bench.chain(run_id)
+    assert [leaf.data["began"] for leaf in chain if leaf.event == "effect.reclaimed"] == [False]
+    assert verify(office.bundle(await office.row(run_id), tmp_path), office.public).run_id == run_id
+
+
 def _members(bundle: Path) -> dict[str, bytes]:
     with bundle.open("rb") as stream:
         return dict(unpack(stream).members)
