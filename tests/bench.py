@@ -11,6 +11,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
+from bot.cards.card import card
 from bot.cards.messages import words
 from countersign.compose.engine import keep_definitions
 from countersign.config.settings import ROOT
@@ -20,7 +21,7 @@ from receipts.privacy import Privacy
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.children.connector import child_handlers
-from runtime.desk.desk import EngineDesk
+from runtime.desk.desk import EngineDesk, StoredCards
 from runtime.desk.home.counter import HomeCounter
 from runtime.desk.home.model import Look, Waiting
 from runtime.desk.model import Click, ClickOutcome
@@ -243,6 +244,12 @@ class Bench:
             request_id="req-click",
         )
         return await self.desk.apply(await self.desk.record(click))
+
+    async def show(self, approval_id: str, ts: str = "1.0") -> None:
+        """Remember a request's card as it is now, as the bot does that posted or edited it."""
+        view = await self.desk.approval(approval_id)
+        assert view
+        await StoredCards(self.engine).remember(approval_id, "C1", ts, card(view, now=self.clock()).json())
 
     async def claim(self, person: str, approval_id: str, act: str = "claim", nonce: str = "") -> ClickOutcome:
         """Take a review on in Slack, or give it back."""

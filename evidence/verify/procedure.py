@@ -27,7 +27,7 @@ from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import approvals, authority, requests
 from evidence.verify.people.answering import answers, questions, reach, tasks
-from evidence.verify.people.voting import glass, passkeys, standing_in, voters, votes
+from evidence.verify.people.voting import glass, passkeys, shown, standing_in, voters, votes
 from evidence.verify.people.waiting import children, escalations, waits, words
 from evidence.verify.rules import Rule
 
@@ -110,6 +110,7 @@ STEPS = (
             *(*requests.RULES, *approvals.RULES),
             *(*edits.RULES, *versions.RULES),
             *windows.RULES,
+            *shown.RULES,
         ),
         _authority,
     ),

@@ -122,6 +122,7 @@ async def _count(
         together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
+    card = await tx.loads.card(approval.approval_id)
     opened_at = await tx.loads.opened((approval.approval_id, person.id))
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
@@ -131,6 +132,7 @@ async def _count(
             "person": person.id,
             "verdict": str(vote.verdict),
             "digest": digest(vote.document()),
+            **({"card": card} if card else {}),
             **({"delegator": vote.delegator} if vote.delegator else {}),
             **({"break_glass": glass} if glass else {}),
             **({"opened_at": timestamp(opened_at)} if opened_at else {}),

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,6 +29,7 @@ class Forged:
     reads: dict[str, Json]
     policies: dict[str, dict[str, str]]
     leaves: list[Json]
+    rebound: dict[str, str] = field(default_factory=dict)  # digests of cards, as they were told before
 
     @classmethod
     def of(cls, story: Story) -> "Forged":
@@ -165,7 +166,7 @@ class Forged:
                 data.update(requirement=approval["requirement"], kind=approval["kind"], digest=approval["digest"])
             case "vote.counted":
                 vote = self._vote_of(approval, leaf)
-                data.update(digest=canonical.digest(vote), verdict=vote["verdict"])
+                data.update(digest=canonical.digest(vote), verdict=vote["verdict"], **self._card_of(data))
             case "effect.edited" if "edited" in approval:
                 data["digest"] = canonical.digest(approval["edited"])
             case "question.asked" | "question.answered" if approval.get("questions"):
@@ -180,7 +181,12 @@ class Forged:
                 data["digest"] = canonical.digest(next(theirs, None))
             case "card.shown":
                 cards[approval["id"]] = cards.get(approval["id"], -1) + 1
-                data["digest"] = canonical.digest(approval["cards"][cards[approval["id"]]])
+                told, data["digest"] = data["digest"], canonical.digest(approval["cards"][cards[approval["id"]]])
+                self.rebound[told] = data["digest"]
+
+    def _card_of(self, data: Json) -> Json:
+        """Return what a vote's leaf says of the card that it names, if any."""
+        return {"card": self.rebound.get(data["card"], data["card"])} if "card" in data else {}
 
     def _vote_of(self, approval: Json, leaf: Json) -> Json:
         """Return the vote of a leaf: of several of one person those come in their order."""

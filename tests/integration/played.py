@@ -15,7 +15,6 @@ from countersign_incident_triage.standin_records import VPN_INCIDENT
 from policy.client import OpaEngine
 from receipts.signatures.signing import SigningKey
 from runtime.desk.bundles.sealing import EvidenceDesk, Story
-from runtime.desk.desk import StoredCards
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import Mending, OperatorDesk
@@ -195,7 +194,7 @@ async def _play_edits(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
             assert await edit(bench, "cat", first, {"copies": 4, "urgent": True}) is None
             await bench.settle()
             second = await request_of(bench, run_id)
-            await StoredCards(bench.engine).remember(second, "C1", "1.0", {"text": "File it?"})
+            await bench.show(second)
             for person in ("ann", "ben"):
                 assert (await bench.click(person, second)).counted
             await bench.settle()
@@ -252,7 +251,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
                 await bench.later(hours=6)
                 await bench.later(hours=3)
             case _:
-                await StoredCards(bench.engine).remember(approval, "C1", "1.0", {"text": "File it?"})
+                await bench.show(approval)
                 targets.file.answers = [OutcomeUnknownError("reset")] if name == "doubt" else []
                 for person in ("sam" if name == "delegated" else "ann", "ben"):
                     assert (await bench.click(person, approval)).counted

@@ -13,7 +13,6 @@ from receipts import canonical
 from receipts.fields import timestamp
 from receipts.signatures.signing import SigningKey, load_or_create, public_path
 from runtime.desk.bundles.sealing import EvidenceDesk
-from runtime.desk.desk import StoredCards
 from runtime.inbox import inbox
 from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
 from runtime.store import waits
@@ -23,7 +22,6 @@ from tests.bench import Bench, HandClock
 from tests.once import Once
 from tests.sealing import sealer_of
 
-CARDS = ({"text": "File it?", "blocks": []}, {"text": "File it? 1 of 2", "blocks": []})
 ASKED, VOTES = "what was asked is not what", "its votes are not those"
 SHOWN, CUT = "its cards are not those", "its end was cut off"
 
@@ -84,11 +82,11 @@ class Sealed:
 async def _play(bench: Bench, folder: Path) -> str:
     run_id = (await bench.start("bench.file", {"company": "ACME", "text": "report"})).run_id
     await bench.settle()
-    approval, cards = await bench.approval_id(), StoredCards(bench.engine)
-    await cards.remember(approval, "C1", "1.0", CARDS[0])
+    approval = await bench.approval_id()
+    await bench.show(approval)
     assert (await bench.click("ann", approval)).counted
-    await cards.remember(approval, "C1", "1.0", CARDS[1])
-    await cards.remember(approval, "C1", "1.0", CARDS[1])
+    await bench.show(approval)
+    await bench.show(approval)
     assert (await bench.click("ben", approval)).counted
     await bench.settle()
     key = load_or_create(folder / KEY)
@@ -161,4 +159,23 @@ async def test_what_the_clock_says_is_on_record_no_sooner_than_its_moment(
 
 async def test_a_card_that_is_shown_again_as_it_was_is_on_record_once(sealed: Sealed) -> None:
     leaves = await sealed.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf ->> 'event' = 'card.shown' ORDER BY seq")
-    assert [row["leaf"]["data"]["digest"] for row in leaves] == [canonical.digest(card) for card in CARDS]
+    ((shown,),) = [tuple(row.values()) for row in await sealed.bench.rows("SELECT cards FROM approvals")]
+    assert [row["leaf"]["data"]["digest"] for row in leaves] == [canonical.digest(card) for card in shown]
+    assert len(shown) == 2
+
+
+async def test_a_vote_names_the_card_that_was_on_record_before_it(bench: Bench, tmp_path: Path) -> None:
+    """As from the Home before Slack has confirmed the card, and on the card since."""
+    run_id = (await bench.start("bench.file", {"company": "ACME", "text": "report"})).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    assert (await bench.click("ann", approval)).counted
+    await bench.show(approval)
+    assert (await bench.click("ben", approval)).counted
+    await bench.settle()
+    leaves = [leaf for leaf in await bench.chain(run_id) if leaf.event in ("vote.counted", "card.shown")]
+    assert [leaf.data.get("card") for leaf in leaves] == [None, None, leaves[1].data["digest"]]
+    key = load_or_create(tmp_path / KEY)
+    assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+    sealed = Sealed(bench, run_id, key, public_path(tmp_path / KEY))
+    sealed.verify(await sealed.bundle())

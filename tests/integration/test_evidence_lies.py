@@ -13,6 +13,7 @@ from tests.integration import (
     lies_nodes,
     lies_passkeys,
     lies_run,
+    lies_shown,
     lies_told,
     lies_voters,
     lies_windows,
@@ -27,6 +28,7 @@ __all__ = ["genuine", "office", "stories"]
 LIES = {
     f"{group}: {name}": lie
     for kind in (
+        lies_shown,
         lies_told,
         lies_run,
         lies_nodes,

@@ -224,12 +224,26 @@ class Story:
             }
         if event == "vote.counted" and self.format == 2:
             votes = self.approvals[data["approval_id"]]["votes"]
-            return {"digest": canonical.digest(next(v for v in votes if v["person"] == data["person"])), **data}
+            counted = canonical.digest(next(v for v in votes if v["person"] == data["person"]))
+            return {"digest": counted, **self._last_card(data), **data}
         if event == "card.shown":
             card = self.approvals[data["approval_id"]]["cards"][data["number"]]
             told = {name: value for name, value in data.items() if name != "number"}
             return {"digest": canonical.digest(card), **told}
         return dict(data)
+
+    def _last_card(self, data: Mapping[str, Any]) -> dict[str, str]:
+        """Return what the leaf of a vote says of the card that was shown last before it."""
+        place = next(number for number, (_, other) in enumerate(self.events) if other is data)
+        shown = [told for event, told in self.events[:place] if event == "card.shown"]
+        cards = [self.approvals[told["approval_id"]]["cards"][told["number"]] for told in shown]
+        return {"card": canonical.digest(cards[-1])} if cards else {}
+
+
+def naming() -> dict[str, str]:
+    """Return the button of a card that says which approval the card is about."""
+    stamp = canonical.digest([WRITE, dict(REQUIREMENT), "requested"])[:16]
+    return {"type": "button", "value": f'{{"id":"a-1","digest":"{WRITE[:16]}","stamp":"{stamp}"}}'}
 
 
 def story() -> Story:
@@ -252,7 +266,9 @@ def story() -> Story:
             "requirement": dict(REQUIREMENT),
             "status": "approved",
             "votes": [v | {"reason": "checked"} for v in votes],
-            "cards": [{"channel": "C01", "ts": "1.2", "card": {"text": "File the report?", "blocks": []}}],
+            "cards": [
+                {"channel": "C01", "ts": "1.2", "card": {"text": "File the report?", "blocks": []}, "button": naming()}
+            ],
         }
     }
     told.events = [

@@ -21,7 +21,7 @@ from tests.unit.evidence_bound import bound
 from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
 from tests.unit.evidence_reads import looked
 from tests.unit.evidence_resealed import members_of, resealed
-from tests.unit.evidence_sample import START, Office, Story, story
+from tests.unit.evidence_sample import START, Office, Story, naming, story
 from tests.unit.test_evidence_reading import spoken
 
 MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived {{ 7*7 }}'
@@ -301,7 +301,7 @@ CARDS: list[Any] = [
 @pytest.mark.parametrize("card", CARDS)
 def test_whatever_a_card_holds_there_is_a_report(office: Office, card: Any) -> None:
     told = bound()
-    told.approvals["a-1"]["cards"] = [card]
+    told.approvals["a-1"]["cards"] = [{**card, "button": naming()}]
     assert b"Verified: everything holds" in report_of(office, told).page
 
 

@@ -15,6 +15,7 @@ from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.wait import NamedWait, Wait
 from runtime.store.approvals import counted_votes, get_approvals
+from runtime.store.cards.posted import last_cards
 from runtime.store.database.pool import Conn
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
@@ -56,6 +57,8 @@ class Loads:
         self.notices = Batches(partial(notices_of, conn), most=_MOST, at_once=1)
         self.opened: Batches[tuple[str, str], datetime | None]
         self.opened = Batches(partial(opened_at, conn), most=_MOST, at_once=1)
+        self.card: Batches[str, str | None]
+        self.card = Batches(partial(last_cards, conn), most=_MOST, at_once=1)
         self.message: Batches[Sequence[Any], bool]
         self.message = Batches(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.following: Batches[Following, PassageFacts]
