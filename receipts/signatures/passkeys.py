@@ -35,11 +35,15 @@ def from_base64url(text: str) -> bytes:
     return data
 
 
-class Emergency(NamedTuple):
-    """What somebody signs who breaks the glass: by which ticket, and why, as both stand on record."""
+class Said(NamedTuple):
+    """What a person says with a vote, as it stands on record: their printed name, why, and the ticket of an emergency.
 
-    ticket: str
+    The ticket is "" where no glass is broken.
+    """
+
+    person_name: str
     reason: str
+    ticket: str = ""
 
 
 def signed_document(
@@ -50,15 +54,17 @@ def signed_document(
     requirement: Mapping[str, Any],
     verdict: str,
     nonce: str,
-    emergency: Emergency | None = None,
+    said: Said,
 ) -> dict[str, str]:
-    """Return what is signed: the approval as its person saw it, what they say to it, and a nonce of this one time.
+    """Return what is signed: the approval as its person saw it, what they say to it and why, and a nonce of one time.
 
-    Where they do without the others, it says so (`break_glass` is the ticket), and why.
+    Their name is in it as it is printed. Where they do without the others, `break_glass` is the ticket.
     """
-    alone = {} if emergency is None else {"break_glass": emergency.ticket, "reason": emergency.reason}
+    alone = {"break_glass": said.ticket} if said.ticket else {}
     return {
         **alone,
+        "person_name": said.person_name,
+        "reason": said.reason,
         "approval_id": approval_id,
         "digest": digest,
         "stamp": stamp,

@@ -16,7 +16,7 @@ from webauthn.helpers import (
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 from webauthn.helpers.exceptions import WebAuthnException
 
-from receipts.signatures.passkeys import Emergency, challenge_of, rp_id_of, signed_document
+from receipts.signatures.passkeys import Said, challenge_of, rp_id_of, signed_document
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.passkeys import Assertion, Attestation, Passkey
 from runtime.model.approvals.votes import VoteVerdict
@@ -36,8 +36,8 @@ class PasskeyError(Exception):
     """It is not what was asked for; the message says why."""
 
 
-def document_of(approval: Approval, verdict: VoteVerdict, nonce: str, emergency: Emergency | None) -> dict[str, str]:
-    """Return what a person signs who says this to an approval as it is; in an emergency, without the others."""
+def document_of(approval: Approval, verdict: VoteVerdict, nonce: str, said: Said) -> dict[str, str]:
+    """Return what a person signs who says this to an approval as it is."""
     return signed_document(
         approval_id=approval.approval_id,
         digest=approval.digest,
@@ -45,7 +45,7 @@ def document_of(approval: Approval, verdict: VoteVerdict, nonce: str, emergency:
         requirement=approval.requirement.document(),
         verdict=str(verdict),
         nonce=nonce,
-        emergency=emergency,
+        said=said,
     )
 
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from webauthn.helpers import bytes_to_base64url
 
 from receipts import canonical
-from receipts.signatures.passkeys import challenge_of, signed_document
+from receipts.signatures.passkeys import Said, challenge_of, signed_document
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.integration.forger import Bend, Forged, Json, Lie, later
 from tests.integration.passkeys_stage import ALONE, SIGNERS, authenticator
@@ -39,6 +39,7 @@ def _plain(forged: Forged, vote: Json) -> dict[str, str]:
         requirement=requirement,
         verdict="approve",
         nonce=vote["passkey"]["nonce"],
+        said=Said(vote["person_name"], vote["reason"]),
     )
 
 
@@ -154,8 +155,10 @@ def _asked_for_less(forged: Forged) -> None:
 
 def _by_one_link(forged: Forged) -> None:
     """Let two people have signed by one link."""
-    made = PAM.sign(bytes_to_base64url(challenge_of(_document(forged)))).model_dump(exclude={"nonce"})
-    _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
+    vote = _vote(forged, "pam")
+    vote["passkey"]["nonce"] = _vote(forged)["passkey"]["nonce"]
+    challenge = bytes_to_base64url(challenge_of(_plain(forged, vote)))
+    vote["passkey"].update(PAM.sign(challenge).model_dump(exclude={"nonce"}))
 
 
 def signed_before(count: int) -> Bend:
@@ -166,7 +169,7 @@ def signed_before(count: int) -> Bend:
         counted = forged.leaf("vote.counted", person="sam")
         first = copy.deepcopy(vote) | {"reason": "read at first"}
         first["passkey"]["nonce"] = "0" * 32
-        challenge = bytes_to_base64url(challenge_of(_document(forged, nonce="0" * 32)))
+        challenge = bytes_to_base64url(challenge_of(_document(forged, nonce="0" * 32, reason=first["reason"])))
         first["passkey"].update(_like_sam(count=count - 1).sign(challenge).model_dump(exclude={"nonce"}))
         forged.approval()["votes"].insert(0, first)
         taken_back = {**copy.deepcopy(counted), "event": "vote.withdrawn"}
@@ -183,7 +186,7 @@ def _signed_alone(**differing: str | None) -> Bend:
 
     def bend(forged: Forged) -> None:
         vote = _vote(forged, "ivy")
-        said = {**_plain(forged, vote), "break_glass": vote["break_glass"]["ticket"], "reason": vote["reason"]}
+        said = {**_plain(forged, vote), "break_glass": vote["break_glass"]["ticket"]}
         said = {name: value for name, value in {**said, **differing}.items() if value is not None}
         vote["passkey"].update(ALONE.sign(bytes_to_base64url(challenge_of(said))).model_dump(exclude={"nonce"}))
 
@@ -216,7 +219,11 @@ SIGNED: dict[str, Lie] = {
         over_another_state=_signed(stamp="0" * 16),
         over_another_requirement=_asked_for_less,
         to_reject=_signed(verdict="reject"),
-        to_break_the_glass=_signed(break_glass="INC-7", reason="seen and checked"),
+        to_break_the_glass=_signed(break_glass="INC-7"),
+        for_another_reason=_signed(reason="because"),
+        under_another_name=_signed(person_name="Somebody"),
+        a_reason_that_was_changed=lambda f: _vote(f).update(reason="seen and not checked"),
+        a_printed_name_that_was_changed=lambda f: _vote(f).update(person_name="Somebody"),
         by_another_link=_signed(nonce="00"),
         by_one_link_for_two=_by_one_link,
         on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
@@ -241,7 +248,7 @@ SIGNED: dict[str, Lie] = {
     **_lies(
         "passkeys.signed",
         _ALONE,
-        glass_signed_as_any_approval=_signed_alone(break_glass=None, reason=None),
+        glass_signed_as_any_approval=_signed_alone(break_glass=None),
         glass_by_another_ticket_than_was_signed=_signed_alone(break_glass="INC-8"),
         glass_for_another_reason_than_was_signed=_signed_alone(reason="because"),
     ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from webauthn.helpers import bytes_to_base64url
 
-from receipts.signatures.passkeys import Emergency, challenge_of
+from receipts.signatures.passkeys import Said, challenge_of
 from runtime.approvals.passkeys import document_of
 from runtime.desk.model import ClickOutcome
 from runtime.desk.signing.counter import id_of
@@ -57,10 +57,15 @@ async def test_nobody_breaks_it_with_a_passkey_more_often_than_policy_lets_them(
 
 @pytest.mark.parametrize(
     "signed",
-    [None, Emergency("INC-8", "seen and checked"), Emergency("INC-7", "because")],
-    ids=["any approval", "another ticket", "another reason"],
+    [
+        Said("Ivy", "seen and checked"),
+        Said("Ivy", "seen and checked", "INC-8"),
+        Said("Ivy", "because", "INC-7"),
+        Said("Ivy Lind", "seen and checked", "INC-7"),
+    ],
+    ids=["any approval", "another ticket", "another reason", "another name"],
 )
-async def test_what_was_signed_otherwise_breaks_no_glass(vault: Bench, signed: Emergency | None) -> None:
+async def test_what_was_signed_otherwise_breaks_no_glass(vault: Bench, signed: Said) -> None:
     approval, mine = await asked(vault), await register(vault, "ivy")
     token, _ = await opened(vault, "ivy", approval, "INC-7")
     assert _code(await hand_in(vault, token, mine.sign(await _challenge(vault, approval, token, signed)))) == (
@@ -71,7 +76,7 @@ async def test_what_was_signed_otherwise_breaks_no_glass(vault: Bench, signed: E
 async def test_what_was_signed_to_break_the_glass_is_no_other_approval(vault: Bench) -> None:
     approval, mine = await asked(vault), await register(vault, "sam")
     token, _ = await opened(vault, "sam", approval)
-    alone = await _challenge(vault, approval, token, Emergency("INC-7", "seen and checked"))
+    alone = await _challenge(vault, approval, token, Said("Sam", "seen and checked", "INC-7"))
     assert _code(await hand_in(vault, token, mine.sign(alone))) == "passkey.wrong"
 
 
@@ -80,10 +85,10 @@ async def test_the_page_shows_the_ticket_and_the_reason_as_they_will_be_on_recor
     assert (page.ticket, page.reason) == ("INC-7", "seen and checked")
 
 
-async def _challenge(bench: Bench, approval: str, token: str, emergency: Emergency | None) -> str:
+async def _challenge(bench: Bench, approval: str, token: str, said: Said) -> str:
     """Return the challenge of another document than the link's page asks to be signed."""
     async with bench.engine.pool.connection() as conn:
         link, found = await find_link(conn, TENANT, id_of(token)), await approvals.get_approval(conn, approval)
     assert link
     assert found
-    return bytes_to_base64url(challenge_of(document_of(found, VoteVerdict.APPROVE, link.nonce, emergency)))
+    return bytes_to_base64url(challenge_of(document_of(found, VoteVerdict.APPROVE, link.nonce, said)))

@@ -181,6 +181,7 @@ class VoteForm(VoteRecord):
     passkey: LeftOut[PasskeyForm] = None
     delegation: LeftOut[DelegationForm] = None
     together: LeftOut[TogetherForm] = None
+    person_name: str
     reason: str
     slack: AccountForm
     at: Timestamp

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from webauthn.helpers import bytes_to_base64url
 
 from receipts.chain import Actor
-from receipts.signatures.passkeys import Emergency, challenge_of, rp_id_of
+from receipts.signatures.passkeys import challenge_of, rp_id_of
 from runtime.approvals.passkeys import document_of
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import ClickOutcome
 from runtime.desk.passkeys.model import Ceremony, Closed, Page, RegistrationPage, SigningPage
 from runtime.desk.signing.counter import id_of
 from runtime.inbox import inbox
-from runtime.inbox.people.glass import emergency_of
+from runtime.inbox.people.signing import said_of
 from runtime.model.approvals.passkeys import Assertion, Attestation, Link, LinkPurpose
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.notification.notification import Notification
@@ -96,18 +96,11 @@ class PasskeyCounter:
             approval = await approvals.get_approval(conn, str(link.approval_id))
         if view is None or approval is None:
             return Closed.UNKNOWN
-        emergency = await self._emergency(link, approval.run_id)
-        challenge = challenge_of(document_of(approval, VoteVerdict.APPROVE, link.nonce, emergency))
+        async with self.desk.engine.run_tx(approval.run_id) as tx:
+            said = await said_of(tx, name, link.reason, link.ticket)
+        challenge = challenge_of(document_of(approval, VoteVerdict.APPROVE, link.nonce, said))
         ceremony = Ceremony(bytes_to_base64url(challenge), self._rp_id, known)
-        said = emergency or Emergency("", link.reason)
         return SigningPage(view, name, said.reason, said.ticket, link.expires_at, ceremony)
-
-    async def _emergency(self, link: Link, run_id: str) -> Emergency | None:
-        """Return what somebody signs who breaks the glass, as it will be on record; None where they do not."""
-        if not link.ticket:
-            return None
-        async with self.desk.engine.run_tx(run_id) as tx:
-            return await emergency_of(tx, link.ticket, link.reason)
 
     async def _record(self, link: Link, subject: str, payload: VotePayload | RegisterPasskeyPayload) -> str:
         """Write it into the inbox, durably: what comes by one link is one word."""

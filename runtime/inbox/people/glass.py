@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from receipts.signatures.passkeys import Emergency
 from runtime.approvals.hindsight import open_hindsight
 from runtime.approvals.passages import passage_of
 from runtime.approvals.rules import refuse_glass
@@ -36,13 +35,7 @@ async def way_past_glass(
     if refusal is None and not payload.ticket.strip():
         refusal = Refusal(RefusalCode.NO_TICKET)
     refusal = refusal or refuse_stale(approval, payload) or refuse_way(tx, approval, payload)
-    return refusal or {"ticket": (await emergency_of(tx, payload.ticket, payload.reason)).ticket, "nth": used + 1}
-
-
-async def emergency_of(tx: RunTx, ticket: str, reason: str) -> Emergency:
-    """Return what a person said, as it is put on record, and signed where that has to be."""
-    privacy = await tx.privacy()
-    return Emergency(privacy.text(ticket.strip()), privacy.text(reason.strip()))
+    return refusal or {"ticket": (await tx.privacy()).text(payload.ticket.strip()), "nth": used + 1}
 
 
 async def ask_afterwards(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:

@@ -1,8 +1,7 @@
 """Votes that are signed with a passkey: whether one has to be, and whether the signature on it holds."""
 
-from receipts.signatures.passkeys import Emergency
+from receipts.signatures.passkeys import Said
 from runtime.approvals.passkeys import PasskeyError, check_assertion, document_of
-from runtime.inbox.people.glass import emergency_of
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.passkeys import Assertion, Passkey, Signature
@@ -19,7 +18,7 @@ async def signature_on(
 
     1. Where policy asks for a passkey, a vote to approve has an assertion.
     2. Its passkey is the person's own, and nobody has revoked it.
-    3. It is over this approval as it is, this verdict and this link; of a broken glass, over ticket and reason, too.
+    3. It is over this approval as it is, this verdict, reason, printed name and link; of a broken glass, the ticket too.
     4. The authenticator's counter has gone on, where it has one.
     """
     assertion = payload.assertion
@@ -31,15 +30,18 @@ async def signature_on(
     if passkey is None or refusal is not None:
         return refusal
     try:
-        document = document_of(approval, payload.verdict, assertion.nonce, await _emergency(tx, payload))
+        said = await said_of(tx, person.name, payload.reason, payload.ticket)
+        document = document_of(approval, payload.verdict, assertion.nonce, said)
         count = check_assertion(passkey, assertion, document)  # 3, 4
     except PasskeyError:
         return Refusal(RefusalCode.PASSKEY_WRONG)
     return await _kept(tx, assertion, count)
 
 
-async def _emergency(tx: RunTx, payload: VotePayload) -> Emergency | None:
-    return await emergency_of(tx, payload.ticket, payload.reason) if payload.ticket else None
+async def said_of(tx: RunTx, person_name: str, reason: str, ticket: str) -> Said:
+    """Return what a person says, as it is put on record and signed."""
+    privacy = await tx.privacy()
+    return Said(person_name, privacy.text(reason.strip()), privacy.text(ticket.strip()))
 
 
 def _refuse(passkey: Passkey | None, person: Person) -> Refusal | None:

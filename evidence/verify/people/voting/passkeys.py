@@ -21,7 +21,7 @@ from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.errors import ReceiptsError
 from receipts.log.errors import LogError
-from receipts.signatures.passkeys import Emergency, challenge_of, from_base64url, rp_id_of, signed_document
+from receipts.signatures.passkeys import Said, challenge_of, from_base64url, rp_id_of, signed_document
 from receipts.tenant.acts import act_of, chain_of
 from receipts.tenant.passkeys import PasskeyRegistered
 
@@ -91,11 +91,11 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
     " `authenticator_data` and the SHA-256 of `client_data`. That is of type `webauthn.get`, of the origin of the"
     " registration and in no frame of another page (`crossOrigin`, `topOrigin`), and has as challenge the SHA-256"
     " of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
-    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`; of a"
-    " vote that breaks the glass, and of no other, with `break_glass` (its ticket) and `reason`. The authenticator"
-    " data is of the origin's host, of a user who was present, and verified. No two votes have one nonce. From"
-    " vote to vote the counter of a passkey goes on, where it counts at all. `client_data` is JSON with a hundred"
-    " brackets at most.",
+    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict`, `person_name`, `reason`"
+    " and `nonce`; of a vote that breaks the glass, and of no other, with `break_glass` (its ticket). The"
+    " authenticator data is of the origin's host, of a user who was present, and verified. No two votes have one"
+    " nonce. From vote to vote the counter of a passkey goes on, where it counts at all. `client_data` is JSON with a"
+    " hundred brackets at most.",
 )
 def _signatures(facts: Facts) -> str:
     nonces = set[str]()
@@ -173,7 +173,7 @@ def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict
         requirement=requirement,
         verdict=vote.verdict,
         nonce=passkey.nonce,
-        emergency=None if glass is None else Emergency(glass.ticket, vote.reason),
+        said=Said(vote.person_name, vote.reason, glass.ticket if glass else ""),
     )
 
 
