@@ -110,7 +110,7 @@ STEPS = (
             *(*requests.RULES, *approvals.RULES),
             *(*edits.RULES, *versions.RULES),
             *windows.RULES,
-            *shown.RULES,
+            *(*shown.RULES, *standing_in.RECORDED),
         ),
         _authority,
     ),

@@ -69,6 +69,11 @@ def hold_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
     return {f"{event} {said['hold_id']}": canonical.digest({**said, "by": by})}
 
 
+def delegation_name(delegation_id: str) -> str:
+    """Return what the act that records a delegation is called in its tenant's chain."""
+    return f"delegation {delegation_id}"
+
+
 def delegation_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
     """Return name and digest of the beginning, or the end, of a delegation; `said` has the members of the act.
 
@@ -297,6 +302,11 @@ class DelegationRecorded(_DelegationAct):
     groups: list[NonEmpty] = Field(min_length=1)
     starts_at: Timestamp
     ends_at: Timestamp
+
+    @property
+    def once(self) -> str:
+        """Return the delegation."""
+        return delegation_name(self.delegation_id)
 
 
 class DelegationEnded(_DelegationAct):

@@ -23,8 +23,8 @@ from runtime.store.database.signals import beside
 from runtime.store.evidence import bundles
 from runtime.store.log import checkpoints, stamps
 from runtime.store.log.checkpoints import Places, Signed
-from runtime.store.people import passkeys
 from runtime.store.tenant.acts import put_act
+from runtime.store.tenant.named import acts_of_votes
 
 __all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
 
@@ -162,7 +162,7 @@ class LogDesk:
         Raise NotInLogError as long as not all of them have their places.
         """
         async with self.engine.pool.connection() as conn:
-            found = await passkeys.acts_signed_by(conn, self.engine.tenant, run_id)
+            found = await acts_of_votes(conn, self.engine.tenant, run_id)
         if missing := [seq for seq, index in found if index is None]:
             raise NotInLogError(f"leaf {missing[0]} of the tenant's own chain has no place in the log yet")
         return [(seq, index) for seq, index in found if index is not None]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from receipts.canonical import digest
 from receipts.chain import Actor
 from receipts.fields import timestamp
+from receipts.tenant.acts import delegation_name
 from runtime.approvals.rules import cast_of, counting, still_missing, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
@@ -38,6 +39,7 @@ from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals
 from runtime.store.people.delegations import stand_ins_of
+from runtime.store.tenant.named import acts_named
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -116,7 +118,7 @@ async def _count(
         at=tx.now,
         via=payload.via,
         brought_by=payload.brought_by,
-        delegation=stand_in.document() if stand_in else None,
+        delegation=await _delegation(tx, stand_in) if stand_in else None,
         break_glass=glass,
         passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
@@ -157,6 +159,12 @@ async def _count(
     else:
         await end_approval(engine, tx, approval, status, votes)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
+
+
+async def _delegation(tx: RunTx, stand_in: StandIn) -> dict[str, Any]:
+    """Return the delegation of a vote as evidence has it, with the act that recorded it in the tenant's chain."""
+    acts = await acts_named(tx.conn, tx.tenant, [delegation_name(stand_in.delegation.delegation_id)])
+    return {**stand_in.document(), "acts": acts}
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, votes: list[Vote]) -> None:

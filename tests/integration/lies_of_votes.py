@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from tests.integration.forger import Bend, Forged, Lie
+from tests.integration.forger import Bend, Forged, Lie, later, sound
 
 
 def _delegated(path: str, value: Any) -> Bend:
@@ -18,6 +18,31 @@ def _delegated(path: str, value: Any) -> Bend:
             next(leaf for leaf in forged.all("vote.counted") if path in leaf["data"])["data"][path] = value
 
     return bend
+
+
+def _recorded(data: dict[str, Any] | None = None, **leaf: Any) -> Bend:
+    """Return what tells something else of the act that recorded the delegation, soundly."""
+
+    def bend(forged: Forged) -> None:
+        (vote,) = (one for one in forged.approval()["votes"] if "delegation" in one)
+        (act,) = vote["delegation"]["acts"]
+        vote["delegation"]["acts"] = [sound({**act, **leaf, "data": {**act["data"], **(data or {})}})]
+
+    return bend
+
+
+def _recorded_later(forged: Forged) -> None:
+    _recorded(at=later(forged.leaf("vote.counted")["at"], seconds=1))(forged)
+
+
+def _told_unsoundly(forged: Forged) -> None:
+    (vote,) = (one for one in forged.approval()["votes"] if "delegation" in one)
+    vote["delegation"]["acts"][0]["data"]["reason"] = vote["delegation"]["reason"] = "away"
+
+
+def _recorded_twice(forged: Forged) -> None:
+    (vote,) = (one for one in forged.approval()["votes"] if "delegation" in one)
+    vote["delegation"]["acts"] *= 2
 
 
 def _undelegated(forged: Forged) -> None:
@@ -42,6 +67,24 @@ DELEGATED: dict[str, Lie] = {
         _delegated("ends_at", "2020-01-05T09:00:00.000000Z"),
     ),
     "for groups that it does not give": ("votes.for-others", "delegated", _delegated("groups", ["legal"])),
+    "for another reason than was recorded": ("delegations.recorded", "delegated", _delegated("reason", "away")),
+    "for more groups than were recorded": (
+        *("delegations.recorded", "delegated"),
+        _delegated("groups", ["compliance", "board"]),
+    ),
+    "by another delegation than was recorded": (
+        *("delegations.recorded", "delegated"),
+        _delegated("delegation_id", "dlg_other"),
+    ),
+    "recorded for another delegate": ("delegations.recorded", "delegated", _recorded({"delegate": "cat"})),
+    "recorded by another": ("delegations.recorded", "delegated", _recorded(actor={"id": "olga", "kind": "person"})),
+    "recorded by a program": ("delegations.recorded", "delegated", _recorded(actor={"id": "omar", "kind": "agent"})),
+    "recorded for another tenant": ("delegations.recorded", "delegated", _recorded(run_id="tenant_other")),
+    "recorded in no form": ("delegations.recorded", "delegated", _recorded({"groups": []})),
+    "an act that records nothing": ("delegations.recorded", "delegated", _recorded(event="delegation.ended")),
+    "recorded after the vote": ("delegations.recorded", "delegated", _recorded_later),
+    "an act that was changed": ("delegations.recorded", "delegated", _told_unsoundly),
+    "recorded twice": ("delegations.recorded", "delegated", _recorded_twice),
     "by another delegation than policy was told of": (
         *("approvals.told", "delegated"),
         lambda f: next(one for one in f.approval()["votes"] if "delegation" in one)["delegation"].update(

@@ -1,7 +1,6 @@
 """What somebody tells who holds the key of evidence but nobody's passkey, and what passkeys are misused for."""
 
 import copy
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ from webauthn.helpers import bytes_to_base64url
 from receipts import canonical
 from receipts.signatures.passkeys import Said, challenge_of, signed_document
 from tests.authenticator import USER_PRESENT, Authenticator
-from tests.integration.forger import Bend, Forged, Json, Lie, later
+from tests.integration.forger import Bend, Forged, Json, Lie, later, sound
 from tests.integration.passkeys_stage import ALONE, SIGNERS, authenticator
 
 SAM, PAM = SIGNERS["sam"], SIGNERS["pam"]
@@ -73,12 +72,6 @@ def _forger() -> Authenticator:
     return authenticator(credential_id=SAM.credential_id)
 
 
-def _sound(leaf: Json) -> Json:
-    """Give a leaf the hash of what it says."""
-    body = {name: value for name, value in leaf.items() if name != "hash"}
-    return {**body, "hash": hashlib.sha256(b"\x00" + canonical.dumps(body)).hexdigest()}
-
-
 def _registered(**changes: Any) -> Bend:
     """Tell something else of the registration, soundly."""
 
@@ -86,7 +79,7 @@ def _registered(**changes: Any) -> Bend:
         passkey = _vote(forged)["passkey"]
         leaf = {**passkey["acts"][0], **{name: value for name, value in changes.items() if name != "data"}}
         leaf["data"] = {**leaf["data"], **changes.get("data", {})}
-        passkey["acts"] = [_sound(leaf)]
+        passkey["acts"] = [sound(leaf)]
 
     return bend
 
@@ -98,13 +91,13 @@ def _registered_later(forged: Forged) -> None:
 def _in_one_place(forged: Forged) -> None:
     """Let two registrations have been one leaf of the tenant's chain."""
     sams, pams = (_vote(forged, person)["passkey"] for person in SIGNERS)
-    pams["acts"] = [_sound({**pams["acts"][0], "seq": sams["acts"][0]["seq"]})]
+    pams["acts"] = [sound({**pams["acts"][0], "seq": sams["acts"][0]["seq"]})]
 
 
 def _revoked(forged: Forged) -> None:
     acts = _vote(forged)["passkey"]["acts"]
     data = {name: acts[0]["data"][name] for name in ("credential_id", "person", "reason", "policy")}
-    acts.append(_sound({**acts[0], "seq": acts[0]["seq"] + 1, "event": "passkey.revoked", "data": data}))
+    acts.append(sound({**acts[0], "seq": acts[0]["seq"] + 1, "event": "passkey.revoked", "data": data}))
 
 
 def _told_otherwise(forged: Forged) -> None:

@@ -27,6 +27,7 @@ from runtime.handlers import OutcomeUnknownError
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
+from tests.integration.delegates_stage import delegate
 from tests.integration.minio_server import MinioServer, s3_server
 from tests.sealing import sealer_of
 
@@ -225,6 +226,21 @@ async def test_a_question_that_comes_of_a_lost_worker_rests_on_the_attempt_befor
     chain = await bench.chain(run_id)
     assert [leaf.data["began"] for leaf in chain if leaf.event == "effect.reclaimed"] == [False]
     assert verify(office.bundle(await office.row(run_id), tmp_path), office.public).run_id == run_id
+
+
+async def test_the_act_that_recorded_a_delegation_stands_in_the_log(office: Office, tmp_path: Path) -> None:
+    bench = office.bench
+    assert (await delegate(bench, "ann", "sam", "compliance"))["status"] == "applied"
+    run_id = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("sam", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    bundle = office.bundle(await office.row(run_id), tmp_path)
+    report = verify(bundle, office.public)
+    assert {held.rule: held.found for held in report.rules}["passkeys.logged"] == "1 act"
+    assert "log/acts.json" in _members(bundle)
 
 
 def _members(bundle: Path) -> dict[str, bytes]:

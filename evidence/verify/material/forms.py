@@ -155,6 +155,7 @@ class DelegationForm(DelegationRecord):
     starts_at: Timestamp
     ends_at: Timestamp
     reason: str
+    acts: list[Leaf] = Field(min_length=1)
 
 
 class PasskeyForm(Open):

@@ -18,7 +18,7 @@ async def signature_on(
 
     1. Where policy asks for a passkey, a vote to approve has an assertion.
     2. Its passkey is the person's own, and nobody has revoked it.
-    3. It is over this approval as it is, this verdict, reason, printed name and link; of a broken glass, the ticket too.
+    3. It is over this approval as it is, this verdict, reason, name and link; of a broken glass, over the ticket, too.
     4. The authenticator's counter has gone on, where it has one.
     """
     assertion = payload.assertion

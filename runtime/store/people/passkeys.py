@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from receipts.tenant.acts import chain_of
 from receipts.tenant.passkeys import registration_name, revocation_name
 from runtime.model.approvals.passkeys import Link, LinkPurpose, Passkey
 from runtime.store.database.pool import Conn
+from runtime.store.tenant.named import acts_named
 
 _SELF = ", ".join(Passkey.__dataclass_fields__)
 _LINK = ", ".join(Link.__dataclass_fields__)
@@ -82,38 +82,7 @@ async def revoke_passkey(conn: Conn, tenant: str, credential_id: str, by: str, r
 
 async def acts_about(conn: Conn, tenant: str, credential_id: str) -> list[dict[str, Any]]:
     """Return the whole leaves of the tenant's chain about a passkey, oldest first."""
-    query = """
-        SELECT l.seq, encode(l.hash, 'hex') AS hash, l.leaf, encode(before.hash, 'hex') AS prev_hash
-          FROM tenant_leaves l LEFT JOIN tenant_leaves before ON before.tenant = l.tenant AND before.seq = l.seq - 1
-         WHERE l.tenant = %s AND l.once = ANY(%s) ORDER BY l.seq
-    """
-    names = [registration_name(credential_id), revocation_name(credential_id)]
-    rows = await (await conn.execute(query, (tenant, names))).fetchall()
-    return [
-        {
-            **row["leaf"],
-            "run_id": chain_of(tenant),
-            "seq": row["seq"],
-            "prev_hash": row["prev_hash"] or "0" * 64,
-            "hash": row["hash"],
-        }
-        for row in rows
-    ]
-
-
-async def acts_signed_by(conn: Conn, tenant: str, run_id: str) -> list[tuple[int, int | None]]:
-    """Return the acts on which votes of a run rest: each one's sequence number, and its index in the log if it has."""
-    query = """
-        SELECT acts.seq, e.first_index + acts.seq - e.first_seq AS index
-          FROM (SELECT DISTINCT (act ->> 'seq')::int AS seq
-                  FROM approvals a JOIN votes v USING (approval_id), json_array_elements(v.passkey -> 'acts') AS act
-                 WHERE a.run_id = %(run)s) AS acts
-          LEFT JOIN log_entries e
-            ON e.chain = %(chain)s AND e.first_seq <= acts.seq AND e.first_seq + e.count > acts.seq
-         ORDER BY acts.seq
-    """
-    rows = await (await conn.execute(query, {"run": run_id, "chain": chain_of(tenant)})).fetchall()
-    return [(row["seq"], row["index"]) for row in rows]
+    return await acts_named(conn, tenant, [registration_name(credential_id), revocation_name(credential_id)])
 
 
 async def add_link(conn: Conn, tenant: str, new: Link, now: datetime) -> None:

@@ -16,13 +16,14 @@ from evidence.verify.material.checkpoint import checkpoint_of
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import PasskeyForm, VoteForm
+from evidence.verify.people.voting.resting import acts_of_votes, demand_of_tenant
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
-from receipts.chain import Leaf, is_sound
+from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
 from receipts.log.errors import LogError
 from receipts.signatures.passkeys import Said, challenge_of, from_base64url, rp_id_of, signed_document
-from receipts.tenant.acts import act_of, chain_of
+from receipts.tenant.acts import act_of
 from receipts.tenant.passkeys import PasskeyRegistered
 
 _PRESENT_AND_VERIFIED = 0x05
@@ -61,9 +62,7 @@ def _as_asked(facts: Facts) -> str:
 def _registered(facts: Facts) -> str:
     for approval, vote, passkey in _signed(facts):
         whose = f"the passkey of {vote.person}"
-        for leaf in passkey.acts:
-            if not is_sound(leaf) or leaf.run_id != chain_of(facts.contents.run.tenant):
-                raise BrokenError(approval.name, f"{whose}: leaf {leaf.seq} is not one of the tenant's chain")
+        demand_of_tenant(facts, approval.name, whose, passkey.acts)
         registered = _registration(approval.name, passkey.acts[0])
         known = (registered.person, passkey.acts[0].actor.id, passkey.acts[0].actor.kind, registered.credential_id)
         if known != (vote.person, vote.person, "person", passkey.credential_id):
@@ -196,16 +195,16 @@ def _verify(registered: PasskeyRegistered, signature: bytes, signed: bytes) -> N
 
 @rule(
     "passkeys.logged",
-    "Where the leaves stand in a log, `log/acts.json` gives each of those `acts` its place in it, in the order of the"
-    " tenant's chain, and they and its hashes give the checkpoint's root. It is there for no others.",
+    "Where the leaves stand in a log, `log/acts.json` gives each act of a vote's `passkey` or `delegation` its place in"
+    " it, in the order of the tenant's chain, and they and its hashes give the checkpoint's root. It is there for no"
+    " others.",
 )
 def _logged(facts: Facts) -> str:
     checkpoint, contents = checkpoint_of(facts.contents), facts.contents
     acts = dict[int, str]()
-    for approval, _, passkey in _signed(facts):
-        for leaf in passkey.acts:
-            if acts.setdefault(leaf.seq, leaf.hash) != leaf.hash:
-                raise BrokenError(approval.name, f"leaf {leaf.seq} of the tenant's chain is told in two ways")
+    for name, leaf in acts_of_votes(facts):
+        if acts.setdefault(leaf.seq, leaf.hash) != leaf.hash:
+            raise BrokenError(name, f"leaf {leaf.seq} of the tenant's chain is told in two ways")
     if checkpoint is None or not acts:
         if names.ACTS in contents.members:
             raise BrokenError(names.ACTS, "is about no act that a vote rests on")

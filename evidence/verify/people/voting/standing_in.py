@@ -3,7 +3,12 @@
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts
 from evidence.verify.material.forms import DelegationForm, VoteForm
+from evidence.verify.people.voting.resting import demand_of_tenant
 from evidence.verify.rules import Rule, counted, rule
+from receipts.errors import ReceiptsError
+from receipts.tenant.acts import DelegationRecorded, act_of
+
+_TOLD = ("delegation_id", "delegator", "groups", "starts_at", "ends_at", "reason")
 
 
 @rule(
@@ -31,4 +36,39 @@ def _check(name: str, vote: VoteForm, delegation: DelegationForm) -> None:
         raise BrokenError(name, f"{whose} is for groups that their delegation does not give")
 
 
+@rule(
+    "delegations.recorded",
+    "A `delegation` has as its `acts` one leaf of the tenant's chain, which gives its hash: the `delegation.recorded`"
+    " of that `delegation_id`, by the person who recorded it (`recorded_by`), not after the vote, with the vote's"
+    " person as `delegate` and the same `delegator`, `groups`, `starts_at`, `ends_at` and `reason`.",
+)
+def _recorded(facts: Facts) -> str:
+    found = 0
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            if vote.record.delegation is not None:
+                _check_record(facts, approval.name, vote.record, vote.record.delegation)
+                found += 1
+    return counted(found, "delegation")
+
+
+def _check_record(facts: Facts, name: str, vote: VoteForm, delegation: DelegationForm) -> None:
+    whose = f"the delegation by which {vote.person} voted for {delegation.delegator}"
+    demand_of_tenant(facts, name, whose, delegation.acts)
+    first, *others = delegation.acts
+    try:
+        act = act_of(first)
+    except ReceiptsError as error:
+        raise BrokenError(name, str(error)) from error
+    if others or not isinstance(act, DelegationRecorded):
+        raise BrokenError(name, f"{whose} has not the one act that recorded it")
+    said = {member: getattr(delegation, member) for member in _TOLD}
+    told = {member: getattr(act, member) for member in _TOLD}
+    if told != said or act.delegate != vote.person:
+        raise BrokenError(name, f"{whose} was recorded otherwise")
+    if (first.actor.id, first.actor.kind) != (delegation.recorded_by, "person") or first.at > vote.at:
+        raise BrokenError(name, f"{whose} was recorded by {first.actor.id} at {first.at}")
+
+
+RECORDED: tuple[Rule[Facts], ...] = (_recorded,)
 RULES: tuple[Rule[Facts], ...] = (_for_others,)
