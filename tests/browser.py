@@ -14,9 +14,10 @@ from tools.chromium import find
 VERIFY_PAGE = Path(__file__).parents[1] / "evidence/browser/verify.html"
 
 _VERIFY = """
-async ([encoded, pem, {register = null, children = [], ...given}]) => {
+async ([encoded, pem, {register = null, children = [], undone = [], ...given}]) => {
   const below = children.map(([name, data]) => new File([fromBase64(data)], name));
-  const trusted = {...given, register: register === null ? null : toUtf8(register), children: below};
+  const [other = null] = undone.map(([name, data]) => new File([fromBase64(data)], name));
+  const trusted = {...given, undone: other, register: register === null ? null : toUtf8(register), children: below};
   const {failure, passed, sha256, key} = await verifyBundle(new Blob([fromBase64(encoded)]), pem, () => {}, trusted);
   return {failure, passed, sha256, key};
 }
@@ -50,10 +51,11 @@ async def report_of(page: Page, data: bytes, pem: str, given: Mapping[str, Any] 
     """Return what the page finds of a bundle: `failure` or None, what `passed`, `sha256` and the id of the `key`.
 
     What is given beside the key: `register` (the text of the file), `logKeys` and `witnesses` (vkey), `needed`,
-    and the files of `children`.
+    the files of `children`, and of `undone` one.
     """
     beside = {**(given or {})}
-    beside["children"] = [[file.name, _encoded(file.read_bytes())] for file in beside.get("children", ())]
+    for kind in ("children", "undone"):
+        beside[kind] = [[file.name, _encoded(file.read_bytes())] for file in beside.get(kind, ())]
     report: dict[str, Any] = await page.evaluate(_VERIFY, [_encoded(data), pem, beside])
     return report
 

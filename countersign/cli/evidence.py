@@ -12,7 +12,20 @@ from countersign.cli.finding.options import QuickVote, quick_of
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
 from countersign.cli.kept.commands import get, hold, holds, release, repair
-from countersign.cli.proof.given import Checkpoint, Child, Given, Key, Keys, Log, LogKey, Stamp, Tsa, Witness, Witnesses
+from countersign.cli.proof.given import (
+    Checkpoint,
+    Child,
+    Given,
+    Key,
+    Keys,
+    Log,
+    LogKey,
+    Stamp,
+    Tsa,
+    Undoes,
+    Witness,
+    Witnesses,
+)
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
@@ -37,6 +50,7 @@ def verify(
     tsa: Tsa = None,
     stamp: Stamp = None,
     child: Child = None,
+    undoes: Undoes = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -50,6 +64,8 @@ def verify(
 
     if child and len(files) > 1:
         raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
+    if undoes and len(files) > 1:
+        raise typer.BadParameter("--undoes goes with one FILE: that of the run that undoes")
     given = Given(
         key=key,
         register=keys,
@@ -61,6 +77,7 @@ def verify(
         tsa=tsa,
         stamps=stamp or [],
         children=child or [],
+        undone=undoes,
     )
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 

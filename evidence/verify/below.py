@@ -30,17 +30,18 @@ def ends_below(files: Sequence[Path], trust: Trust) -> Rule[Contents]:
 
 def _check(files: Sequence[Path], trust: Trust, contents: Contents) -> str:
     for file in files:
-        _compare(contents, _read(file, trust))
+        _compare(contents, read_other(file, trust, "the run below"))
     return f"{counted(len(files), 'run')} below, as named"
 
 
-def _read(file: Path, trust: Trust) -> EndedRun:
+def read_other(file: Path, trust: Trust, what: str) -> EndedRun:
+    """Return the run of another bundle, which has to hold; `what` it is to the one that is verified."""
     try:
         return verify(file, trust).ended
     except VerificationError as error:
         if error.rule == READ:
             raise UndecidedError(str(error)) from error
-        raise BrokenError("", f"the run below, {file}: {error}") from error
+        raise BrokenError("", f"{what}, {file}: {error}") from error
 
 
 def _compare(contents: Contents, child: EndedRun) -> None:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page
+from typer.testing import CliRunner
 
+from countersign.cli.app import app
 from evidence import names
-from evidence.verify.verify import verify
+from evidence.verify.trust import trust_of
+from evidence.verify.undone import undoes
+from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.canonical import loads
 from receipts.signatures.signing import public_path
@@ -18,7 +22,10 @@ from runtime.inbox import inbox
 from runtime.log.audit import audit
 from runtime.log.sequencer import Sequencer
 from tests.bench import TENANT, Bench
-from tests.browser import failure_of, verify_page
+from tests.browser import failure_of, report_of, verify_page
+from tests.integration.forger import Forged
+from tests.integration.lies_undone import UNDONE
+from tests.integration.played import stories_of
 from tests.integration.sealing_stage import Office, open_office
 from tests.integration.undo_stage import bench, ran, shelves
 
@@ -119,6 +126,60 @@ async def test_both_verifiers_hold_every_bundle_of_an_undo_and_of_what_it_undid(
     for run_id, bundle in bundles.items():
         assert verify(bundle, public).run_id == run_id
         assert await failure_of(page, bundle.read_bytes(), public.read_text()) is None
+
+
+@pytest.fixture
+async def pair(office: Office, bench: Bench) -> tuple[Path, Path]:
+    """Give the bundle of an undo, and that of the run that it undid."""
+    run_id = await ran(bench, "three")
+    undo = await _sealed(office, await _undone(bench, run_id))
+    return undo, office.folder / f"{run_id}.zip"
+
+
+async def _failures(page: Page, office: Office, undo: Path, first: Path) -> tuple[str, str]:
+    """Return the rule that breaks, and the member, of which both verifiers say the same."""
+    public = public_path(office.settings.key_path)
+    with pytest.raises(VerificationError) as caught:
+        verify(undo, public, undoes(first, trust_of(public)))
+    found = (await report_of(page, undo.read_bytes(), public.read_text(), {"undone": [first]}))["failure"]
+    assert (found["number"], found["member"]) == (caught.value.step, caught.value.member), (found, caught.value)
+    return caught.value.rule, caught.value.member
+
+
+async def test_an_undo_is_compared_with_the_run_that_it_undid(
+    office: Office, page: Page, pair: tuple[Path, Path]
+) -> None:
+    undo, first = pair
+    public = public_path(office.settings.key_path)
+    report = verify(undo, public, undoes(first, trust_of(public)))
+    assert report.steps[-1].fact == f"2 receipts of {first.stem} named, to be undone"
+    found = await report_of(page, undo.read_bytes(), public.read_text(), {"undone": [first]})
+    assert (found["failure"], found["passed"][-1]["fact"]) == (None, report.steps[-1].fact)
+    args = ["evidence", "verify", str(undo), "--key", str(public), "--undoes", str(first)]
+    assert CliRunner().invoke(app, args).exit_code == 0
+    assert CliRunner().invoke(app, [*args[:2], str(first), *args[3:]]).exit_code == 1
+
+
+async def test_a_run_that_undoes_nothing_of_another_does_not_hold_beside_it(
+    office: Office, page: Page, pair: tuple[Path, Path]
+) -> None:
+    undo, first = pair
+    assert await _failures(page, office, first, undo) == ("receipts.undone", "definition.json")
+
+
+@pytest.mark.parametrize("name", UNDONE)
+async def test_a_lie_about_what_was_undone_shows_beside_the_other_bundle(
+    office: Office, bench: Bench, page: Page, name: str, tmp_path: Path
+) -> None:
+    run_id = await ran(bench, "three")
+    told = await stories_of(office.key, bench, {"first": run_id, "undo": await _undone(bench, run_id)})
+    rule, bend = UNDONE[name]
+    first, undo, forged = tmp_path / "first.zip", tmp_path / "undo.zip", Forged.of(told["undo"])
+    first.write_bytes(Forged.of(told["first"]).seal(office.key))
+    bend(forged)
+    undo.write_bytes(forged.seal(office.key))
+    assert verify(undo, public_path(office.settings.key_path)).run_id
+    assert (await _failures(page, office, undo, first))[0] == rule
 
 
 async def test_the_audit_of_the_database_accounts_for_the_definition_that_undoes(bench: Bench) -> None:

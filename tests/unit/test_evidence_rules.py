@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evidence.replay import replay
-from evidence.verify import below
+from evidence.verify import below, undone
 from evidence.verify.course import kept
 from evidence.verify.opening import FIRST_RULES
 from evidence.verify.procedure import STEPS
@@ -19,7 +19,12 @@ FORMAT = ROOT / "docs/evidence-format.md"
 OF_EVERY_FORMAT = {**FIRST_RULES, **{rule.name: rule.sentence for step in STEPS for rule in step.rules}}
 OF_FORMAT_2 = {rule.name: rule.sentence for step in STEPS for rule in step.bound}
 RULES = OF_EVERY_FORMAT | OF_FORMAT_2
-WHERE_ASKED = {kept.NAME: kept.SENTENCE, below.NAME: below.SENTENCE, replay.NAME: replay.SENTENCE}
+WHERE_ASKED = {
+    kept.NAME: kept.SENTENCE,
+    below.NAME: below.SENTENCE,
+    undone.NAME: undone.SENTENCE,
+    replay.NAME: replay.SENTENCE,
+}
 BENDS = [
     *(path for path in (ROOT / "tests/unit").glob("test_evidence_*.py") if path != Path(__file__)),
     *(ROOT / "tests/integration").glob("lies_*.py"),

@@ -39,6 +39,12 @@ Stamp = Annotated[
     typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
 ]
 
+Undoes = Annotated[
+    Path | None,
+    typer.Option(
+        "--undoes", metavar="BUNDLE", help="The bundle of the run that FILE undoes: FILE must name its receipts."
+    ),
+]
 Child = Annotated[
     list[Path] | None,
     typer.Option(
@@ -53,7 +59,8 @@ class Given:
     """The key; a register of earlier keys; keys of the log and of its witnesses (vkey), of whom `needed` must cosign.
 
     Then checkpoints that were kept, and the folder in which the log is published; and the certificates of a time
-    stamping authority, with stamps that came after the bundles. And bundles of runs that the bundle's run waited for.
+    stamping authority, with stamps that came after the bundles. And bundles of runs that the bundle's run waited for,
+    or undoes.
     """
 
     key: Path
@@ -66,6 +73,7 @@ class Given:
     tsa: Path | None = None
     stamps: Sequence[Path] = ()
     children: Sequence[Path] = ()
+    undone: Path | None = None
 
     def trust(self) -> "Trust":
         """Return what the verifier believes; raise ReceiptsError or TrustError where it can't be read."""

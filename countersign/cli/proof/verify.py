@@ -21,6 +21,7 @@ from evidence.verify.material.contents import Contents
 from evidence.verify.published import tiles_in
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust, TrustError, open_kept
+from evidence.verify.undone import undoes
 from evidence.verify.verify import VerificationReport
 from receipts.errors import ReceiptsError
 
@@ -62,7 +63,7 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
 
 
 def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
-    """Yield the rules about checkpoints that were kept and about runs below, if any are given; raise TrustError."""
+    """Yield the rules about kept checkpoints and about runs below or undone, if any are given; raise TrustError."""
     if given.log and not given.checkpoints:
         raise TrustError("--checkpoint needs the log to compare with, and none is given")
     if given.checkpoints:
@@ -70,6 +71,8 @@ def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
         yield one_log_with(heads, tiles_in(given.log) if given.log else None)
     if given.children:
         yield ends_below(given.children, trust)
+    if given.undone:
+        yield undoes(given.undone, trust)
 
 
 def _show(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
