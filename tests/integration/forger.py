@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +17,8 @@ from receipts.signatures.signing import SigningKey
 from runtime.desk.bundles.sealing import Story
 
 Json = dict[str, Any]
+STAMP = r'(\\"stamp\\":\\")[0-9a-f]{16}'
+"""Where the canonical JSON of a card has the stamp of a button's value."""
 _SAID = ("status", "votes", "cards", "edited", "questions")
 
 
@@ -129,6 +132,13 @@ class Forged:
             at = receipt["finished_at"] = self.leaf_of(receipt)["at"]
             acted = receipt["outcome"] in ("success", "in_doubt") and receipt["decision_id"]
             receipt["started_at"] = self.leaf_of(self.decisions[receipt["decision_id"]])["at"] if acted else at
+
+    def restamp(self) -> None:
+        """Let the buttons of open cards be about the requirements as they are told now."""
+        for approval in self.approvals.values():
+            stamp = canonical.digest([approval["digest"], approval["requirement"], "requested"])[:16]
+            told = canonical.dumps(approval["cards"]).decode()
+            approval["cards"] = canonical.loads(re.sub(STAMP, rf"\g<1>{stamp}", told).encode())
 
     def seal(self, key: SigningKey, *late: "Bend") -> bytes:
         """Return the bundle; what is bent `late` is bent once the leaves name the records."""

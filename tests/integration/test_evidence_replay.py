@@ -56,6 +56,7 @@ def _require(**members: object) -> Bend:
     def bend(forged: Forged) -> None:
         forged.decision("needs_approval", "file")["answer"]["requirement"].update(members)
         forged.approval()["requirement"].update(members)
+        forged.restamp()
 
     return bend
 
