@@ -18,7 +18,7 @@ from runtime.model.approvals.requirement import NextInLine, Requirement
 from runtime.model.effects.action import Tier
 from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
-from runtime.outbox import messages
+from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
 from runtime.planning.waiting.moments import moments_of, moments_of_request
 from runtime.planning.waiting.waits import open_wait
@@ -27,6 +27,7 @@ from runtime.store.notices.settings import remind_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DOUBT_LASTS = timedelta(days=365)
+_SHORTEST = timedelta(milliseconds=1)
 
 
 async def record_decision(passage: Passage, question: Question, verdict: Verdict) -> Verdict:
@@ -131,6 +132,7 @@ async def open_verb_wait(passage: Passage) -> None:
     if wait := await waits.step_wait(tx.conn, tx.run_id, passage.effect.step):
         attempt.token = wait.token  # a further attempt at the same start
         return
+    verb = replace(verb, timeout=_lasts(passage, verb))
     if verb.wait_type == WaitType.HUMAN_TASK and attempt.task_id is None:
         await _open_task(passage, verb)
     attempt.token = await open_wait(
@@ -144,6 +146,14 @@ async def open_verb_wait(passage: Passage) -> None:
         moments=moments_of(verb, tx.now, await _remind(tx) if attempt.task_id and not verb.remind else {}),
         approval_id=attempt.task_id,
     )
+
+
+def _lasts(passage: Passage, verb: Verb) -> timedelta:
+    """Return how long the wait lasts, in whole milliseconds: a requirement says no shorter time."""
+    ends = retry.answer_by(passage.effect.retry)
+    if ends is None:
+        return verb.timeout
+    return max((ends - passage.tx.now) // _SHORTEST * _SHORTEST, _SHORTEST)
 
 
 async def _open_task(passage: Passage, verb: Verb) -> None:

@@ -110,6 +110,7 @@ def _waiting_document(step: StepDefinition) -> dict[str, Any]:
     """Return what a step says of how it waits in the place of its verb."""
     said = {
         "timeout": format_duration(step.timeout) if step.timeout else "",
+        "until": step.until,
         "retry": retry_document(step.retry) if step.retry else {},
         "escalation": escalation_document(step.escalation),
         "remind": [format_duration(pause) for pause in step.remind],
@@ -129,6 +130,7 @@ def _step(document: Document) -> StepDefinition:
         branch=document.get("in", ""),
         result_key=document.get("result_key", ""),
         timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
+        until=document.get("until", ""),
         retry=retry_of(document["retry"]) if "retry" in document else None,
         escalation=escalation_of(document.get("escalation")),
         remind=tuple(parse_duration(pause) for pause in document.get("remind", ())),

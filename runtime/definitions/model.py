@@ -149,6 +149,7 @@ class StepDefinition:
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
     there is one. `timeout`, `retry`, `escalation` and `remind` are the verb's where the step does not say its own.
+    `until` is the moment at which its wait ends, a text that may hold expressions, "" where the timeout says when.
     Where it `holds`, an error that no branch takes up waits for a person instead of failing the run.
     """
 
@@ -161,6 +162,7 @@ class StepDefinition:
     branch: str = ""
     result_key: str = ""
     timeout: timedelta | None = None
+    until: str = ""
     retry: Retry | None = None
     escalation: tuple[Escalation, ...] = ()
     remind: tuple[timedelta, ...] = ()

@@ -71,6 +71,8 @@ async def _begin_ahead(engine: Engine, tx: RunTx, heir: Heir | None, ended: str)
     if facts.done is not None:
         return
     attempt = make_attempt(effect, facts)
+    if attempt.is_late(tx.now):
+        return
     question = make_question(attempt, tx.now)
     if verdict := await _allowed(engine, question):
         await begin(Passage(engine, tx, attempt), question, verdict, None)

@@ -152,6 +152,10 @@ class _Gate(Crossing):
         if self.effect.is_read and self.handler is not None and self.handler.writes:
             await self._reject(f"{self.effect.connector}::{self.effect.operation} writes, and a read may not")
             return False
+        if attempt.is_late(self.engine.clock()):
+            late = f"not begun until the deadline: an answer was wanted by {self.effect.retry['answer_by']}"
+            await self.write(lambda passage: settlement.fail(passage, late, ErrorCode.NOT_BEGUN))
+            return False
         if attempt.is_changed and attempt.approval_id is None:
             await self._reject("the action is not the one that was proposed")
             return False

@@ -26,6 +26,7 @@ from runtime.model.effects.effect import Effect
 from runtime.model.passage import ApprovalFacts, PassageFacts, VoteFacts
 from runtime.model.states import ApprovalStatus
 from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME
+from runtime.outbox import retry
 
 
 @dataclass
@@ -76,6 +77,11 @@ class Attempt:
         """Return whether the approval stands as granted though the run still waits for votes: no vote granted it."""
         approval = self.facts.approval
         return self.is_signed and approval is not None and approval.is_awaited
+
+    def is_late(self, now: datetime) -> bool:
+        """Return whether its wait would be over before it began."""
+        ends = retry.answer_by(self.effect.retry)
+        return ends is not None and now >= ends and not self.is_repeat
 
     def has_expired(self, now: datetime) -> bool:
         """Return whether the approval was not used in time: then it is void."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import isodate
+
 from receipts.fields import timestamp
 from runtime.definitions.model import Definition, Retry
 
@@ -51,8 +53,11 @@ def ends_at(definition: Definition, asked_at: datetime) -> datetime | None:
     return None if definition.sla is None else asked_at + definition.sla
 
 
-def to_document(retry: Retry, until: datetime | None = None) -> dict[str, Any]:
-    """Return a retry policy as stored with an effect, which is not tried again after `until`; delays in seconds."""
+def to_document(retry: Retry, until: datetime | None = None, answer_by: str = "") -> dict[str, Any]:
+    """Return a retry policy as stored with an effect, which is not tried again after `until`; delays in seconds.
+
+    `answer_by` is the moment at which its wait ends, RFC 3339, and "" where the verb's timeout says when.
+    """
     return {
         "max_attempts": retry.max_attempts,
         "backoff": retry.backoff,
@@ -62,12 +67,18 @@ def to_document(retry: Retry, until: datetime | None = None) -> dict[str, Any]:
         **({"ladder": [pause.total_seconds() for pause in retry.ladder]} if retry.ladder else {}),
         **({"jitter": retry.jitter} if retry.jitter is not None else {}),
         **({"until": timestamp(until)} if until else {}),
+        **({"answer_by": timestamp(isodate.parse_datetime(answer_by))} if answer_by else {}),
     }
 
 
 def until(document: Mapping[str, Any]) -> datetime | None:
     """Return after when what has this stored policy is not tried again."""
     return datetime.fromisoformat(document["until"]) if "until" in document else None
+
+
+def answer_by(document: Mapping[str, Any]) -> datetime | None:
+    """Return when the wait ends that what has this stored policy opens, None where its verb says how long it lasts."""
+    return datetime.fromisoformat(document["answer_by"]) if "answer_by" in document else None
 
 
 def of_document(document: Mapping[str, Any]) -> Retry:

@@ -173,7 +173,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         correlation_key=proposal.correlation_key,
         timeout_s=_call_timeout(verb),
         settles_s=verb.settles.total_seconds(),
-        retry=retry.to_document(verb.retry, retry.ends_at(definition, tx.row["created_at"])),
+        retry=retry.to_document(verb.retry, retry.ends_at(definition, tx.row["created_at"]), proposal.until),
     )
 
 

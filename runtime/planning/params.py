@@ -1,7 +1,10 @@
 """The params of a step, resolved and checked against its verb's schema."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
+
+import isodate
 
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
@@ -47,6 +50,18 @@ def duration_of(value: Json) -> str:
     except ValueError as error:
         raise ParamsError(str(error)) from error
     return str(value)
+
+
+def moment_of(text: str) -> str:
+    """Return the text, if it is a moment that a deadline can be (one that UTC has, too); else raise ParamsError."""
+    try:
+        moment = isodate.parse_datetime(text)
+        if isinstance(moment, datetime) and moment.tzinfo is not None:
+            moment.astimezone(UTC)
+            return text
+    except (ValueError, OverflowError) as error:
+        raise ParamsError(f"{text!r} is no time such as 2027-01-31T12:00:00Z") from error
+    raise ParamsError(f"{text!r} does not say in which time zone")
 
 
 def fits(schema: Mapping[str, Any], value: Json, what: str) -> None:

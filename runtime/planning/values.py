@@ -89,6 +89,7 @@ class Proposal:
     idempotency_key: str
     correlation_key: str  # of the wait that a durable verb opens; "" for others
     nth: int = 1  # of the effects that the step has wanted: it may be held, and tried anew
+    until: str = ""  # the moment at which its wait ends, RFC 3339; "" where the verb's timeout says when
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,7 @@ async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> d
             }
             run_ids["asked_here"] = (await bench.start("patience.here", {})).run_id
             run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
+            run_ids["until"] = (await bench.start("patience.until", {"due": "2026-01-08T09:00:00Z"})).run_id
             await bench.settle()
             for day in range(1, 19):
                 await bench.later(days=1)

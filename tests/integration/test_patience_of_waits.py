@@ -271,3 +271,48 @@ async def test_a_deadline_that_was_told_before_it_was_prolonged_ends_nothing_and
     assert (await patient.run(run_id))["status"] == "waiting"
     await _until(patient, 3)
     assert (await patient.run(run_id))["status"] == "failed_terminal"
+
+
+async def _due_in(bench: Bench, **time: float) -> str:
+    """Start the runbook all of whose steps wait until a moment, or a day before it; return its run."""
+    due = timestamp(bench.clock() + timedelta(**time))
+    run_id = (await bench.start("patience.until", {"due": due})).run_id
+    await bench.settle()
+    return run_id
+
+
+async def _silent(bench: Bench, run_id: str) -> dict[str, str]:
+    """Return the error of each step that has ended without an answer."""
+    (row,) = await bench.rows("SELECT state FROM runs WHERE run_id = %s", run_id)
+    return dict(row["state"] or {})
+
+
+async def test_reviews_questions_and_runs_wait_until_the_moment_that_their_step_says(patient: Bench) -> None:
+    run_id = await _due_in(patient, days=3)
+    await _until(patient, 1)
+    assert await _silent(patient, run_id) == {}
+    await _until(patient, 1)
+    assert await _silent(patient, run_id) == {"ask": "no answer in time"}
+    await _until(patient, 1)
+    assert (await _silent(patient, run_id)).keys() == {"ask", "review", "below"}
+    [below] = await patient.rows("SELECT status FROM runs WHERE run_id != %s", run_id)
+    assert below["status"] == "canceled"
+
+
+async def test_a_card_says_the_moment_until_which_a_step_waits(patient: Bench) -> None:
+    due = patient.clock() + timedelta(days=3)
+    await _due_in(patient, days=3)
+    [review] = await patient.rows("SELECT approval_id FROM approvals WHERE step = 'review' AND expires_at = %s", due)
+    view = await patient.desk.approval(review["approval_id"])
+    assert view is not None
+    assert view.expires_at == due
+
+
+async def test_nothing_is_begun_for_which_the_moment_has_passed(patient: Bench, targets: Targets) -> None:
+    run_id = await _due_in(patient, hours=12)
+    late = timestamp(patient.clock() - timedelta(hours=12))
+    error = f"not begun until the deadline: an answer was wanted by {late}"
+    assert await _silent(patient, run_id) == {"ask": error}
+    assert targets.portal.calls == []
+    steps = (await patient.run(run_id))["steps"]
+    assert steps["ask"]["error_code"] == "not_begun"

@@ -1,9 +1,11 @@
 """Durations and moments of waits: whether an expression gives one is known when the runbook is loaded."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from runtime.definitions.model import Kind
 from runtime.definitions.sources.runbooks import load_runbook
 from runtime.definitions.sources.yaml_source import Source
 from tests.unit.test_planner_trees import VERBS
@@ -118,3 +120,60 @@ def test_a_problem_says_what_is_missing() -> None:
     (problem,) = problems({"signal": "closed", "timeout": "${trigger.word}"})
     why = "'trigger.word' is not sure to give a duration such as P14D; its schema does not say 'format: duration'"
     assert problem == f"steps[0].wait.timeout: {why}"
+
+
+WAITING = {
+    **VERBS,
+    "ask": replace(VERBS["do"], name="ask", kind=Kind.DURABLE, wait_type="external"),
+    "pass": replace(VERBS["look"], name="pass", kind=Kind.DURABLE, wait_type="timer"),
+}
+
+
+def step_problems(step: dict[str, Any]) -> list[str]:
+    value = {
+        "name": "t",
+        "version": 1,
+        "title": "T",
+        "trigger": {"type": "t.t", "schema": SCHEMA},
+        "steps": [{"id": "hold", **step}],
+    }
+    found = load_runbook(Source("t.yaml", value, {}), WAITING)
+    return [str(problem).partition(": ")[2] for problem in found.problems]
+
+
+def waiting_steps(until: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return a call of a durable verb and a run, each until a moment, with the place of that."""
+    run = {"runbook": "t", "until": until}
+    return [
+        ("steps[0].until", {"verb": "ask", "until": until}),
+        ("steps[0].run.until", {"run": run}),
+    ]
+
+
+@pytest.mark.parametrize("text", SURE_MOMENTS)
+def test_calls_and_runs_wait_until_a_moment(text: str) -> None:
+    assert [step_problems(step) for _, step in waiting_steps(text)] == [[], []]
+
+
+@pytest.mark.parametrize("text", UNSURE_MOMENTS)
+def test_calls_and_runs_wait_until_nothing_that_may_be_no_moment(text: str) -> None:
+    for place, step in waiting_steps(text):
+        (problem,) = step_problems(step)
+        assert problem.startswith(f"{place}: ")
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ({"verb": "ask", "until": "${trigger.due}", "timeout": "P1D"}, "'until' says another time"),
+        ({"verb": "do", "until": "${trigger.due}"}, "'until' is for durable verbs"),
+        ({"verb": "pass", "until": "${trigger.due}"}, "'until' is for durable verbs"),
+        ({"set": {"a": 1}, "until": "${trigger.due}"}, "'until' goes with 'verb'"),
+        ({"run": {"runbook": "t"}}, "'run' needs 'timeout' or 'until', and not both"),
+        ({"run": {"runbook": "t", "timeout": "P1D", "until": "${trigger.due}"}}, "'run' needs 'timeout' or 'until'"),
+        ({"continue_with": {"runbook": "t", "until": "${trigger.due}"}}, "'until' goes with 'run', which waits"),
+    ],
+)
+def test_until_goes_with_what_waits_and_stands_for_the_timeout(step: dict[str, Any], message: str) -> None:
+    (problem,) = step_problems(step)
+    assert message in problem

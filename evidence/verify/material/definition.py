@@ -97,13 +97,15 @@ KINDS = ("verb", "set", "reference", "switch", "repeat", "wait", "end", "branch"
 class StepForm(StepRecord):
     """One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in.
 
-    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) and `escalation` stand for those of its verb.
+    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) and `escalation` stand for those of its verb,
+    and where it says `until`, a moment as a text with expressions, its wait ends then, whatever the timeout.
     `on_error` says that an error waits for a person.
     """
 
     when: JsonValue
     within: str = Field("", alias="in")
     timeout: NonEmpty | None = None
+    until: NonEmpty | None = None
     escalation: Escalations = None
     on_error: Literal["hold"] | None = None
     switch: SwitchForm | None = None

@@ -76,9 +76,9 @@ def _asks_for(decision: DecisionForm, approval: Requested) -> bool:
 @rule(
     "approvals.of-review",
     "An approval of kind `task` is the review of a step whose verb waits for a `human_task`: one person, of the groups"
-    " in the effect's `fields`, within the `timeout` of the step, or else of its verb; `escalate_to` are those whom the"
-    " `escalation` of the step, or else of its verb, asks. `tier` and `purpose` are the verb's, and the digest is that"
-    " of the effect that posts it.",
+    " in the effect's `fields`, within the `timeout` of the step, or else of its verb, unless it says `until`;"
+    " `escalate_to` are those whom the `escalation` of the step, or else of its verb, asks. `tier` and `purpose` are"
+    " the verb's, and the digest is that of the effect that posts it.",
 )
 def _of_review(facts: Facts) -> str:
     found = _of_kind(facts, "task")
@@ -86,6 +86,8 @@ def _of_review(facts: Facts) -> str:
         record, required = approval.record, approval.record.requirement
         verb = facts.verb(approval.leaf, record.step)
         posted = [d.record.input.effect for d in facts.decisions if d.record.effect_id == record.effect_id]
+        is_timed = facts.plan.node(str(record.step)).until is None
+        timeout = verb.execution.timeout if is_timed else required.expires_in
         groups = [effect.fields.get("groups", []) for effect in posted if effect.digest == record.digest]
         agree(
             approval.name,
@@ -93,7 +95,7 @@ def _of_review(facts: Facts) -> str:
             wait=("human_task", verb.execution.wait),
             tier=(record.tier, verb.effect.tier),
             purpose=(record.purpose, verb.description),
-            time=(lasts(required.expires_in, approval.name), lasts(verb.execution.timeout, names.DEFINITION)),
+            time=(lasts(required.expires_in, approval.name), lasts(timeout, names.DEFINITION)),
             escalate_to=(required.escalate_to, _next_in_line(required, verb.execution)),
         )
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required)

@@ -90,6 +90,7 @@ class RunShape(Spec):
     version: int | None = Field(None, ge=1)
     trigger: dict[str, Any] = Field(default_factory=dict)
     timeout: Text | None = None
+    until: Text | None = None
 
 
 class OnShape(Spec):
@@ -114,6 +115,7 @@ class StepShape(WaitingShape):
     when: Text | None = None
     on: OnShape | None = None
     on_error: Literal["hold", "fail"] | None = None
+    until: Text | None = None
     verb: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     result_key: Name | None = None

@@ -1,6 +1,7 @@
 """`call`: a verb. What passes the gate is proposed, any other read is left to a worker, a timer is set."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from receipts.canonical import digest
 from receipts.privacy import redact_everywhere
@@ -12,7 +13,7 @@ from runtime.model.states import StepStatus
 from runtime.model.undo import UNDO, UNDO_KEY
 from runtime.planning.context import Context, run_facts
 from runtime.planning.making import Planning
-from runtime.planning.params import duration_of, resolve_params
+from runtime.planning.params import duration_of, moment_of, resolve_params
 from runtime.planning.values import Json, Proposal, Read, Timer
 
 KEY_LIMIT = 512
@@ -28,7 +29,9 @@ def start(planning: Planning, path: str, context: Context) -> None:
         planning.move(path, StepState(StepStatus.PARKED))
         return
     if verb.passes_gate:
-        transition.proposals.append(_proposal(planning, path, verb, params))
+        until = planning.definition.node(path).until
+        ends = moment_of(render_text(until, context)) if until else ""
+        transition.proposals.append(replace(_proposal(planning, path, verb, params), until=ends))
     else:
         transition.reads.append(Read(path, verb, params))
     planning.move(path, StepState(StepStatus.READY))

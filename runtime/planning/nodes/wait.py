@@ -1,17 +1,12 @@
 """`wait`: for a time to pass or to come, or for a signal."""
 
-from datetime import UTC, datetime
-
-import isodate
-
 from runtime.definitions.cel.expressions import render_text
 from runtime.definitions.nodes import WaitSpec
-from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
 from runtime.planning.making import Planning
-from runtime.planning.params import duration_of
+from runtime.planning.params import duration_of, moment_of
 from runtime.planning.values import SignalWait, Timer
 
 
@@ -28,17 +23,5 @@ def start(planning: Planning, path: str, context: Context) -> None:
 def _ends(spec: WaitSpec, context: Context) -> dict[str, str]:
     """Return when the wait is over: after a `duration`, or at the moment `until`."""
     if spec.until is not None:
-        return {"until": _moment(render_text(spec.until, context))}
+        return {"until": moment_of(render_text(spec.until, context))}
     return {"duration": duration_of(render_text(spec.for_ or spec.timeout or "", context))}
-
-
-def _moment(text: str) -> str:
-    """Return the text, if it is a moment that a deadline can be: one that UTC has, too."""
-    try:
-        moment = isodate.parse_datetime(text)
-        if isinstance(moment, datetime) and moment.tzinfo is not None:
-            moment.astimezone(UTC)
-            return text
-    except (ValueError, OverflowError) as error:
-        raise ParamsError(f"{text!r} is no time such as 2027-01-31T12:00:00Z") from error
-    raise ParamsError(f"{text!r} does not say in which time zone")

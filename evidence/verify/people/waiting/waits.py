@@ -20,8 +20,9 @@ Place = tuple[str | None, bool]
     "A wait of type `approval` is that of an approval of kind `effect`, with its deadline; any other is what the"
     " step's verb waits for (`execution.wait`), and one for a `human_task` is that of a review, with its deadline. The"
     " deadline of one for another program, or for another run, is away by the `timeout` of the step, or else of its"
-    " verb. A wait names no approval else. A step that waits by itself (`wait`) does so for a `signal` where it names"
-    " one, else for a `timer`; the deadline is its `timeout` or `for` away, where that is no expression.",
+    " verb, unless the step says `until`. A wait names no approval else. A step that waits by itself (`wait`) does so"
+    " for a `signal` where it names one, else for a `timer`; the deadline is its `timeout` or `for` away, where that is"
+    " no expression.",
 )
 def _as_told(facts: Facts) -> str:
     for leaf, wait in facts.waits:
@@ -43,10 +44,12 @@ def _as_told(facts: Facts) -> str:
 def _awaited(facts: Facts, leaf: Leaf) -> tuple[str | None, str | None]:
     """Return for what the step of a leaf waits beside approval, and for how long; None where that is not said."""
     path = str(leaf.correlation.step)
-    wait = facts.plan.node(path).wait if leaf.correlation.step else None
-    if wait is None:
+    step = facts.plan.node(path) if leaf.correlation.step else None
+    if step is None or step.wait is None:
         execution = facts.verb(leaf, path).execution
-        return execution.wait, execution.timeout if execution.wait in ("external", "child_run") else None
+        is_timed = execution.wait in ("external", "child_run") and (step is None or step.until is None)
+        return execution.wait, execution.timeout if is_timed else None
+    wait = step.wait
     lasting = wait.timeout if wait.signal is not None else wait.for_
     return "timer" if wait.signal is None else "signal", None if lasting is None or "${" in lasting else lasting
 

@@ -24,6 +24,9 @@ from runtime.model.states import WaitType
 
 Verbs = Mapping[str, Verb | Interface | None]
 
+UNTIL_WAITS = (WaitType.EXTERNAL, WaitType.HUMAN_TASK)
+"""What a call waits for that may end at a moment."""
+
 
 def does(shape: StepShape) -> tuple[str, ...]:
     """Return what a step says that it does."""
@@ -54,7 +57,7 @@ def _one_of(kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
-    for key in ("params", "result_key", "timeout", "retry", "escalation", "remind", "card"):
+    for key in ("params", "result_key", "timeout", "until", "retry", "escalation", "remind", "card"):
         if kind != "verb" and key in shape.model_fields_set:
             yield (key,), "rule", f"'{key}' goes with 'verb'"
     if shape.on is not None and kind not in MAY_BRANCH:
@@ -81,6 +84,7 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     ):
         yield from _at(("params", "duration"), check_time(duration, "duration", scope))
     yield from _patience(shape, verb if isinstance(verb, Verb) else None)
+    yield from _at(("until",), check_time(shape.until, "date-time", scope) if shape.until else ())
     redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     yield from _at(("params",), redacted_literals(redacted, shape.params))
     if shape.card is not None and isinstance(verb, Verb):
@@ -89,7 +93,12 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
 
 def _patience(shape: StepShape, verb: Verb | None) -> Iterator[Finding]:
     """Yield what is wrong with how a call waits; a verb that is not sound has problems of its own."""
-    yield from waiting_rules(shape, shape.timeout or (format_duration(verb.timeout) if verb else None))
+    timeout = shape.timeout or (format_duration(verb.timeout) if verb and shape.until is None else None)
+    yield from waiting_rules(shape, timeout)
+    if shape.until is not None and shape.timeout is not None:
+        yield ("until",), "rule", "'until' says another time what 'timeout' says: when the wait ends"
+    if verb and shape.until is not None and verb.wait_type not in UNTIL_WAITS:
+        yield ("until",), "rule", "'until' is for durable verbs, and a timer is a step with 'wait: { until: … }'"
     if verb and verb.kind is not Kind.DURABLE and shape.escalation is not None:
         yield ("escalation",), "rule", "'escalation' is for durable verbs"
     if verb and verb.wait_type != WaitType.HUMAN_TASK and shape.remind is not None:
@@ -126,15 +135,17 @@ def _repeat(repeat: RepeatShape, scope: Scope, inner: Scope) -> Iterator[Finding
 
 def _run(run: RunShape, scope: Scope) -> Iterator[Finding]:
     yield from _at(("run", "trigger"), check_params(run.trigger, {}, {}, scope))
-    if run.timeout is None:
-        yield ("run",), "missing_key", "the key 'timeout' is missing: how long the run may take"
+    if (run.timeout is None) == (run.until is None):
+        yield ("run",), "missing_key", "'run' needs 'timeout' or 'until', and not both: how long the run may take"
     yield from _duration(("run", "timeout"), run.timeout)
+    yield from _at(("run", "until"), check_time(run.until, "date-time", scope) if run.until else ())
 
 
 def _continue_with(run: RunShape, scope: Scope) -> Iterator[Finding]:
     yield from _at(("continue_with", "trigger"), check_params(run.trigger, {}, {}, scope))
-    if run.timeout is not None:
-        yield ("continue_with", "timeout"), "rule", "'timeout' goes with 'run', which waits"
+    for key in ("timeout", "until"):
+        if getattr(run, key) is not None:
+            yield ("continue_with", key), "rule", f"'{key}' goes with 'run', which waits"
 
 
 def _wait(wait: WaitSpec, scope: Scope) -> Iterator[Finding]:

@@ -205,6 +205,7 @@ def _as_it_waits(node: StepDefinition, shape: StepShape) -> StepDefinition:
     return replace(
         node,
         timeout=parse_duration(timeout) if timeout else None,
+        until=(shape.run.until if shape.run else shape.until) or "",
         retry=declared_retry(shape.retry) if shape.retry else None,
         escalation=declared_escalation(shape.escalation),
         remind=declared_reminders(shape.remind),

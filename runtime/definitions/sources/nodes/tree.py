@@ -174,7 +174,7 @@ class Tree:
 
 def references_of(shape: StepShape) -> set[Reference]:
     """Return what a step's own expressions read, the steps inside it left out."""
-    found = references_in([shape.params, shape.set, shape.reference]) | references_in_condition(shape.when)
+    found = references_in([shape.params, shape.set, shape.reference, shape.until]) | references_in_condition(shape.when)
     for one in shape.switch.cases if shape.switch else ():
         found |= references_in_condition(one.when)
     if repeat := shape.repeat:
@@ -183,7 +183,7 @@ def references_of(shape: StepShape) -> set[Reference]:
         found |= {one for one in inner if not steps_of([one]) & own}
         found |= references_in(repeat.for_each) | references_in_condition(repeat.while_)
     for run in (shape.run, shape.continue_with):
-        found |= references_in(run.trigger) if run else set()
+        found |= references_in([run.trigger, run.until]) if run else set()
     if wait := shape.wait:
         found |= references_in([wait.for_, wait.until, wait.timeout])
     return found | (references_in(shape.end.result) if shape.end else set())

@@ -21,8 +21,8 @@ def waiting_rules(said: WaitingShape, timeout: str | None) -> Iterator[Finding]:
     faults = list(duration_fault(("timeout",), timeout or _ANY))
     yield from faults
     yield from _within("retry", retry_rules(said.retry) if said.retry else ())
-    if said.escalation and timeout and not faults:
-        yield from _within("escalation", escalation_rules(said.escalation, timeout))
+    if said.escalation and not faults:
+        yield from _within("escalation", escalation_rules(said.escalation, timeout or format_duration(LONGEST)))
     yield from _within("remind", reminder_rules(said.remind) if said.remind else ())
 
 
