@@ -301,6 +301,11 @@ class Definition:
         """Return whether anything may read when the run started: the moment is written out for those alone."""
         return b"started_at" in self.canonical
 
+    @cached_property
+    def reads_signers(self) -> bool:
+        """Return whether anything may read who signed for a step: votes are looked up for those alone."""
+        return b"signers" in self.canonical
+
     @property
     def may_hold(self) -> bool:
         """Return whether any step of it waits for a person where it fails."""

@@ -55,9 +55,10 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
 async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event) -> Transition:
     """Plan with the steps that the event reaches; where the plan goes on to others, twice as far each time."""
     paths, depth = reach(definition, event), 1
+    signers = await approvals.signers_of(tx.conn, tx.run_id) if definition.reads_signers else {}
     while True:
         steps, others = await tx.loads.steps(step_rows.Wanted(tx.run_id, paths))
-        snapshot = _snapshot(engine, tx, definition, steps, others, whole=paths is None)
+        snapshot = replace(_snapshot(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
         try:
             return plan(definition, snapshot, event)
         except NotLoadedError as error:

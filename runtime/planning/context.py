@@ -1,6 +1,6 @@
 """What the expressions of a step may read: trigger, state, run, the steps that it needs, and what is around it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runtime.definitions.cel.expressions import EVALUATED, PINNED
@@ -28,6 +28,8 @@ def context_of(planning: Planning, path: str, inner: Iterable[str] = ()) -> Cont
         "run": run_facts(planning),
         "state": planning.state,
     }
+    if planning.definition.reads_signers:
+        context["approvals"] = approvals_of(planning.snapshot.signers, (*planning.definition.needs(path), *inner))
     if planning.definition.functions:
         context[PINNED] = planning.definition.functions
     holders = [path, *around(path)] if iterated(path) else around(path) if "." in path else ()
@@ -35,6 +37,11 @@ def context_of(planning: Planning, path: str, inner: Iterable[str] = ()) -> Cont
         for name, value in _said_by(planning, holder).items():
             context.setdefault(name, value)
     return context
+
+
+def approvals_of(signers: Mapping[str, Sequence[str]], paths: Iterable[str]) -> dict[str, Json]:
+    """Return what expressions may read of who signed for steps; nobody for what needed no signature."""
+    return {id_of(path): {"signers": list(signers.get(path, ()))} for path in paths}
 
 
 def run_facts(planning: Planning) -> dict[str, Json]:

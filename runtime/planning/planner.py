@@ -28,7 +28,7 @@ from runtime.model.errors import ParamsError
 from runtime.model.paths import block_of, inside, iterated
 from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RUN, IllegalTransitionError, RunStatus, StepStatus, check_run, is_final
-from runtime.planning.context import Context, context_of, run_facts
+from runtime.planning.context import Context, approvals_of, context_of, run_facts
 from runtime.planning.errors import step_error
 from runtime.planning.making import DONE, Planning, branch_taken
 from runtime.planning.nodes import call, end, repeat, state, switch, wait
@@ -286,6 +286,7 @@ def _give_output(planning: Planning) -> None:
         trigger, facts = planning.snapshot.trigger, run_facts(planning)
         try:
             context = {"trigger": trigger, "steps": steps, "run": facts, "state": planning.state}
+            context["approvals"] = approvals_of(planning.snapshot.signers, steps)
             known = {PINNED: planning.definition.functions, EVALUATED: planning.snapshot.evaluated}
             given = render(output, {**context, **known})
             expect_kept(given, "output")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from receipts.chain import HELD_SETTLED, Leaf
+from receipts.chain import APPROVAL_REQUESTED, HELD_SETTLED, VOTE_COUNTED, VOTE_WITHDRAWN, Leaf
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
@@ -108,6 +108,7 @@ def replay(recorded: Recorded) -> Replayed:
             continue
         if not expected:
             try:
+                snapshot = _signed(snapshot, recorded, leaf)
                 event = _event(leaf, recorded, found, snapshot)
                 snapshot = _begun(snapshot, event)
                 transition = _as_named(recorded, leaf, event, plan(recorded.definition, snapshot, event))
@@ -211,6 +212,34 @@ def _begun(snapshot: Snapshot, event: Event) -> Snapshot:
     if is_final(STEP, before.status) or event.status in STEP[before.status] or before.status is StepStatus.PENDING:
         return snapshot
     return replace(snapshot, steps={**snapshot.steps, event.path: replace(before, status=StepStatus.RUNNING)})
+
+
+def _signed(snapshot: Snapshot, recorded: Recorded, leaf: Leaf) -> Snapshot:
+    """Return the snapshot with who had signed for each step before a leaf, where the definition reads that."""
+    if not recorded.definition.reads_signers:
+        return snapshot
+    return replace(snapshot, signers=signers_in([one for one in recorded.leaves if one.seq < leaf.seq]))
+
+
+def signers_in(leaves: Sequence[Leaf]) -> dict[str, list[str]]:
+    """Return who signed for each step by these leaves, in order: of its newest request that was approved."""
+    asked = {one.data["approval_id"]: one.data["kind"] for one in leaves if one.event == APPROVAL_REQUESTED}
+    approved: dict[str, Leaf] = {}
+    for one in leaves:
+        if one.event == "approval.approved" and asked.get(one.data["approval_id"]) in ("effect", "task"):
+            approved[one.correlation.step or ""] = one
+    found: dict[str, list[str]] = {}
+    for step, end in approved.items():
+        votes = dict[str, str]()
+        for one in leaves:
+            if one.seq > end.seq or one.data.get("approval_id") != end.data["approval_id"]:
+                continue
+            if one.event == VOTE_COUNTED and one.data["verdict"] == "approve":
+                votes[one.data["person"]] = one.at
+            elif one.event == VOTE_WITHDRAWN:
+                votes.pop(one.data["person"], None)
+        found[step] = sorted(votes, key=lambda person: (votes[person], person))
+    return found
 
 
 def _after(snapshot: Snapshot, transition: Transition) -> Snapshot:

@@ -9,6 +9,8 @@ from runtime.definitions.cel.expressions import render_text
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.model.run import StepState
+from runtime.planning.context import approvals_of
+from runtime.store import approvals
 from runtime.store.transactions.run_tx import RunTx
 
 LONGEST = 500
@@ -24,11 +26,17 @@ async def response_of(tx: RunTx, definition: Definition, steps: Mapping[str, Ste
     if not text:
         return ""
     try:
-        said = render_text(text, _context(tx, definition, steps))
+        said = render_text(text, {**_context(tx, definition, steps), **await _approvals(tx, definition)})
     except ExpressionError:
         return ""
     line = " ".join((await tx.privacy()).text(said).split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+async def _approvals(tx: RunTx, definition: Definition) -> dict[str, Any]:
+    if not definition.reads_signers:
+        return {}
+    return {"approvals": approvals_of(await approvals.signers_of(tx.conn, tx.run_id), definition.block(""))}
 
 
 def _context(tx: RunTx, definition: Definition, steps: Mapping[str, StepState]) -> dict[str, Any]:

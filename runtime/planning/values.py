@@ -1,6 +1,6 @@
 """What the planner takes and returns: a run as it stands, what happened to it, and what follows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ class Snapshot:
 
     `steps` are in the definition's order; `others` says which of the statuses that have not ended occur among the steps
     that are left out, and `whole` whether none are. `state` is the business state, `reference` the business reference.
+    `signers` are those who signed for each step, in order, where the definition reads that.
     `evaluated` is what costly expressions gave elsewhere; where it is None they are evaluated with the others.
     """
 
@@ -31,6 +32,7 @@ class Snapshot:
     state: Mapping[str, Json] = field(default_factory=dict)
     reference: str = ""
     started_at: str = ""
+    signers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     evaluated: Mapping[str, Outcome] | None = None
 
 

@@ -293,6 +293,21 @@ async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
     return [_vote(row) for row in rows]
 
 
+async def signers_of(conn: Conn, run_id: str) -> dict[str, list[str]]:
+    """Return who signed for each step of a run, in order: of its newest request that was approved."""
+    query = """
+        SELECT a.step, array_agg(v.person ORDER BY v.at, v.person) AS signers
+          FROM (SELECT DISTINCT ON (step) step, approval_id FROM approvals
+                 WHERE run_id = %s AND status = 'approved' AND kind IN ('effect', 'task') AND step <> ''
+                 ORDER BY step, decided_at DESC, approval_id DESC) a
+          JOIN votes v USING (approval_id)
+         WHERE v.withdrawn_at IS NULL AND v.verdict = 'approve'
+         GROUP BY a.step
+    """
+    rows = await (await conn.execute(query, (run_id,))).fetchall()
+    return {row["step"]: row["signers"] for row in rows}
+
+
 async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vote]]:
     """Return, of each approval, the counted votes as `votes_of` does."""
     rows = await (

@@ -23,7 +23,8 @@ version: 1
 title: An example
 trigger:
   type: desk.{name}
-  schema: {{ properties: {{ lei: {{ type: string }}, due: {{ type: string, format: date-time }} }} }}
+  schema:
+    properties: {{ lei: {{ type: string }}, case_id: {{ type: uuid }}, due: {{ type: string, format: date-time }} }}
 """
 COMPANION = 'steps: [{ id: one, set: { seen: true } }]\noutput: { lei: "${trigger.lei}" }\n'
 LEI, OTHER = "5299000J2N45DDNE4Y28", "529900T8BM49AURSDO55"
@@ -31,9 +32,13 @@ FOUND = {"company": {"lei": LEI, "subsidiaries": [{"lei": LEI}, {"lei": OTHER}, 
 
 
 @asynccontextmanager
-async def desk(dsn: str, opa: OpaChild, folder: Path, example: str, register: Target) -> AsyncIterator[Bench]:
+async def desk(
+    dsn: str, opa: OpaChild, folder: Path, example: str, register: Target, **whole: str
+) -> AsyncIterator[Bench]:
+    """Give a bench with an example, with a runbook beside it to start, and with `whole` files of others."""
     runbooks = {"example": example, "companion": COMPANION}
     files = {f"runbooks/{name}.yaml": HEAD.format(name=name) + text for name, text in runbooks.items()}
+    files |= {f"runbooks/{name}.yaml": text for name, text in whole.items()}
     for name, text in {**files, "verbs/desk.yaml": VERBS}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

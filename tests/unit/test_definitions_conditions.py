@@ -48,6 +48,8 @@ def codes(source: str) -> list[str]:
         "trigger.name == null",
         "[1, 2].all(n, n < trigger.count)",
         "string(trigger.count) == '3'",
+        "'ann' in approvals.first.signers && size(approvals.first.signers) > 1",
+        "approvals.first.signers[0] == 'ann'",
     ],
 )
 def test_sound_condition_passes(source: str) -> None:
@@ -58,6 +60,10 @@ def test_sound_condition_passes(source: str) -> None:
     ("source", "code"),
     [
         ("trigger.count + 1", "type_mismatch"),
+        ("approvals.frist.signers == []", "dangling_reference"),
+        ("approvals.first.voters == []", "dangling_reference"),
+        ("size(approvals) > 0", "dangling_reference"),
+        ("approvals.first.signers", "type_mismatch"),
         ("trigger.tags.size()", "type_mismatch"),
         ("string(trigger.sure)", "type_mismatch"),
         ("trigger.count > 'x'", "type_mismatch"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 MAX_MACROS = 4
 MAX_NESTED_MACROS = 2
-RESERVED = frozenset({"trigger", "steps", "run", "params", "tenant", "step", "fields_hash"})
+RESERVED = frozenset({"trigger", "steps", "approvals", "run", "params", "tenant", "step", "fields_hash"})
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)

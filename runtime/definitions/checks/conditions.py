@@ -66,7 +66,7 @@ def _unseen(side: Operand, other: Operand, scope: Scope) -> Iterator[Fault]:
 
 
 def _is_known(side: Operand, scope: Scope) -> bool:
-    return not isinstance(side, Literal) and (side.root in scope.roots or side.root == "steps")
+    return not isinstance(side, Literal) and (side.root in scope.roots or side.root in ("steps", "approvals"))
 
 
 def _types(side: Operand, scope: Scope) -> frozenset[str] | None:

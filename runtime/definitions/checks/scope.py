@@ -14,6 +14,9 @@ TEXT: Schema = {"type": "string"}
 _STATUS: Schema = {"type": "string", "enum": ["succeeded", "skipped"]}
 _STATUS_HANDLED: Schema = {"type": "string", "enum": ["succeeded", "skipped", "failed_handled"]}
 _STEP_MEMBERS = ("result", "status")
+_APPROVAL: Schema = {"type": "object", "properties": {"signers": {"type": "array", "items": TEXT}}}
+_OF_STEPS = ("steps", "approvals")
+"""The variables that hold something of each step."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +33,22 @@ class Scope:
 
     def types_at(self, reference: Reference) -> frozenset[str] | None:
         """Return the types that may stand at `reference`, None where unknown, or raise DanglingError."""
-        if reference.root == "steps" and self.steps is not None:
-            return self._step_types(self.steps, reference.path)
+        if reference.root in _OF_STEPS and self.steps is not None:
+            return self._step_types(self.steps, reference)
         if reference.root not in self.roots:
-            known = [*self.roots, *(["steps"] if self.steps is not None else [])]
+            known = [*self.roots, *(_OF_STEPS if self.steps is not None else [])]
             raise DanglingError(f"unknown variable '{reference.root}'{hint(reference.root, known)}")
         return _types_in(self.roots[reference.root], reference.path)
 
-    def _step_types(self, steps: Mapping[str, Schema | None], path: Path) -> frozenset[str] | None:
-        if not path:
-            raise DanglingError("name the step that is meant, as in steps.fetch.result")
-        step, *rest = path
+    def _step_types(self, steps: Mapping[str, Schema | None], reference: Reference) -> frozenset[str] | None:
+        if not reference.path:
+            member = "steps.fetch.result" if reference.root == "steps" else "approvals.file.signers"
+            raise DanglingError(f"name the step that is meant, as in {member}")
+        step, *rest = reference.path
         if step not in steps:
             raise DanglingError(f"unknown step '{step}'{hint(step, steps)}")
+        if reference.root == "approvals":
+            return _types_in(_APPROVAL, tuple(rest))
         if not rest or rest[0] not in _STEP_MEMBERS:
             raise DanglingError(f"a step has result and status{hint(rest[0], _STEP_MEMBERS) if rest else ''}")
         return _types_in(steps[str(step)] if rest[0] == "result" else self._status(step), tuple(rest[1:]))
@@ -61,6 +67,8 @@ class Scope:
     def schema_at(self, reference: Reference) -> Schema | None:
         """Return the schema of what stands at `reference`, in which nothing dangles; None where nothing says it."""
         root, path = self.roots.get(reference.root), reference.path
+        if reference.root == "approvals" and self.steps is not None:
+            root, path = _APPROVAL, path[1:]
         if reference.root == "steps" and self.steps is not None:
             step, *rest = path
             root, path = (self.steps.get(str(step)), tuple(rest[1:])) if rest[:1] == ["result"] else (TEXT, ())
@@ -114,5 +122,5 @@ def references_in_condition(source: str | None) -> set[Reference]:
 
 
 def steps_of(references: Iterable[Reference]) -> set[str]:
-    """Return the ids of the steps among what is read."""
-    return {str(reference.path[0]) for reference in references if reference.root == "steps" and reference.path}
+    """Return the ids of the steps of which something is read."""
+    return {str(reference.path[0]) for reference in references if reference.root in _OF_STEPS and reference.path}
