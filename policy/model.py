@@ -170,9 +170,13 @@ class OperatedRun(RunInput):
 
 
 class HeldInput(Strict):
-    """The held step: what went wrong, and how `people` come into it: they `sign` it, they `answer` it, or neither."""
+    """The step: held, with what went wrong, or `parked`, waiting and healthy; `code` and `error_class` are "" then.
+
+    `people` says how they come into it: they `sign` it, they `answer` it, or neither.
+    """
 
     path: str
+    status: Literal["held", "parked"]
     verb: str
     code: str
     error_class: str

@@ -54,6 +54,10 @@ class HeldAct(StrEnum):
     END = "end"  # not at all: the run fails
 
 
+WHILE_WAITING = frozenset({HeldAct.SUPPLY, HeldAct.SKIP})
+"""How a person lets a step go on that waits, and has not failed."""
+
+
 @dataclass(frozen=True)
 class Tried:
     """What a step has wanted of the world so far: how many effects, and whether one succeeded, or is not settled."""

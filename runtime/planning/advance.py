@@ -249,7 +249,7 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
     if is_final(RUN, transition.run):
         return  # which ends all of it together
     for path, state in transition.steps.items():
-        if not has_stopped(state.status) or not _may_wait(definition, path):
+        if not has_stopped(state.status) or not may_wait(definition, path):
             continue
         if await tx.loads.is_open(StepOf(tx.run_id, path)):
             await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
@@ -258,7 +258,8 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
             await cancel_child(engine, tx, definition, path)
 
 
-def _may_wait(definition: Definition, path: str) -> bool:
+def may_wait(definition: Definition, path: str) -> bool:
+    """Return whether the step at a path waits by itself, and not for steps inside it."""
     verb = definition.calls(path)
     return verb.kind is Kind.DURABLE if verb else definition.node(path).kind is NodeKind.WAIT
 

@@ -26,7 +26,7 @@ from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
 from runtime.model.errors import ParamsError
 from runtime.model.paths import block_of, inside, iterated
-from runtime.model.run import HeldAct, StepState
+from runtime.model.run import WHILE_WAITING, HeldAct, StepState
 from runtime.model.states import RUN, IllegalTransitionError, RunStatus, StepStatus, check_run, is_final
 from runtime.planning.context import Context, approvals_of, context_of, run_facts
 from runtime.planning.errors import step_error
@@ -155,9 +155,9 @@ def _go_on(planning: Planning, event: Event) -> RunStatus:
 
 
 def _mend(planning: Planning, event: Mended) -> None:
-    """Let a held step go on as a person says; raise ParamsError where the result that they gave cannot be kept."""
+    """Let a held or waiting step go on as a person says; raise ParamsError where their result cannot be kept."""
     path, held = event.path, planning.look(event.path)
-    if held.status is not StepStatus.HELD:
+    if held.status is not StepStatus.HELD and not (held.status is StepStatus.PARKED and event.act in WHILE_WAITING):
         raise IllegalTransitionError(f"step {path} is not held: {held.status}")
     match event.act:
         case HeldAct.RETRY:

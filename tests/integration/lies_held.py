@@ -51,6 +51,8 @@ HELD: dict[str, Lie] = {
     ),
     "without a reason": ("steps.held", "mended", lambda f: _settled(f, "note")["data"].pop("reason")),
     "an effect more than was asked for": ("steps.held", "mended", _not_said("ask")),
+    "waiting, and tried again": ("steps.held", "waited", _said("leave", act="retry")),
+    "waiting, and skipped by nobody": ("steps.skipped", "waited", _not_said("leave")),
     "by the program": (
         *("steps.held", "mended"),
         change_leaf("held.settled", "actor", {"id": "countersign", "kind": "system"}),

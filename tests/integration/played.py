@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from aiohttp.test_utils import TestServer
 from countersign_incident_triage import handlers as incident_handlers
@@ -17,7 +16,7 @@ from receipts.signatures.signing import SigningKey
 from runtime.desk.bundles.sealing import EvidenceDesk, Story
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.operator import Mending, OperatorDesk
+from runtime.desk.operator import OperatorDesk
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.strangers.model import Stranger
 from runtime.handlers import OutcomeUnknownError, RefusedError
@@ -37,6 +36,7 @@ from tests.integration.glass_stage import break_glass, filing, glass_bench, glas
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
+from tests.integration.mending_stage import mend, play_waiting
 from tests.integration.passkeys_stage import open_vault, play_vault, play_vault_alone
 from tests.integration.pausing_stage import ask, pausing_bench, reply
 from tests.integration.standing_stage import load_directory
@@ -220,7 +220,11 @@ async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
-            played = {**await play_nodes(bench, targets), **await play_held(bench, targets)}
+            played = {
+                **await play_nodes(bench, targets),
+                **await play_held(bench, targets),
+                **await play_waiting(bench),
+            }
             return await stories_of(key, bench, played)
 
 
@@ -380,14 +384,6 @@ async def play_held(bench: Bench, targets: Targets) -> dict[str, str]:
     await bench.settle()
     await mend(bench, ended, "look", HeldAct.END)
     return {"mended": run_id, "ended": ended}
-
-
-async def mend(bench: Bench, run_id: str, step: str, act: HeldAct, result: Any = None) -> None:
-    """Let a held step go on, as an operator."""
-    desk = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
-    recorded = await desk.mend("omar", Mending(run_id, step, act, "seen", result))
-    assert (await inbox.apply(bench.engine, recorded))["status"] == "applied"
-    await bench.settle()
 
 
 async def _onboarded(case: Case) -> str:

@@ -10,8 +10,8 @@ from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench
+from tests.integration.mending_stage import mend
 from tests.integration.nodes_stage import status
-from tests.integration.played import mend
 from tests.integration.undo_stage import Shelves, bench, shelves
 
 __all__ = ["bench", "shelves"]

@@ -64,7 +64,7 @@ def supply(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Supply the step's result: it succeeds with that, and the record names you."""
+    """Supply the step's result, also of one that still waits: it succeeds with that, and the record names you."""
     from countersign.cli.operate import expect_recordable, read_json
 
     result = expect_recordable(read_json(file), str(file))
@@ -73,7 +73,7 @@ def supply(
 
 @held.command()
 def skip(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
-    """Skip the step; steps that need it and have no condition are skipped too."""
+    """Skip the step, also one that still waits; steps that need it and have no condition are skipped too."""
     _mend(run_id, step, by, HeldAct.SKIP, reason, version, done="is skipped", as_json=as_json)
 
 

@@ -9,6 +9,7 @@ from receipts.chain import HELD_SETTLED, Leaf
 
 _HELD, _FAILED, _CANCELED = "step.held", "step.failed_terminal", "step.canceled"
 _FOLLOWS = {"retry": None, "supply": "step.succeeded", "skip": "step.skipped", "end": _FAILED}
+_WHILE_WAITING = ("supply", "skip")
 _DECIDED = ("rejected", "changes_requested", "denied")
 
 
@@ -17,9 +18,10 @@ _DECIDED = ("rejected", "changes_requested", "denied")
     "A step is held (`step.held`) where the definition says `on_error: hold` of it, by an error whose `code` is none"
     " of `rejected`, `changes_requested` and `denied`, and for which it has no branch; such an error fails it in no"
     " other way. A held step goes on by a `held.settled`, which is by a person and of a step that is held, or is"
-    " canceled. It says the `reason`, and of the `policy` that allowed it `decision_id` and `digest`; a `result` if"
-    " its `act` is `supply`, and no other. An `act` of `supply`, `skip` or `end` is followed at that moment by"
-    " `step.succeeded` with that `result`, `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
+    " canceled; one with the `act` `supply` or `skip` may be of a step that waits by itself (`step.parked`), too. It"
+    " says the `reason`, and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is"
+    " `supply`, and no other. An `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded`"
+    " with that `result`, `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
 )
 def _held(facts: Facts) -> str:
     course, times = _Course(facts), 0
@@ -40,12 +42,14 @@ class _Course:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.held = set[str]()
+        self.parked = set[str]()
         self.expected: dict[str, Leaf] = {}
 
     def settle(self, leaf: Leaf) -> None:
         """Take over what a person says."""
         path, act = str(leaf.correlation.step), leaf.data.get("act")
-        if path not in self.held or leaf.actor.kind != "person" or act not in _FOLLOWS:
+        is_open = path in self.held or (path in self.parked and act in _WHILE_WAITING)
+        if not is_open or leaf.actor.kind != "person" or act not in _FOLLOWS:
             raise broken(leaf, f"step {path} was not held, or nobody may let it go on like that")
         if (data(SettledForm, leaf).result is None) == (act == "supply"):
             raise broken(leaf, f"a result is what somebody supplied, and this is {act}")
@@ -66,6 +70,8 @@ class _Course:
         if leaf.event == _FAILED and settled is None and self._may_hold(path, leaf):
             raise broken(leaf, f"step {path} failed, and its errors are held")
         self.held = self.held | {path} if leaf.event == _HELD else self.held - {path}
+        waits = leaf.event == "step.parked" and self.facts.plan.node(path).kind in ("verb", "wait")
+        self.parked = self.parked | {path} if waits else self.parked - {path}
 
     def _may_hold(self, path: str, leaf: Leaf) -> bool:
         code, branches = leaf.data.get("code"), self.facts.plan.branches(path)

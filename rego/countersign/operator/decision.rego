@@ -1,7 +1,7 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held step goes on, that a run stops, who votes for whom, who signs with
+#   The entrypoint for a privileged act: how a held or waiting step goes on, that a run stops, who votes for whom, who signs with
 #   which passkey, or that the app may be installed in a workspace. It is allowed only when every rule says so outright.
 # schemas:
 #   - input: schema.operator
@@ -39,7 +39,7 @@ permitted if {
 # METADATA
 # title: Known
 # description: >-
-#   The act is one of the four on a held step, stops a run, records or ends who votes for whom, is about a passkey, or
+#   The act is one of the four on a held step or on one that waits, stops a run, records or ends who votes for whom, is about a passkey, or
 #   lets somebody install the app.
 known if {
 	input.act in {"retry", "supply", "skip", "end"}
@@ -112,8 +112,8 @@ entitled if {
 # METADATA
 # title: Apart
 # description: >-
-#   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
-#   or to end the run, takes nothing away from anybody; nor does it to end a delegation, to revoke a passkey, or to
+#   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer, or what waits and
+#   has not failed. To try it again, or to end the run, takes nothing away from anybody; nor does it to end a delegation, to revoke a passkey, or to
 #   let somebody install the app. Nobody records that they vote for somebody else, or invites themselves to register a
 #   passkey.
 apart if input.act in {"retry", "end", "cancel", "undelegate", "revoke_passkey", "install_link"}
@@ -129,7 +129,10 @@ apart if {
 	input.actor.id != input.delegation.delegate
 }
 
-apart if input.step.people == "none"
+apart if {
+	input.step.people == "none"
+	input.step.status == "held"
+}
 
 apart if {
 	every person in {input.run.requested_by, input.run.submitted_by} {
@@ -168,7 +171,7 @@ deny contains reasons.of(rego.metadata.rule()) if not entitled
 # description: Denies requesters what others have to sign or answer.
 # custom:
 #   short_name: operator.own_request
-#   failure_msg: The requester may not supply or skip what others must sign or answer
+#   failure_msg: The requester may not supply or skip what others must sign or answer, or a step that waits
 deny contains reasons.of(rego.metadata.rule()) if {
 	not apart
 	not _delegates

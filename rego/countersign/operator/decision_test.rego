@@ -18,7 +18,23 @@ question := {
 		"requested_by": "ann",
 		"submitted_by": "hook",
 	},
-	"step": {"path": "s", "verb": "v", "code": "refused", "error_class": "transport", "people": "none"},
+	"step": {"path": "s", "status": "held", "verb": "v", "code": "refused", "error_class": "transport", "people": "none"},
+}
+
+waiting := {"step": {"status": "parked", "code": "", "error_class": ""}}
+
+test_a_person_of_the_operators_may_supply_or_skip_a_step_that_waits if {
+	every act in {"supply", "skip"} {
+		codes(object.union(waiting, {"act": act})) == set()
+	}
+}
+
+test_who_asked_for_the_run_may_not_supply_or_skip_a_step_that_waits if {
+	every act in {"supply", "skip"} {
+		every name in {"requested_by", "submitted_by"} {
+			codes(object.union(waiting, {"act": act, "run": {name: "omar"}})) == {"operator.own_request"}
+		}
+	}
 }
 
 codes(changes) := {reason.code | some reason in decision.reasons} if {

@@ -1,4 +1,4 @@
-"""Asks policy whether a person may let a held step go on; outside of every transaction, as all that calls others."""
+"""Asks policy whether a person may let a held or waiting step go on; outside of every transaction."""
 
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from runtime.model.errors import CLASS_OF, ErrorCode
 from runtime.model.notification.notification import Addressed, Judged
 from runtime.model.notification.runs import MendPayload
 from runtime.model.run import FoundStep
+from runtime.model.states import StepStatus
 from runtime.store.held.steps import find_step
 
 
@@ -56,6 +57,7 @@ def _held(step: FoundStep, definition: Definition) -> HeldInput:
     answers = verb is not None and verb.wait_type == "human_task"
     return HeldInput(
         path=step.path,
+        status="parked" if step.status is StepStatus.PARKED else "held",
         verb=step.verb,
         code=step.error_code,
         error_class=str(CLASS_OF[ErrorCode(step.error_code)]) if step.error_code else "",
