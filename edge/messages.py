@@ -102,7 +102,9 @@ class ProgressOut(Message):
 
 
 class StepOut(Message):
-    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none.
+    """A step of a run. `error_code` says what went wrong, `error_class` of what kind that is; "" for none.
+
+    `branch` is the case that a switch took, "" for none.
 
     `version` is what an act on it names while it is held.
     """
@@ -112,6 +114,7 @@ class StepOut(Message):
     status: str
     error: str
     error_code: str
+    error_class: str
     branch: str
     version: int
     progress: ProgressOut | None

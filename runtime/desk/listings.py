@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from runtime.model.errors import class_of
 from runtime.planning.undo.asking import find_undoings
 from runtime.store import listings
 from runtime.store.database.pool import Conn
@@ -51,7 +52,9 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
     own = Wanted(status=None, definition=None, run_id=run_id, older_than=None, limit=_ALL_OF_A_RUN)
     return {
         **run,
-        "steps": await listings.find_steps(conn, run_id),
+        "steps": [
+            {**step, "error_class": class_of(step["error_code"])} for step in await listings.find_steps(conn, run_id)
+        ],
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),

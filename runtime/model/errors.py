@@ -84,6 +84,11 @@ CLASS_OF: Mapping[ErrorCode, ErrorClass] = {code: each for each, codes in _CODES
 """The one class to which each code belongs."""
 
 
+def class_of(code: str) -> str:
+    """Return the class of a code as it is stored, "" for none."""
+    return str(CLASS_OF[ErrorCode(code)]) if code else ""
+
+
 @dataclass(frozen=True)
 class StepError:
     """Why a step failed: a code, and a sentence for people, which may quote what the other side said."""

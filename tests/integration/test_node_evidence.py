@@ -92,7 +92,10 @@ async def test_callers_and_operators_see_what_a_run_came_to(played: Played) -> N
     assert shown.state == {"told": True, "quick": "case_2", "rounds": 1, "heard": "no_answer"}
     steps = {step.path: (step.error_code, step.branch) for step in shown.steps}
     assert (steps["first"], steps["route"], steps["hear"]) == (("refused", ""), ("", "case_2"), ("no_answer", ""))
+    classes = {step.path: step.error_class for step in shown.steps}
+    assert (classes["first"], classes["route"], classes["hear"]) == ("transport", "", "timeout")
     assert listed is not None
+    assert {step["path"]: step["error_class"] for step in listed["steps"]} == classes
     assert (listed["outcome"], listed["state"], listed["output"]) == (shown.outcome, shown.state, shown.output)
     assert {step["path"]: step["error_code"] for step in listed["steps"]}["first"] == "refused"
 

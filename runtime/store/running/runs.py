@@ -10,6 +10,7 @@ from psycopg.types.json import Json
 
 from receipts.chain import EVIDENCE_FORMAT
 from runtime.definitions.model import Definition
+from runtime.model.errors import class_of
 from runtime.model.run import NewRun
 from runtime.store.database.pool import Conn
 from runtime.store.records import costs_of_run
@@ -188,5 +189,7 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         )
     ).fetchall()
     words = await progress_by_step(conn, run_id)
-    steps = [{**step, "progress": words.get(step["path"])} for step in steps]
+    steps = [
+        {**step, "error_class": class_of(step["error_code"]), "progress": words.get(step["path"])} for step in steps
+    ]
     return {**run, "steps": steps, "held": held, "costs": await costs_of_run(conn, run_id)}
