@@ -101,6 +101,8 @@ def moments(said: Said) -> list[datetime]:
             found = [said.until]
         case TimeRunsShort():
             found = [said.until, said.asked_from]
+        case DelegationChanged():
+            found = [said.starts_at, said.ends_at]
         case EffectEnded(code=ResultCode.WINDOW):
             found = [*said.about]
         case _:
