@@ -152,7 +152,7 @@ async def test_one_person_with_two_accounts_has_one_vote(stage: Stage) -> None:
     await stage.desk.settled()
     await stage.refresh()
     await phone.click(await the_card(phone, stage), APPROVE)
-    await whispered(phone, "voted on this request already")
+    await whispered(phone, "already voted on this request")
     assert len(stage.desk.approvals["apr-1"].votes) == 1
 
 

@@ -96,7 +96,7 @@ async def test_operators_and_those_who_are_asked_are_told_who_edited_a_card(chat
     for name in ("omar", "ann", "ben"):
         [told] = await _alarms(chat, name)
         assert told.startswith("Pam edited the card for ")
-        assert "What it said then is not the request. It is put back." in told
+        assert "It is restored; the edit changes nothing." in told
     assert await _told(await chat.person("rita")) == []
 
 

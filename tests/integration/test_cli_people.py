@@ -61,7 +61,7 @@ async def test_who_votes_for_whom_is_recorded_listed_shown_and_ended(bench: Benc
 
 async def test_what_cannot_be_is_one_sentence_and_changes_nothing(bench: Bench, env: dict[str, str]) -> None:
     denied = await act(bench, env, *AWAY, *UNTIL, "--as", "ben", "--reason", "on leave")
-    assert is_one_sentence(denied, "nothing was done: denied by policy: Only people of the tenant's operators may do")
+    assert is_one_sentence(denied, "nothing was done: denied by policy: Only the tenant's operators may do")
     assert is_one_sentence(await act(bench, env, *AWAY, *UNTIL, "--group", "legal", *BY), "ann is not in legal")
     assert is_one_sentence(await command("people", "show", "nobody", env=env), "there is no person nobody")
     for moment in ("tomorrow", "2100-01-01T00:00:00"):

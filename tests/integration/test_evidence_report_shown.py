@@ -120,7 +120,7 @@ async def test_without_a_key_the_command_says_that_nothing_was_verified(office: 
     assert (done.code, done.out) == (0, f"Not verified: no key was given\nreport: {to}\n")
     apart = await command("evidence", "report", str(bundle), "--witness", "x", env={})
     assert apart.code == 2
-    assert "count only beside --key" in apart.err
+    assert "the other options need --key" in apart.err
 
 
 async def test_the_command_exits_as_verification_does(office: Office, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -24,7 +24,7 @@ async def test_whoever_asked_is_told_that_the_review_said_no_and_what_was_not_do
     said = [message["text"] for message in case.bench.chat.said("direct_message")][-1]
     assert said.startswith("Corporate onboarding (")
     nothing = "Nothing was filed for Halvorsen Seefracht GmbH."
-    assert f") has ended: rejected. {nothing} Rejected: review ({NO}). Not done: " in said
+    assert f") has ended: rejected. {nothing} Rejected: review ({NO}). Skipped: " in said
     assert run_id not in said
     assert "filing (not so: " in said
     assert "every step" not in said

@@ -174,8 +174,8 @@ async def test_reminders_come_with_growing_pauses_in_the_thread_of_the_card(pati
         await patient.later(days=1)
         reminded += [day] * (len(_said(patient, "Still open")) - before)
     assert reminded == [1, 3, 7], "after one day, two and four more; eight more would be too late"
-    assert "Asked: compliance, until" in _said(patient, "Still open")[0]
-    assert "Asked: compliance, operators, senior-compliance, until" in _said(patient, "Still open")[-1]
+    assert "Asked: compliance." in _said(patient, "Still open")[0]
+    assert "Asked: compliance, operators, senior-compliance." in _said(patient, "Still open")[-1]
 
 
 async def test_a_step_says_itself_whom_it_asks_next_for_how_long_and_when_people_are_reminded(patient: Bench) -> None:

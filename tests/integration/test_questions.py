@@ -155,7 +155,7 @@ async def test_a_question_is_asked_in_the_menu_and_answered_in_the_thread(chat: 
     assert "Ann asks: who owns it?" in str(card["blocks"])
     assert "the founders" in str(card["blocks"])
     await rita.click(asked, ANSWER)
-    await whispered(rita, "answered already")
+    await whispered(rita, "already answered")
 
 
 async def test_who_did_not_ask_for_it_cannot_answer_and_is_on_record(chat: Chat) -> None:

@@ -256,7 +256,7 @@ async def test_a_signal_ends_a_process_whose_archive_hangs(dsn: str, opa: OpaChi
             running.process.terminate()
             async with asyncio.timeout(BOUND):
                 assert await running.ended() == 0
-    assert any("left, since it does not end" in line["message"] for line in running.lines)
+    assert any("abandoned, since it does not end" in line["message"] for line in running.lines)
 
 
 async def test_a_refused_app_token_is_logged_without_it_and_a_signal_still_ends_the_process(

@@ -66,7 +66,7 @@ async def test_a_claim_shows_who_works_on_a_review_and_others_are_told(bench: Be
     assert await _assignee(bench, task) == ("ann", "Ann")
     assert await _leaves(bench, task) == [("task.claimed", "ann", None)]
     await bench.settle()
-    assert [said["text"] for said in bench.chat.said("post_message")] == ["Ann works on this now."]
+    assert [said["text"] for said in bench.chat.said("post_message")] == ["Ann claimed this."]
     assert bench.chat.said("update_card"), "its card shows it"
 
 
@@ -124,7 +124,7 @@ async def test_those_next_in_line_take_a_review_over_once_they_may_answer(bench:
     assert await _assignee(bench, task) == ("sue", "Sue")
     assert ("task.claimed", "sue", "ann") in await _leaves(bench, task)
     await bench.settle()
-    assert "Sue works on this now, in the place of Ann." in [s["text"] for s in bench.chat.said("post_message")]
+    assert "Sue claimed this, taking over from Ann." in [s["text"] for s in bench.chat.said("post_message")]
     assert (await bench.click("ann", task)).refusal
     assert (await bench.click("sue", task, nonce="later")).counted
 

@@ -92,4 +92,4 @@ async def test_no_operator_answers_a_review_that_is_open(waiting: Bench) -> None
     answer = {"decision": "approved", "reviewer": "omar", "reason": "seen"}
     facts = await wish(waiting, run_id, "review", HeldAct.SUPPLY, answer)
     assert facts["code"] == "act.denied"
-    assert "What people are asked is answered by them" in facts["reason"]
+    assert "Only the people asked may answer" in facts["reason"]

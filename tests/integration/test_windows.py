@@ -175,7 +175,7 @@ async def test_the_card_and_the_run_say_from_when_on_it_is_carried_out(tuesdays:
     assert shown == {"code": "window", "about": [OPENS]}
     assert (await _effect(tuesdays, run_id))["error"] == f"waits for its window until {OPENS}"
     said = [call["text"] for call in tuesdays.chat.said("post_message")]
-    assert "Outcome: approved, waits for its window until 2026-01-06 08:00 UTC." in said
+    assert "Approved; carried out from 2026-01-06 08:00 UTC on." in said
 
 
 async def test_a_failed_call_is_tried_again_in_a_window_alone(tuesdays: Bench, targets: Targets) -> None:

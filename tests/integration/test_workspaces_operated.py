@@ -81,7 +81,7 @@ async def test_a_link_is_made_by_command_and_opens_the_way_to_slack(
     assert link.startswith("https://countersign.example/slack/install?link=")
     assert (await stage.begin(link.replace("https://countersign.example", stage.public)))[0] == 302
     denied = await _act(stage.bench, env, "slack", "install-link", "--as", "ann", "--reason", "because")
-    assert is_one_sentence(denied, "denied by policy: Only people of the tenant's operators")
+    assert is_one_sentence(denied, "denied by policy: Only the tenant's operators")
 
 
 async def test_places_are_listed_and_tokens_put_under_another_key(

@@ -77,7 +77,7 @@ def test_what_people_and_callers_reach_is_one_process() -> None:
     large = Machine(16, None)
     assert count_for(set(Role), None, large) == 1
     assert count_for({Role.EDGE}, 1, large) == 1
-    with pytest.raises(ServeError, match="run worker and sweeps apart from it"):
+    with pytest.raises(ServeError, match="run worker and sweeps separately"):
         count_for({Role.WORKER, Role.BOT}, 2, large)
 
 

@@ -167,7 +167,7 @@ def test_wrong_checksum_is_refused_and_nothing_is_kept(opa: Server, releases: Re
 @pytest.mark.usefixtures("path")
 def test_download_that_breaks_off_is_refused(opa: Server, releases: Releases) -> None:
     releases.cut.add(f"/{ASSET}")
-    assert f"broke off after {len(PROGRAM) // 2} of {len(PROGRAM)} bytes" in _refusal(opa, releases)
+    assert f"ended after {len(PROGRAM) // 2} of {len(PROGRAM)} bytes" in _refusal(opa, releases)
 
 
 @pytest.mark.usefixtures("path")
