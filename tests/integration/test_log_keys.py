@@ -122,3 +122,17 @@ async def test_who_reads_the_key_while_it_is_rotated_has_one_or_the_other(tmp_pa
 
     await asyncio.gather(*(asyncio.to_thread(one) for one in (rotate, read, read, read)))
     assert len(log_keys(settings).keys) == 21
+
+
+async def test_a_kept_checkpoint_that_cannot_be_read_is_status_3(office: Office, dsn: str, tmp_path: Path) -> None:
+    await office.seal()
+    env = {"COUNTERSIGN_DATABASE_URL": dsn, "COUNTERSIGN_HOME": str(tmp_path), "COUNTERSIGN_TENANT": TENANT}
+    kept = await office.keep(tmp_path / "kept.txt")
+    assert (await command("log", "verify", "--checkpoint", str(kept), env=env)).code == 0
+    gone, empty = tmp_path / "gone.txt", tmp_path / "empty.txt"
+    empty.touch()
+    for file, says in ((gone, " cannot be read: No such file or directory"), (empty, ": ")):
+        done = await command("log", "verify", "--checkpoint", str(file), env=env)
+        assert (done.code, done.out) == (3, "")
+        assert done.err.startswith(f"countersign: {file}{says}")
+        assert done.err.count("\n") == 1

@@ -9,9 +9,7 @@ from countersign.compose.log_key import log_keys
 from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings, required
 from evidence.stamps.later import LaterStamp
-from receipts.log.checkpoint import open_checkpoint
-from receipts.log.hashes import TreeHead
-from receipts.log.note import parse_note
+from evidence.verify.trust import open_kept
 from runtime.desk import inspection
 from runtime.desk.bundles.stamps import NoStampError, first_after
 from runtime.desk.log import LogChangedError
@@ -40,14 +38,6 @@ async def later_stamp(settings: Settings, run_id: str) -> LaterStamp:
 
 
 def audited(settings: Settings, kept: Sequence[Path]) -> "Audit":
-    """Return what an audit finds; raise OperateError, or LogError, where a checkpoint that was kept cannot be used."""
-    heads = [_head(settings, file) for file in kept]
+    """Return what an audit finds; raise TrustError where a checkpoint that was kept cannot be used."""
+    heads = [open_kept(file, log_keys(settings)) for file in kept]
     return inspection.audit(required(settings, "database_url"), settings.tenant, heads)
-
-
-def _head(settings: Settings, file: Path) -> TreeHead:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise OperateError(f"{file} cannot be read: {error.strerror}") from error
-    return open_checkpoint(parse_note(data), log_keys(settings)).head

@@ -1,5 +1,6 @@
 """The commands about the audit log: who signs it, what was signed, and whether everything is in it."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -73,9 +74,15 @@ def verify(
 ) -> None:
     """Compare the database with the log: is every change in the log, is anything missing, up to when."""
     from countersign.cli.proof.audit import audited
+    from evidence.verify.judgement import Standing
+    from evidence.verify.trust import TrustError
 
-    with using_database():
-        found = audited(shared_settings("database_url"), kept or [])
+    try:
+        with using_database():
+            found = audited(shared_settings("database_url"), kept or [])
+    except TrustError as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        raise typer.Exit(Standing.UNREAD) from error
     if as_json:
         show_json({**vars(found), "findings": [vars(one) for one in found.findings]})
     else:
