@@ -17,9 +17,10 @@ from countersign.checks.slack import members, slack
 from countersign.checks.stamps import time_stamps
 from countersign.checks.usergroups import user_groups
 from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
-from countersign.compose.stores.archive import make_archive
+from countersign.compose.stores.archive import make_archive, unkept_retention
 from countersign.config.roles import Role
 from countersign.config.settings import Settings
+from evidence.archive.archive import ArchiveFact
 from receipts.signatures.signing import load_or_create
 from runtime.clock import Clock
 from runtime.model.json_limits import first_line
@@ -101,11 +102,20 @@ async def _transport(settings: Settings) -> list[Fact]:
 async def _archive(settings: Settings, clock: Clock) -> list[Fact]:
     facts = await asyncio.to_thread(make_archive(settings, clock).check)
     remedy = "Check bucket, endpoint and keys; `countersign bucket` creates a bucket with Object Lock."
-    # Who chose a folder, or a bucket without a lock, is told, and that is all that can be done about it.
     return [
-        Fact(f"archive {fact.name}", fact.ok or (fact.name == "locked" and not settings.wants_lock), fact.text, remedy)
+        _lock(fact, settings) if fact.name == "locked" else Fact(f"archive {fact.name}", fact.ok, fact.text, remedy)
         for fact in facts
     ]
+
+
+def _lock(fact: ArchiveFact, settings: Settings) -> Fact:
+    """Tell about the lock: a store that need not have one fails only where a retention is set that it ignores."""
+    unkept = "" if fact.ok else unkept_retention(settings)
+    remedy = "`countersign bucket` creates a bucket with Object Lock" + (
+        "; without one, remove the settings of retention." if unkept else "."
+    )
+    is_fine = fact.ok or (not settings.wants_lock and not unkept)
+    return Fact("archive locked", is_fine, f"{fact.text}{unkept}", remedy)
 
 
 async def _key(settings: Settings) -> list[Fact]:

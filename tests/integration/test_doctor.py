@@ -147,6 +147,15 @@ async def test_what_is_wrong_is_named_and_all_else_is_checked(
     assert any(says in detail for detail in found.values())
 
 
+@pytest.mark.parametrize("bucket", ["plain", None])
+async def test_a_retention_that_the_store_does_not_grant_is_found(well: dict[str, Any], bucket: str | None) -> None:
+    without = {**well, "s3_bucket": bucket, "require_lock": False}
+    assert "archive locked" not in await ill(settings_of(**without))
+    found = await ill(settings_of(**without, retention_days=1))
+    assert found["archive locked"].endswith("; no bundle gets the retention of COUNTERSIGN_RETENTION_DAYS")
+    assert "archive locked" not in await ill(settings_of(**well, retention_days=1))
+
+
 async def test_channels_and_groups_of_the_rules_are_looked_into(well: dict[str, Any], tmp_path: Path) -> None:
     rules = "rules: [{send: {channels: [C0NONE]}}]\nfallback: {groups: [treasury], channels: [C0NOWHERE]}"
     (tmp_path / "routing.yaml").write_text(rules, encoding="utf-8")

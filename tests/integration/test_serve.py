@@ -140,6 +140,16 @@ async def test_a_start_is_refused_where_evidence_has_to_be_locked_and_its_bucket
         async with serving(settings, "worker") as (running, _):
             running.process.terminate()
             assert await running.ended() == 0
+            assert not [line for line in running.lines if "retention" in line["message"]]
+        async with serving(settings.model_copy(update={"retention_days": 1}), "worker") as (running, _):
+            running.process.terminate()
+            assert await running.ended() == 0
+            (line,) = [line for line in running.lines if "retention" in line["message"]]
+            assert line["level"] == "warning"
+            assert line["message"] == (
+                "the bucket plain has no Object Lock: whatever is in it can be deleted;"
+                " no bundle gets the retention of COUNTERSIGN_RETENTION_DAYS"
+            )
 
 
 async def test_a_start_without_a_part_names_its_setting(settings: Settings) -> None:

@@ -65,19 +65,30 @@ def make_archive(settings: Settings, clock: Clock, patience: Patience = _WORKING
 def check_lock(settings: Settings, clock: Clock) -> None:
     """Raise ConfigError where evidence has to be locked and its bucket says that it locks nothing.
 
-    A bucket that is out of reach is asked again before anything is stored there.
+    Where it need not be locked, a retention that is set and not kept is said. A bucket that is out of reach is asked
+    again before anything is stored there.
     """
-    if not settings.wants_lock:
+    unkept = unkept_retention(settings)
+    if not settings.wants_lock and not unkept:
         return
     try:
         make_archive(settings, clock, _STARTING).check_lock()
     except UnlockedError as error:
+        if not settings.wants_lock:
+            log.warning("%s%s", error, unkept)
+            return
         raise ConfigError(
             f"{error}; name another with {variable('s3_bucket')}, which `countersign bucket` makes as it must be,"
             f" or set {variable('require_lock')}=false"
         ) from error
     except ArchiveError as error:
         log.warning("no evidence is stored until this is known: %s", error)
+
+
+def unkept_retention(settings: Settings) -> str:
+    """Return the end of a sentence about a store without locks: which settings of retention, if any, it ignores."""
+    named = [variable(name) for name in ("retention_days", "retention_mode") if name in settings.model_fields_set]
+    return f"; no bundle gets the retention of {' and '.join(named)}" if named else ""
 
 
 def make_retention(settings: Settings) -> Retention:
