@@ -5,7 +5,8 @@ JSON Schema ignores keywords that it does not know; here they are mistakes, as a
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from runtime.definitions.checks.metaschema import META
@@ -24,6 +25,9 @@ from runtime.definitions.problems import Path, hint
 
 Fault = tuple[Path, str]
 
+MOST_FAULTS = 100
+"""How many faults of one place are named: each unknown keyword is compared with all that are known."""
+
 _TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _KEYWORDS = (
     MAPS
@@ -39,24 +43,45 @@ _KEYWORDS = (
 
 
 def definition_faults(definitions: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what is wrong with the definitions of a file, each with its place among them."""
+    """Yield what is wrong with the definitions of a file, each with its place among them; only the first are named."""
+    yield from _first(_definition_faults(definitions))
+
+
+def object_faults(schema: Any, definitions: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what is wrong with a schema that has to describe an object; only the first faults are named."""
+    yield from _first(_object_faults(schema, definitions))
+
+
+def _first(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """Yield the first faults, and that there are more; those are not looked for."""
+    rest = iter(faults)
+    yield from islice(rest, MOST_FAULTS)
+    if next(rest, None):
+        yield (), f"more than {MOST_FAULTS} problems here: the first are named"
+
+
+def _definition_faults(definitions: Mapping[str, Any]) -> Iterator[Fault]:
     for name, schema in definitions.items():
-        yield from (((name, *path), message) for path, message in schema_faults(schema, definitions))
+        yield from (((name, *path), message) for path, message in _schema_faults(schema, definitions))
     for name in _endless(definitions):
         yield (name,), f"'{name}' refers to itself without a step into a member"
 
 
-def object_faults(schema: Any, definitions: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what is wrong with a schema that has to describe an object."""
+def _object_faults(schema: Any, definitions: Mapping[str, Any]) -> Iterator[Fault]:
     if isinstance(schema, Mapping) and schema.get("type", "object") != "object":
         yield ("type",), f"expected an object's schema, not one of type {schema['type']}"
-    yield from schema_faults(schema, definitions)
+    yield from _schema_faults(schema, definitions)
 
 
-def schema_faults(schema: Any, definitions: Mapping[str, Any]) -> list[Fault]:
-    """Return what is wrong with a schema, each with its place in it."""
-    own = list(_faults(schema, definitions, ()))
-    return own or [(tuple(error.absolute_path), error.message[:200]) for error in META.iter_errors(schema)]
+def _schema_faults(schema: Any, definitions: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what is wrong with a schema, each with its place in it."""
+    own = _faults(schema, definitions, ())
+    first = next(own, None)
+    if first is None:
+        yield from ((tuple(error.absolute_path), error.message[:200]) for error in META.iter_errors(schema))
+        return
+    yield first
+    yield from own
 
 
 def _faults(schema: Any, definitions: Mapping[str, Any], path: Path) -> Iterator[Fault]:
