@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from countersign.config.settings import Settings
+from countersign.config.settings import ROOT, Settings
 from countersign.embedded.ports import free_port
 from sandbox.client import SandboxUser
 from tests.integration.program_stage import Finished, Program, command, program
@@ -83,6 +83,31 @@ async def test_the_doctor_finds_nothing_and_config_says_what_holds(system: Up) -
     doctor, config = await command("doctor", env=system.env), await command("config", env=system.env)
     assert (doctor.code, "FAIL" in doctor.out) == (0, False), doctor.out
     assert "COUNTERSIGN_DATABASE_URL = ********\n    PostgreSQL; from the running `countersign up`\n" in config.out
+
+
+_BY_MACHINE = (
+    (r"(?<=Python |greSQL )[\d.]+", "VERSION"),
+    (r"(?<=clock: )\d+\.\d+|(?<=round trip: )[\d.]+", "TIME"),
+    (r"\b(?:[0-9a-f]{64}|[0-9a-f]{16})\b", "DIGEST"),
+    (r"(?<=localhost:)\d+", "PORT"),
+    (r"(?<=sealed: )\d+", "COUNT"),
+    (r"(?<=audit log: )[\d,]+ leaves.*", "COUNT"),
+)
+"""What the doctor's lines say otherwise on each machine and at each moment."""
+
+
+def _everywhere(text: str, home: str) -> list[str]:
+    text = text.replace(f" {home}/", " HOME/")
+    for pattern, name in _BY_MACHINE:
+        text = re.sub(pattern, name, text)
+    return text.splitlines()
+
+
+async def test_the_operators_page_shows_what_the_doctor_prints(system: Up) -> None:
+    page = (ROOT / "docs/operator.md").read_text(encoding="utf-8")
+    shown = page.partition("countersign doctor\n```\n\n```\n")[2].partition("```")[0]
+    doctor = await command("doctor", env=system.env)
+    assert _everywhere(shown, ".countersign") == _everywhere(doctor.out, str(system.home))
 
 
 async def test_the_port_of_the_settings_is_honoured(system: Up) -> None:
