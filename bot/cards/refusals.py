@@ -20,9 +20,10 @@ _WORDS = {
     RefusalCode.QUESTION_OPEN: "Your earlier question has no answer yet. Please wait for it.",
     RefusalCode.QUESTIONS_FULL: "This request takes no more questions.",
     RefusalCode.NO_QUESTION: "This question was already answered or is gone.",
-    RefusalCode.NOT_ASKED: "Only the requester can answer this question.",
+    RefusalCode.NOT_ASKED: "Only the requester can answer this question, or a group that the runbook names for it.",
     RefusalCode.NOBODY_ANSWERS: (
-        "Nobody can answer: neither requester nor submitter can be reached here, and no program fetches questions. "
+        "Nobody can answer: neither requester nor submitter can be reached here, no program fetches questions, and the "
+        "runbook names no other group that could. "
         "Nothing was sent."
     ),
     RefusalCode.NOT_ENTITLED: "This person may not decide this, or has already voted. Please choose another.",

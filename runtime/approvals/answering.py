@@ -52,10 +52,20 @@ def refuse_hand(ballot: Ballot, person: Candidate, to: Candidate, reason: str | 
 
 @dataclass(frozen=True)
 class Asker:
-    """Who answers a question: by their id, and a person by the accounts that clicked."""
+    """Who answers a question: by their id, and a person by the accounts that clicked.
+
+    `group` is the one that the runbook names for questions, "" where they are not in it.
+    """
 
     id: str
     accounts: frozenset[Account]
+    group: str = ""
+
+
+def wanted_run(ballot: Ballot, asker: Asker) -> bool:
+    """Return whether they requested or submitted the run."""
+    is_known = asker.id in (ballot.requested_by, ballot.submitted_by)
+    return is_known or not asker.accounts.isdisjoint(ballot.requester_accounts)
 
 
 def refuse_ask(
@@ -77,13 +87,18 @@ def refuse_ask(
 def refuse_reply(
     ballot: Ballot, asker: Asker, question: Question | None, text: str | None, now: datetime
 ) -> Refusal | None:
-    """Return why this is no answer to a question, or None: it is whoever asked for the run, or sent it, who answers."""
+    """Return why this is no answer to a question, or None.
+
+    Who requested or submitted the run answers, or a member of the group for questions who did not ask it.
+    """
     if refusal := refuse_closed(ballot, now):
         return refusal
-    if asker.id not in (ballot.requested_by, ballot.submitted_by) and not asker.accounts & ballot.requester_accounts:
+    if not (asker.group or wanted_run(ballot, asker)):
         return Refusal(RefusalCode.NOT_ASKED)
     if question is None or question.answer is not None:
         return Refusal(RefusalCode.NO_QUESTION)
+    if question.person == asker.id:
+        return Refusal(RefusalCode.NOT_ASKED)
     return refuse_short(text)
 
 

@@ -75,6 +75,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         **({"sla": format_duration(definition.sla)} if definition.sla else {}),
         **({"functions": definition.functions} if definition.functions else {}),
         **({"response": response_document(definition.response)} if definition.response else {}),
+        **({"questions_to": definition.questions_to} if definition.questions_to else {}),
     }
 
 
@@ -215,6 +216,7 @@ def _definition(document: Document, data: bytes) -> Definition:
         about=_about(document["trigger"]),
         functions=document.get("functions", {}),
         response=read_response(document["response"]) if "response" in document else None,
+        questions_to=document.get("questions_to", ""),
     )
 
 

@@ -211,6 +211,7 @@ class Definition:
     condition under which it takes a trigger of its type, None where it takes each. `about` is None where each
     trigger starts a run. `functions` are those of packs that its expressions call, with the version that they were
     checked with and are called in. `response` is what whoever asked is told at the end, None where nothing is said.
+    `questions_to` names the group that answers questions where no person asked, "" where there is no such group.
     """
 
     name: str
@@ -232,6 +233,7 @@ class Definition:
     about: About | None = None
     functions: Mapping[str, int] = field(default_factory=dict)
     response: ResponseSpec | None = None
+    questions_to: str = ""
 
     def node(self, path: str) -> StepDefinition:
         """Return the node of the step at `path`."""

@@ -184,6 +184,19 @@ async def reached_accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tu
     return [(row["team"], row["account"]) for row in rows]
 
 
+async def reached_members_of(conn: Conn, tenant: str, group: str, without: str) -> list[str]:
+    """Return the Slack users at which the people of a group read what is sent; without that one person's."""
+    query = """
+        SELECT DISTINCT s.account FROM slack_accounts s JOIN actors a USING (tenant, actor_id)
+         WHERE s.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ? %s AND a.actor_id <> %s
+           AND NOT EXISTS (SELECT FROM slack_absentees x
+                            WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
+         ORDER BY s.account
+    """
+    rows = await (await conn.execute(query, (tenant, group, without))).fetchall()
+    return [row["account"] for row in rows]
+
+
 async def accounts_in_groups(
     conn: Conn, tenant: str, groups: Sequence[str], now: datetime, *, without: Sequence[str] = ()
 ) -> list[str]:

@@ -19,8 +19,8 @@ class NothingAsked:
     async def acts_of_all(self, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
         return [await self.acts(one, person_id) for one in approval_ids]
 
-    async def answerers(self, approval_id: str) -> Answerers:
-        raise AssertionError(f"nothing here is asked: {approval_id}")
+    async def answerers(self, approval_id: str, person_id: str) -> Answerers:
+        raise AssertionError(f"nothing here is asked: {approval_id} {person_id}")
 
     async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
         raise AssertionError(f"nobody here answers anything: {approval_id} {question_id} {person_id}")

@@ -1,6 +1,7 @@
 """What somebody tells who holds the signing key, about what people did with a request beside deciding it."""
 
 import copy
+from typing import Any
 
 from tests.integration.forger import Bend, Forged, Json, Lie, change_leaf
 
@@ -45,6 +46,17 @@ def _answered_by(person: str) -> Bend:
     def bend(forged: Forged) -> None:
         forged.approval()["questions"][0]["answer"]["by"] = person
         forged.leaf("question.answered")["actor"] = {"id": person, "kind": "person"}
+
+    return bend
+
+
+def _answered_for(**said: Any) -> Bend:
+    """Return what has the answer be for another group, or by another person who says that it is for the group."""
+
+    def bend(forged: Forged) -> None:
+        answer = forged.approval()["questions"][0]["answer"]
+        answer.update(said)
+        forged.leaf("question.answered")["actor"] = {"id": answer["by"], "kind": answer["kind"]}
 
     return bend
 
@@ -114,6 +126,13 @@ ANSWERS: dict[str, Lie] = {
     "asked by somebody else": ("questions.told", "withdrawn", change_leaf("question.asked", "actor.id", "ben")),
     "answered by somebody else": ("questions.told", "withdrawn", change_leaf("question.answered", "actor.id", "ben")),
     "answered by who had not asked for it": ("questions.told", "withdrawn", _answered_by("ben")),
+    "answered for a group that the runbook does not name": (
+        *("questions.told", "withdrawn"),
+        _answered_for(by="ben", group="compliance"),
+    ),
+    "answered for another group": ("questions.told", "grouped", _answered_for(group="compliance")),
+    "answered for the group by who asked": ("questions.told", "grouped", _answered_for(by="ann")),
+    "answered for the group by a program": ("questions.told", "grouped", _answered_for(by="portal", kind="agent")),
     "a question of another": ("questions.told", "withdrawn", change_leaf("question.asked", "data.person", "ben")),
     "another question": (
         *("questions.told", "withdrawn"),

@@ -269,16 +269,16 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
 
 
 async def _answered(bench: Bench) -> dict[str, str]:
-    """Play a filing of which changes were requested, and one of which a vote was withdrawn, and which was handed on."""
+    """Play a filing of which changes were requested, and two with a question, a withdrawn vote and a handing on."""
     run_ids = {}
-    for name in ("changed", "withdrawn"):
-        run_ids[name] = (await bench.start("bench.file", FILE, ref=name)).run_id
+    for name, kind in (("changed", "file"), ("withdrawn", "file"), ("grouped", "file_to_group")):
+        run_ids[name] = (await bench.start(f"bench.{kind}", FILE, ref=name)).run_id
         await bench.settle()
         approval = await bench.approval_id()
         if name == "changed":
             assert (await bench.click("ann", approval, "changes", "name the owners")).counted
         else:
-            await _withdrawn(bench, approval)
+            await _withdrawn(bench, approval, "sam" if name == "grouped" else "rita")
         await bench.settle()
     return run_ids
 
@@ -295,11 +295,11 @@ async def _restored(bench: Bench) -> str:
     return run_id
 
 
-async def _withdrawn(bench: Bench, approval: str) -> None:
+async def _withdrawn(bench: Bench, approval: str, answers: str) -> None:
     assert (await say(bench, "ann", approval, CardAct.ASK, "who owns it?")).counted
     (asked,) = await bench.rows("SELECT question_id FROM questions WHERE approval_id = %s", approval)
     reply = ("the founders, each a half", asked["question_id"])
-    assert (await say(bench, "rita", approval, CardAct.REPLY, *reply)).counted
+    assert (await say(bench, answers, approval, CardAct.REPLY, *reply)).counted
     assert (await bench.click("ann", approval)).counted
     assert (await say(bench, "ann", approval, CardAct.WITHDRAW, "read it once more")).counted
     assert (await say(bench, "ann", approval, CardAct.HAND, "I am away", about="cat")).counted

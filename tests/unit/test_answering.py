@@ -107,8 +107,9 @@ ANSWERED = replace(OPEN, answer={"text": "Because."})
         Asker(BALLOT.requested_by, frozenset()),
         Asker(BALLOT.submitted_by, frozenset()),
         Asker("somebody-new", BALLOT.requester_accounts),
+        Asker("somebody-new", frozenset(), "desk"),
     ],
-    ids=["by their id", "who sent it", "by an account of theirs"],
+    ids=["by their id", "who sent it", "by an account of theirs", "a member of the group for questions"],
 )
 def test_whoever_asked_for_it_or_sent_it_answers(asker: Asker) -> None:
     assert refuse_reply(BALLOT, asker, OPEN, "Because of the audit.", NOW) is None
@@ -116,8 +117,10 @@ def test_whoever_asked_for_it_or_sent_it_answers(asker: Asker) -> None:
 
 def test_nobody_else_answers_and_nobody_answers_twice() -> None:
     asked = Asker(BALLOT.requested_by, frozenset())
+    theirs = replace(OPEN, person=BEN.id)
     for asker, question, code in (
         (Asker(ANN.id, frozenset({("T1", "UANN")})), OPEN, RefusalCode.NOT_ASKED),
+        (Asker(BEN.id, frozenset(), "desk"), theirs, RefusalCode.NOT_ASKED),
         (asked, ANSWERED, RefusalCode.NO_QUESTION),
         (asked, None, RefusalCode.NO_QUESTION),
     ):

@@ -197,6 +197,15 @@ def test_how_long_evidence_is_kept_stands_in_it_only_where_it_is_said() -> None:
     assert from_canonical(definition.canonical).retain_days == 364
 
 
+def test_who_answers_questions_stands_in_it_only_where_it_is_said() -> None:
+    assert "questions_to" not in loads(load(minimal()).canonical), (
+        "what was made before there was such a key keeps its digest"
+    )
+    definition = load({**minimal(), "questions_to": "kyc-desk"})
+    assert loads(definition.canonical)["questions_to"] == "kyc-desk"
+    assert from_canonical(definition.canonical).questions_to == "kyc-desk"
+
+
 def test_the_time_of_a_run_stands_in_it_only_where_it_is_said() -> None:
     assert "sla" not in loads(load(minimal()).canonical), "what was made before there was such a key keeps its digest"
     definition = load({**minimal(), "sla": "P2W"})

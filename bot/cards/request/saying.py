@@ -70,7 +70,10 @@ class SayRef(references.CardRef):
 def who_answers(answerers: Answerers) -> Block:
     """Return whom a question calls; where that is nobody, how its answer can come."""
     programs = inline(", ".join(answerers.programs), 200)
-    if answerers.users:
+    if answerers.group:
+        group = inline(answerers.group, 100)
+        words = f"The group {group} is notified in the thread and in private, and a member can answer there."
+    elif answerers.users:
         names = inline(", ".join(answerers.names), 200)
         words = f"{names} is notified in the thread and in private, and can answer there."
     else:

@@ -45,7 +45,7 @@ class SayingAct(Asking):
             refusal = identity.refusal or references.stale(ref, view) or await self._refusal(ref, identity)
             if refusal or view is None:
                 notification = await self._record(ref, identity, payload.action.action_ts, "", refusal)
-            first = [] if notification else await self._first(ref)
+            first = [] if notification else await self._first(ref, identity)
         await ack()
         if notification is not None:
             await self._apply_word(notification, payload.user, payload.place)
@@ -82,9 +82,11 @@ class SayingAct(Asking):
             return await self._desk.may_decide(ref.id, identity.person.id)
         return await self._desk.answers.may(self._saying.says, ref.id, identity.person.id)
 
-    async def _first(self, ref: references.CardRef) -> list[Block]:
+    async def _first(self, ref: references.CardRef, identity: Identity) -> list[Block]:
         """Return what the modal says first: of a question, who can answer it."""
-        return [who_answers(await self._desk.answers.answerers(ref.id))] if self._saying is ASK else []
+        if self._saying is not ASK or identity.person is None:
+            return []
+        return [who_answers(await self._desk.answers.answerers(ref.id, identity.person.id))]
 
     async def _record(
         self,

@@ -5,7 +5,16 @@ from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from evidence.records import DefinitionRecord, EffectClass, Execution, NextInLineRecord, Open, StepRecord, VerbRecord
+from evidence.records import (
+    DefinitionRecord,
+    EffectClass,
+    Execution,
+    LeftOut,
+    NextInLineRecord,
+    Open,
+    StepRecord,
+    VerbRecord,
+)
 from evidence.verify.material.forms import Tier
 from receipts.fields import NonEmpty
 
@@ -158,3 +167,4 @@ class DefinitionForm(DefinitionRecord):
     edges: list[EdgeForm]
     verbs: Mapping[str, VerbForm]
     output: JsonValue = None
+    questions_to: LeftOut[NonEmpty] = None

@@ -214,13 +214,14 @@ class EditForm(Open):
 
 
 class ReplyForm(Open):
-    """What was answered: `by` whom, a `person` or an `agent`."""
+    """What was answered: `by` whom, a `person` or an `agent`; `group` where it was for the group for questions."""
 
     by: NonEmpty
     kind: Literal["person", "agent"]
     name: str
     text: str
     at: Timestamp
+    group: LeftOut[NonEmpty] = None
 
 
 class QuestionOfForm(Open):

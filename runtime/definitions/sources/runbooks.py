@@ -197,6 +197,7 @@ def _definition(
         about=_about(declared),
         functions=functions_called(steps.values(), declared.output),
         response=declared.response,
+        questions_to=declared.questions_to or "",
     )
     return from_canonical(dumps(definition_document(draft)))
 

@@ -157,6 +157,7 @@ class RunbookFile(Shape):
     state: dict[str, Any] | None = None
     output: Any = None
     response: ResponseSpec | None = None
+    questions_to: Text | None = None
 
 
 ShapeT = TypeVar("ShapeT", bound=BaseModel)

@@ -60,7 +60,7 @@ async def _deciding(engine: Engine, reader: Reader, seen: Seen) -> set[Act]:
     if approval.kind.outlives_run:
         return acts
     acts.add(Act.CHANGES)
-    if refuse_ask(None, seen.person.id, *await _asking(reader, seen), None) is None:
+    if refuse_ask(None, seen.person.id, *await _asking(engine, reader, seen), None) is None:
         acts.add(Act.ASK)
     if refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now) is None:
         acts.add(Act.HAND)
@@ -69,10 +69,14 @@ async def _deciding(engine: Engine, reader: Reader, seen: Seen) -> set[Act]:
     return acts
 
 
-async def _asking(reader: Reader, seen: Seen) -> tuple[Sequence[Question], Answerers]:
+async def _asking(engine: Engine, reader: Reader, seen: Seen) -> tuple[Sequence[Question], Answerers]:
     """Return what was asked about a request, and who can answer."""
-    behind = ("answerers", seen.row["requested_by"], seen.row["submitted_by"])
-    answerers = await reader.once(behind, lambda: answerers_of(reader.conn, reader.tenant, seen.row))
+    row, person = seen.row, seen.person.id
+    group = (await engine.definitions.get(reader.conn, row["definition_name"], row["definition_version"])).questions_to
+    answerers = await reader.once(
+        ("answerers", row["requested_by"], row["submitted_by"], group, person),
+        lambda: answerers_of(reader.conn, reader.tenant, row, group, person),
+    )
     return await reader.questions(seen.approval.approval_id), answerers
 
 

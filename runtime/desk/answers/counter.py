@@ -1,7 +1,8 @@
 """The counter at which people in the chat have their requests canceled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import refuse_vote
@@ -20,6 +21,7 @@ from runtime.model.approvals.votes import CardAct, Refusal, VoteVerdict
 from runtime.model.json_limits import error_text
 from runtime.model.notification.runs import CancelPayload
 from runtime.store import approvals
+from runtime.store.database.pool import Conn
 from runtime.store.listings import find_run
 from runtime.store.people.questions import questions_of
 
@@ -52,7 +54,7 @@ class AnswersCounter:
         async with self.engine.pool.connection() as conn:
             refusal = await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
             row = await approvals.approval_view_row(conn, approval_id)
-            answerers = await answerers_of(conn, self.tenant, row) if row else Answerers()
+            answerers = await self._answerers(conn, row, person_id)
             return refuse_ask(refusal, person_id, await questions_of(conn, approval_id), answerers, None)
 
     async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:
@@ -64,23 +66,32 @@ class AnswersCounter:
         """Return, in their order, what the person may do with each of these requests now."""
         return await acts_of_all(self.engine, self.tenant, approval_ids, person_id)
 
-    async def answerers(self, approval_id: str) -> Answerers:
-        """Return who can answer questions about a request. Reads only."""
+    async def answerers(self, approval_id: str, person_id: str) -> Answerers:
+        """Return who can answer what a person asks about a request. Reads only."""
         async with self.engine.pool.connection() as conn:
             row = await approvals.approval_view_row(conn, approval_id)
-            if row is None or row["tenant"] != self.tenant:
-                return Answerers()
-            return await answerers_of(conn, self.tenant, row)
+            return await self._answerers(conn, row, person_id)
+
+    async def _answerers(self, conn: Conn, row: Mapping[str, Any] | None, person_id: str) -> Answerers:
+        if row is None or row["tenant"] != self.tenant:
+            return Answerers()
+        return await answerers_of(conn, self.tenant, row, await self._group(conn, row), person_id)
+
+    async def _group(self, conn: Conn, row: Mapping[str, Any]) -> str:
+        """Return the group that the request's runbook names for questions."""
+        name, version = row["definition_name"], row["definition_version"]
+        return (await self.engine.definitions.get(conn, name, version)).questions_to
 
     async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
         """Return why the person cannot answer a question now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
             seen = await look(conn, self.tenant, approval_id, person_id)
             asked = await questions_of(conn, approval_id)
+            group = await self._group(conn, seen.row) if seen else ""
         if seen is None:
             return UNKNOWN_APPROVAL
         question = next((one for one in asked if one.question_id == question_id), None)
-        asker = Asker(person_id, frozenset(seen.accounts))
+        asker = Asker(person_id, frozenset(seen.accounts), group if group in seen.person.groups else "")
         return refuse_reply(seen.ballot, asker, question, None, self.engine.clock())
 
     async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:

@@ -59,8 +59,8 @@ class AnswersDesk(Protocol):
         """Return, in their order, what the person may do with each of these requests now."""
         ...
 
-    async def answerers(self, approval_id: str) -> Answerers:
-        """Return who can answer questions about a request. Reads only."""
+    async def answerers(self, approval_id: str, person_id: str) -> Answerers:
+        """Return who can answer what a person asks about a request. Reads only."""
         ...
 
     async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:

@@ -13,7 +13,7 @@ from runtime.inbox.answers.pausing import move_clock
 from runtime.inbox.answers.standing import Answer, answered, heard, heard_from_caller
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.voters import accounts_of, refuse
-from runtime.model.approvals.questions import Question, answer_of
+from runtime.model.approvals.questions import Answerers, Question, answer_of
 from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode, Via, VoteVerdict
 from runtime.model.messages import QuestionAnswered, QuestionAsked
 from runtime.model.notification.answering import AskPayload, ReplyPayload
@@ -42,8 +42,13 @@ async def _refusal(answer: Answer, payload: AskPayload) -> Refusal | None:
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now)
     way = way_to_vote(answer.ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, tx.now)
     asked = await questions_of(tx.conn, answer.approval.approval_id)
-    answerers = await answerers_of(tx.conn, tx.tenant, tx.row)
+    answerers = await _answerers(answer)
     return refuse_ask(way if isinstance(way, Refusal) else None, person.id, asked, answerers, payload.reason)
+
+
+async def _answerers(answer: Answer) -> Answerers:
+    tx = answer.tx
+    return await answerers_of(tx.conn, tx.tenant, tx.row, (await tx.definition()).questions_to, answer.person.id)
 
 
 async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
@@ -54,7 +59,7 @@ async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
     await insert_question(tx.conn, tx.tenant, approval.approval_id, question)
     moved = await move_clock(answer, asked, [*asked, question])
     _note(answer, QUESTION_ASKED, Actor(id=person.id, kind="person"), question, digest(question.asked()), moved)
-    answerers = await answerers_of(tx.conn, tx.tenant, tx.row)
+    answerers = await _answerers(answer)
     said = QuestionAsked(
         run=await messages.run_name(tx),
         approval_id=approval.approval_id,
@@ -71,30 +76,37 @@ async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
 
 async def apply_reply(matter: Matter, payload: ReplyPayload) -> Applied:
     """Take in what whoever asked says to a question, or refuse it; either way the run's chain says so."""
-    is_caller = payload.via is Via.EDGE
-    hears = heard_from_caller if is_caller else heard
+    hears = heard_from_caller if payload.via is Via.EDGE else heard
     answer = await hears(matter, payload, CardAct.REPLY, "")
     if isinstance(answer, Applied):
         return answer
     asked = await questions_of(answer.tx.conn, answer.approval.approval_id)
     question = next((one for one in asked if one.question_id == payload.question_id), None)
-    accounts = [] if is_caller else await accounts_of(answer.tx, answer.person, payload)
-    asker = Asker(answer.person.id, frozenset(accounts))
+    asker = await _asker(answer, payload)
     refusal = refuse_reply(answer.ballot, asker, question, payload.text, answer.tx.now)
     if refusal or question is None:
         return await refuse(
             answer.tx, answer.approval, payload, CardAct.REPLY, refusal or Refusal(RefusalCode.NO_QUESTION)
         )
-    return await _reply(matter, answer, payload, question, asked)
+    group = "" if asker.id in (answer.ballot.requested_by, answer.ballot.submitted_by) else asker.group
+    return await _reply(matter, answer, payload, question, asked, group)
+
+
+async def _asker(answer: Answer, payload: ReplyPayload) -> Asker:
+    """Return who answers: a program has no accounts, and is in no group."""
+    tx, person = answer.tx, answer.person
+    accounts = [] if payload.via is Via.EDGE else await accounts_of(tx, person, payload)
+    group = (await tx.definition()).questions_to
+    return Asker(person.id, frozenset(accounts), group if group in person.groups else "")
 
 
 async def _reply(
-    matter: Matter, answer: Answer, payload: ReplyPayload, question: Question, asked: Sequence[Question]
+    matter: Matter, answer: Answer, payload: ReplyPayload, question: Question, asked: Sequence[Question], group: str
 ) -> Applied:
     tx, approval, person = answer.tx, answer.approval, answer.person
     words = (await tx.privacy()).text(payload.text.strip())
     by = Actor(id=person.id, kind="agent" if payload.via is Via.EDGE else "person")
-    said = answer_of(by.id, by.kind, person.name, words, tx.now)
+    said = answer_of(by.id, by.kind, person.name, words, tx.now, group)
     await answer_question(tx.conn, question.question_id, said)
     question = replace(question, answer=said)
     now = [question if one.question_id == question.question_id else one for one in asked]

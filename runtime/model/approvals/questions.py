@@ -49,6 +49,7 @@ class Answerers:
     names: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()  # that asked for the run or sent it; they fetch their questions
+    group: str = ""  # whose members are called, since no person asked
 
     @property
     def is_nobody(self) -> bool:
@@ -56,6 +57,10 @@ class Answerers:
         return not (self.users or self.programs)
 
 
-def answer_of(by: str, kind: str, name: str, text: str, at: datetime) -> dict[str, Any]:
-    """Return an answer as it is stored, and as its digest on the chain has it; `kind` is that of who answered."""
-    return {"by": by, "kind": kind, "name": name, "text": text, "at": timestamp(at)}
+def answer_of(by: str, kind: str, name: str, text: str, at: datetime, group: str = "") -> dict[str, Any]:
+    """Return an answer as it is stored, and as its digest on the chain has it; `kind` is that of who answered.
+
+    `group` is the one for which they answered, "" for who requested or submitted the run.
+    """
+    answer = {"by": by, "kind": kind, "name": name, "text": text, "at": timestamp(at)}
+    return {**answer, "group": group} if group else answer

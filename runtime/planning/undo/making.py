@@ -76,6 +76,7 @@ def undo_definition(
         canonical=b"",
         digest="",
         retain_days=of.retain_days,
+        questions_to=of.questions_to,
     )
     return from_canonical(dumps(definition_document(draft)))
 

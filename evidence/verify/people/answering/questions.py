@@ -4,7 +4,7 @@ from evidence import names
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
-from evidence.verify.material.forms import QuestionLeaf, QuestionOfForm
+from evidence.verify.material.forms import QuestionLeaf, QuestionOfForm, ReplyForm
 from evidence.verify.people.answering.answers import is_decidable, who_may_not
 from evidence.verify.people.approvals import UNTIL_KNOWN
 from evidence.verify.people.pausing import deadline_after
@@ -19,8 +19,9 @@ _Part = tuple[str, str, str]
 
 @rule(
     "questions.told",
-    "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run; both name"
-    " by its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
+    "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run, or by"
+    " another person than who asked, whose answer has as its `group` the `questions_to` of the definition; both name by"
+    " its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
     " answer, and have its `at`. Each of them is told once, the answer after the question. No two of an approval have"
     " one id. Where the requirement has `pause_on_question`, the time of an approval stands still while a question is"
     " open, for as long as that in all: the leaf with which the first is put has the `deadline` of the approval and its"
@@ -71,13 +72,21 @@ def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
 
 
 def _check_answer(facts: Facts, leaf: Leaf, said: QuestionLeaf, question: QuestionOfForm) -> None:
-    answer, run = question.answer, facts.contents.run
+    answer = question.answer
     if answer is None:
         raise broken(leaf, f"question {question.id} has no answer")
     _agree(leaf, answer.model_dump(), said.digest, answer.at)
     _by(leaf, answer.by, answer.kind)
-    if answer.by not in (run.requested_by, run.submitted_by):
+    if not _may_answer(facts, question.person, answer):
         raise broken(leaf, f"{answer.by} answered, who had not asked for it")
+
+
+def _may_answer(facts: Facts, asked_by: str, answer: ReplyForm) -> bool:
+    """Return whether who answered wanted the run, or did it for the group for questions and had not asked."""
+    if answer.by in (facts.contents.run.requested_by, facts.contents.run.submitted_by):
+        return True
+    is_for_group = answer.group is not None and answer.group == facts.definition.questions_to
+    return is_for_group and answer.kind == "person" and answer.by != asked_by
 
 
 def _question(leaf: Leaf, approval: Requested, said: QuestionLeaf) -> QuestionOfForm:
