@@ -8,7 +8,7 @@ export function drawBlocks(blocks, act, errors = {}) {
 }
 
 const DRAW = {
-  header: (block) => textObject(block.text, "h3", "block block-header"),
+  header: (block) => textObject(block.text, "h2", "block block-header"),
   divider: () => h("hr", { class: "block block-divider" }),
   context: (block) => h("div", { class: "block block-context" }, block.elements.map((one) => textObject(one))),
   actions: (block, act) =>

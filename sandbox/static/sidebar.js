@@ -10,7 +10,7 @@ export function drawSidebar(page) {
   const app = direct.length ? direct.map((channel) => room(channel, page)) : appHome(bot, page);
   return [
     h("div", { class: "team" }, h("span", { class: "team-mark", "aria-hidden": "true", text: [...state.team.name][0] }), h("bdi", { class: "team-name", text: state.team.name })),
-    h("div", { class: "rooms" }, h("h2", { text: "Channels" }), h("ul", {}, rooms.map((channel) => room(channel, page))), h("h2", { text: "Apps" }), h("ul", {}, app), userGroups(state, page)),
+    h("div", { class: "rooms" }, group("Channels", rooms.map((channel) => room(channel, page))), group("Apps", app), userGroups(state, page)),
     switcher(state, page),
   ];
 
@@ -36,7 +36,7 @@ export function drawSidebar(page) {
 /** The user groups: choosing one comes into it, or leaves it. */
 function userGroups(state, page) {
   if (!state.usergroups.length) return null;
-  const group = ({ id, handle, name, users }) => {
+  const choice = ({ id, handle, name, users }) => {
     const isIn = users.includes(state.me);
     const regroup = () => page.act({ action: "regroup", usergroup: id });
     const title = `${name}: ${isIn ? "leave" : "join"}`;
@@ -52,7 +52,12 @@ function userGroups(state, page) {
       ),
     );
   };
-  return [h("h2", { text: "User groups" }), h("ul", {}, state.usergroups.map(group))];
+  return group("User groups", state.usergroups.map(choice));
+}
+
+/** A list under its title, which names it and is no heading: the page's first heading is what it shows. */
+function group(title, rows) {
+  return [h("p", { class: "rooms-title", "aria-hidden": "true", text: title }), h("ul", { "aria-label": title }, rows)];
 }
 
 function appHome(bot, page) {

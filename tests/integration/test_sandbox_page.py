@@ -108,3 +108,15 @@ async def test_each_list_to_choose_from_has_a_name(url: str, browser: Browser) -
     page = await _opened(browser, url)
     await expect(page.get_by_role("combobox", name="Runbook")).to_be_visible()
     await expect(page.get_by_role("combobox", name="Choose", exact=True)).to_be_visible()
+
+
+async def test_headings_begin_with_the_page_and_skip_no_level(url: str, browser: Browser) -> None:
+    client = AsyncWebClient(token=WORKSPACE.app.bot_token, base_url=f"{url}/api/")
+    header = {"type": "header", "text": {"type": "plain_text", "text": "Pay a supplier"}}
+    await client.chat_postMessage(channel=ROOM, text="Pay a supplier", blocks=[header])
+    page = await _opened(browser, url)
+    await expect(page.get_by_role("heading", name="Pay a supplier")).to_be_visible()
+    levels = await page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map((one) => Number(one.tagName[1]))")
+    assert levels == [1, 2]
+    for name in ("Channels", "Apps"):
+        await expect(page.get_by_role("navigation").get_by_role("list", name=name)).to_be_visible()
