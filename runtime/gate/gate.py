@@ -82,12 +82,12 @@ class _Gate(Crossing):
             return
         if self.attempt.is_doubtful and not await clear_doubt(self):  # 9
             return
-        if not await self._refuse_unwanted():
+        now = self.engine.clock()
+        if not await self._refuse_unwanted(now):
             return
         if self.attempt.is_forged:
             await self.write(lambda passage: settlement.hold(passage, FORGED))
             return
-        now = self.engine.clock()
         question = make_question(self.attempt, now)
         self._void_if_expired(now)
         verdict = await self._ask(question)  # 3
@@ -144,7 +144,7 @@ class _Gate(Crossing):
     async def _reject(self, reason: str, code: ErrorCode = ErrorCode.DENIED) -> None:
         await self.write(lambda passage: settlement.reject(passage, reason, code))
 
-    async def _refuse_unwanted(self) -> bool:
+    async def _refuse_unwanted(self, now: datetime) -> bool:
         """Settle what the run no longer wants, and what is not what was proposed; void what can no longer count."""
         attempt = self.attempt
         if attempt.facts.step_status is not None and has_stopped(attempt.facts.step_status):
@@ -152,7 +152,7 @@ class _Gate(Crossing):
         if self.effect.is_read and self.handler is not None and self.handler.writes:
             await self._reject(f"{self.effect.connector}::{self.effect.operation} writes, and a read may not")
             return False
-        if attempt.is_late(self.engine.clock()):
+        if attempt.is_late(now):
             late = f"not begun until the deadline: an answer was wanted by {self.effect.retry['answer_by']}"
             await self.write(lambda passage: settlement.fail(passage, late, ErrorCode.NOT_BEGUN))
             return False

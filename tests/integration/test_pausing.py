@@ -131,7 +131,7 @@ async def test_the_card_says_that_the_clock_stands_still_and_until_when(bench: B
     view = await bench.desk.approval(approval)
     assert view
     assert view.paused_until == datetime(2026, 1, 5, 11, 0, tzinfo=UTC)
-    assert "The clock stands still while Rita is asked (until" in str(card(view, now=bench.clock()).json())
+    assert "Clock paused while Rita answers (until" in str(card(view, now=bench.clock()).json())
     bench.clock.move(hours=3)
     over = await bench.desk.approval(approval)
     assert over

@@ -80,7 +80,7 @@ async def test_nobody_else_answers_what_somebody_has_claimed_until_they_give_it_
     assert (await bench.claim("ann", task, "release")).counted
     assert (await bench.click("ben", task, nonce="again")).counted
     await bench.settle()
-    assert any(said["text"].startswith("Ann has given this back.") for said in bench.chat.said("post_message"))
+    assert any(said["text"].startswith("Ann released this.") for said in bench.chat.said("post_message"))
     assert await _leaves(bench, task) == [
         ("task.claimed", "ann", None),
         ("vote.refused", "ben", "task.claimed"),

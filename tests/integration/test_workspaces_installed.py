@@ -27,7 +27,7 @@ async def test_a_link_installs_the_app_and_cards_are_posted_with_its_token(stage
     assert (facts["status"], status) == ("applied", 302)
     assert cookie
     status, page = await stage.come_back(await stage.say(authorize, BETA), cookie)
-    assert (status, "It is installed in Beta" in page) == (200, True)
+    assert (status, "Installed in Beta" in page) == (200, True)
     await stage.file()
     assert "Approval needed" in str(stage.posted(BETA, CHANNEL))
     assert stage.posted(TEAM, "C0APPROVALS") == []

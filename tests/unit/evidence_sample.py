@@ -240,10 +240,10 @@ class Story:
         return {"card": canonical.digest(cards[-1])} if cards else {}
 
 
-def naming() -> dict[str, str]:
+def naming(write: str = WRITE) -> dict[str, str]:
     """Return the button of a card that says which approval the card is about."""
-    stamp = canonical.digest([WRITE, dict(REQUIREMENT), "requested"])[:16]
-    return {"type": "button", "value": f'{{"id":"a-1","digest":"{WRITE[:16]}","stamp":"{stamp}"}}'}
+    stamp = canonical.digest([write, dict(REQUIREMENT), "requested"])[:16]
+    return {"type": "button", "value": f'{{"id":"a-1","digest":"{write[:16]}","stamp":"{stamp}"}}'}
 
 
 def story() -> Story:
@@ -296,6 +296,9 @@ def rewrite(told: Story, **change: Any) -> None:
         effect = told.decisions[number]["input"]["effect"]
         effect.update({name: body[name] for name in effect.keys() & body.keys()}, digest=digest)
     told.approvals["a-1"]["digest"] = digest
+    before, now = (canonical.dumps(naming(write)) for write in (WRITE, digest))
+    cards = canonical.dumps(told.approvals["a-1"]["cards"])
+    told.approvals["a-1"]["cards"] = canonical.loads(cards.replace(before, now))
     hidden = [f"/request{path}" for path in sent.paths]
     told.receipts["r-3"].update(body_of(body), request=sent.value, redacted=hidden, fingerprint=digest)
 

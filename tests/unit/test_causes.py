@@ -11,7 +11,7 @@ OPA = "policy unavailable: OPA at http://opa:8181: "
     ("why", "names"),
     [
         ("the database cannot be used: FATAL:  unsupported startup parameter: options", "COUNTERSIGN_DATABASE_POOLER"),
-        ('connection failed: FATAL:  password authentication failed for user "u"', "a user and password that PostgreSQL accepts"),
+        ('connection failed: FATAL:  password authentication failed for user "u"', "a user and password"),
         ('connection failed: FATAL:  database "countersign" does not exist', "Create the database"),
         ('relation "runs" does not exist', "countersign migrate"),
         ("FATAL:  sorry, too many clients already", "COUNTERSIGN_DATABASE_CONNECTIONS"),
