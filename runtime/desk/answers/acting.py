@@ -26,32 +26,32 @@ _SOME_REASON = "a reason that will be asked for"
 
 async def acts_of_all(engine: Engine, tenant: str, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
     """Return what the person may do with each request now; nothing where it is closed or not there."""
+    now = engine.clock()  # one moment for all of them: what they have in common is read once
     async with engine.pool.connection() as conn:
         reader = Reader(conn, tenant)
-        found = await asyncio.gather(*(_acts_here(engine, reader, one, person_id) for one in approval_ids))
+        found = await asyncio.gather(*(_acts_here(engine, reader, one, person_id, now) for one in approval_ids))
     may_cancel = await asyncio.gather(*(_may_cancel(engine, seen) for seen, _ in found))
     return [acts | {Act.CANCEL} if may else acts for (_, acts), may in zip(found, may_cancel, strict=True)]
 
 
 async def _acts_here(
-    engine: Engine, reader: Reader, approval_id: str, person_id: str
+    engine: Engine, reader: Reader, approval_id: str, person_id: str, now: datetime
 ) -> tuple[Seen | None, frozenset[Act]]:
     """Return an open request and what the person may do with it, as far as it is not policy's to say."""
-    now = engine.clock()
     seen = await look_by(reader, approval_id, person_id)
     if seen is None or not seen.ballot.is_open(now):
         return None, frozenset()
-    acts = await _deciding(engine, reader, seen) | _claiming(seen, now)
-    if await _may_withdraw(engine, reader, seen):
+    acts = await _deciding(engine, reader, seen, now) | _claiming(seen, now)
+    if await _may_withdraw(reader, seen, now):
         acts.add(Act.WITHDRAW)
-    if await _may_break_glass(engine, reader, seen):
+    if await _may_break_glass(reader, seen, now):
         acts.add(Act.BREAK_GLASS)
     return seen, frozenset(acts)
 
 
-async def _deciding(engine: Engine, reader: Reader, seen: Seen) -> set[Act]:
+async def _deciding(engine: Engine, reader: Reader, seen: Seen, now: datetime) -> set[Act]:
     """Return what the person may do who may decide the request, in their own name or for somebody else."""
-    now, approval = engine.clock(), seen.approval
+    approval = seen.approval
     stand_ins = await reader.stand_ins(seen.person.id, now)
     way = way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)
     if isinstance(way, Refusal):
@@ -92,8 +92,8 @@ def _claiming(seen: Seen, now: datetime) -> set[Act]:
     return acts
 
 
-async def _may_withdraw(engine: Engine, reader: Reader, seen: Seen) -> bool:
-    now, person = engine.clock(), seen.person
+async def _may_withdraw(reader: Reader, seen: Seen, now: datetime) -> bool:
+    person = seen.person
     if refuse_withdrawal(seen.ballot, person, frozenset(vote.person for vote in seen.votes), None, now):
         return False
     return (
@@ -101,12 +101,12 @@ async def _may_withdraw(engine: Engine, reader: Reader, seen: Seen) -> bool:
     )
 
 
-async def _may_break_glass(engine: Engine, reader: Reader, seen: Seen) -> bool:
-    glass, now = seen.approval.requirement.break_glass, engine.clock()
+async def _may_break_glass(reader: Reader, seen: Seen, now: datetime) -> bool:
+    glass = seen.approval.requirement.break_glass
     if glass is None or seen.approval.kind is not AskKind.EFFECT:
         return False
     since, person = now - glass.lasts, seen.person.id
-    used = await reader.once(("broken", since), lambda: count_broken(reader.conn, reader.tenant, person, since))
+    used = await reader.once(("broken", person, since), lambda: count_broken(reader.conn, reader.tenant, person, since))
     return refuse_glass(seen.ballot, seen.person, seen.accounts, _SOME_REASON, used, now) is None
 
 

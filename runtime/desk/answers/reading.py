@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -54,9 +55,9 @@ class Reader:
         )
         return found
 
-    async def stand_ins(self, actor_id: str, now: Any) -> Sequence[StandIn]:
+    async def stand_ins(self, actor_id: str, now: datetime) -> Sequence[StandIn]:
         """Return for whom somebody may vote now."""
         found: Sequence[StandIn] = await self.once(
-            ("stand_ins", actor_id), lambda: stand_ins_of(self.conn, self.tenant, actor_id, now)
+            ("stand_ins", actor_id, now), lambda: stand_ins_of(self.conn, self.tenant, actor_id, now)
         )
         return found
