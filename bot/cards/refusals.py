@@ -23,8 +23,7 @@ _WORDS = {
     RefusalCode.NOT_ASKED: "Only the requester can answer this question, or a group that the runbook names for it.",
     RefusalCode.NOBODY_ANSWERS: (
         "Nobody can answer: neither requester nor submitter can be reached here, no program fetches questions, and the "
-        "runbook names no other group that could. "
-        "Nothing was sent."
+        "runbook names no other group that could. Nothing was sent."
     ),
     RefusalCode.NOT_ENTITLED: "This person may not decide this, or has already voted. Please choose another.",
     RefusalCode.NO_TASK: "Only a review can be claimed, released or answered in this way.",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from receipts.chain import GENESIS
 from receipts.tenant.acts import chain_of
 from runtime.store.database.pool import Conn
 
@@ -20,7 +21,7 @@ async def acts_named(conn: Conn, tenant: str, names: Sequence[str]) -> list[dict
             **row["leaf"],
             "run_id": chain_of(tenant),
             "seq": row["seq"],
-            "prev_hash": row["prev_hash"] or "0" * 64,
+            "prev_hash": row["prev_hash"] or GENESIS.hash,
             "hash": row["hash"],
         }
         for row in rows

@@ -1,5 +1,7 @@
 """Rules about votes that were given for somebody else."""
 
+from collections.abc import Iterator
+
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts
 from evidence.verify.material.forms import DelegationForm, VoteForm
@@ -17,13 +19,18 @@ _TOLD = ("delegation_id", "delegator", "groups", "starts_at", "ends_at", "reason
     " before `ends_at`), and for groups that it names; its person has not recorded it themselves.",
 )
 def _for_others(facts: Facts) -> str:
-    found = 0
+    given = list(_given_for_others(facts))
+    for name, vote, delegation in given:
+        _check(name, vote, delegation)
+    return counted(len(given), "vote")
+
+
+def _given_for_others(facts: Facts) -> Iterator[tuple[str, VoteForm, DelegationForm]]:
+    """Give each vote by delegation with the member that tells of it."""
     for approval in facts.approvals.values():
         for vote in approval.votes:
             if vote.record.delegation is not None:
-                _check(approval.name, vote.record, vote.record.delegation)
-                found += 1
-    return counted(found, "vote")
+                yield approval.name, vote.record, vote.record.delegation
 
 
 def _check(name: str, vote: VoteForm, delegation: DelegationForm) -> None:
@@ -43,13 +50,10 @@ def _check(name: str, vote: VoteForm, delegation: DelegationForm) -> None:
     " person as `delegate` and the same `delegator`, `groups`, `starts_at`, `ends_at` and `reason`.",
 )
 def _recorded(facts: Facts) -> str:
-    found = 0
-    for approval in facts.approvals.values():
-        for vote in approval.votes:
-            if vote.record.delegation is not None:
-                _check_record(facts, approval.name, vote.record, vote.record.delegation)
-                found += 1
-    return counted(found, "delegation")
+    given = list(_given_for_others(facts))
+    for name, vote, delegation in given:
+        _check_record(facts, name, vote, delegation)
+    return counted(len(given), "delegation")
 
 
 def _check_record(facts: Facts, name: str, vote: VoteForm, delegation: DelegationForm) -> None:
