@@ -1,9 +1,5 @@
 """Reads have records: what each attempt asked, got, used and cost, bound to the chain and added up in the bundle."""
 
-import itertools
-import json
-import re
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -11,8 +7,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg import AsyncCursor
-from psycopg.rows import DictRow
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
@@ -23,7 +17,6 @@ from policy.client import OpaEngine
 from receipts import canonical
 from receipts.signatures.signing import load_or_create, public_path
 from runtime.desk import listings
-from runtime.desk.answers.acting import acts_of_all
 from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.handlers import (
     Answer,
@@ -39,7 +32,7 @@ from runtime.handlers import (
 from runtime.model.effects.action import commitment
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
-from tests.integration.delegates_stage import delegate
+from tests.integration.counting import Counting
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
 
@@ -252,18 +245,6 @@ async def test_a_run_of_format_1_stays_as_it_was(bench: Bench, targets: Targets)
     assert ["told" in receipt for receipt in await receipts(bench, run_id)] == [False]
 
 
-class Counting(AsyncCursor[DictRow]):
-    """Counts the statements that are sent, and those of them that write."""
-
-    sent = 0
-    written = 0  # how often a worker looks for work depends on the machine, what it writes does not
-
-    async def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
-        Counting.sent += 1
-        Counting.written += bool(re.search(r"\b(INSERT INTO|UPDATE|DELETE FROM)\b", str(query)))
-        return await super().execute(query, params, **kwargs)
-
-
 async def test_a_record_goes_along_with_what_is_written_anyway(dsn: str, opa: OpaChild, targets: Targets) -> None:
     async with (
         OpaEngine(opa.url, timeout=MINUTE) as policy,
@@ -278,41 +259,6 @@ async def test_a_record_goes_along_with_what_is_written_anyway(dsn: str, opa: Op
             counts.append((Counting.written, len(await reads(bench, run_id))))
     assert [recorded for _, recorded in counts] == [0, 0, 1]
     assert counts[1][0] == counts[2][0]
-
-
-async def test_what_a_person_may_do_with_many_requests_costs_as_many_statements_as_with_one(
-    dsn: str, opa: OpaChild, targets: Targets
-) -> None:
-    async with (
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(dsn, policy, [PACK], targets.handlers(), cursor_factory=Counting) as bench,
-    ):
-        await delegate(bench, "ann", "sam")
-        for number in range(8):
-            await bench.start("bench.file", {"company": "ACME", "text": "r"}, ref=f"{number}")
-        await bench.settle()
-        ids = [row["approval_id"] for row in await bench.rows("SELECT approval_id FROM approvals ORDER BY 1")]
-        glass = {"groups": ["compliance"], "at_most": 3, "within": "P30D", "tell": [], "review_by": ["security"]}
-        await bench.meddle(
-            "UPDATE approvals SET requirement = (requirement::jsonb || %s::jsonb)::json",
-            json.dumps({"break_glass": glass | {"review_within": "P1D"}}),
-        )
-        moments = itertools.count()  # time goes on meanwhile
-        engine = replace(bench.engine, clock=lambda: bench.clock() + timedelta(microseconds=next(moments)))
-        for person in ("ben", "sam", "rita"):
-            counts = []
-            for some in (ids[:1], ids):
-                Counting.sent = 0
-                acts = await acts_of_all(engine, TENANT, some, person)
-                counts.append(Counting.sent)
-                assert len(set(acts)) == 1
-            assert counts[0] == counts[1] <= 12
-        homes = []
-        for limit in (1, 8):
-            Counting.sent = 0
-            assert len((await bench.pending("sam", limit)).page.entries) == limit
-            homes.append(Counting.sent)
-        assert homes[0] == homes[1]
 
 
 async def test_whoever_lost_the_lease_writes_no_record(bench: Bench, targets: Targets) -> None:

@@ -8,8 +8,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg import AsyncCursor
-from psycopg.rows import DictRow
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
@@ -20,6 +18,7 @@ from runtime.store.transactions.run_tx import RunTx
 from runtime.worker.worker import Worker
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
+from tests.integration.counting import Counting
 from tests.patience import MINUTE
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
@@ -172,16 +171,6 @@ async def test_limits_hold_for_all_that_begin_in_one_set(bench: Bench, targets: 
     await bench.settle()
     assert len(targets.note.calls) == 60, "policy allows as many writes in one run"
     assert (await bench.run(run_id))["status"] == "failed_terminal"
-
-
-class Counting(AsyncCursor[DictRow]):
-    """Counts the statements that are sent; BEGIN and COMMIT are none."""
-
-    sent = 0
-
-    async def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
-        Counting.sent += 1
-        return await super().execute(query, *args, **kwargs)
 
 
 @asynccontextmanager
