@@ -1,4 +1,4 @@
-"""What can be said about the Slack side without posting anything."""
+"""Checks of the Slack side for `countersign doctor`: tokens, scopes, channels, user groups. Nothing is posted."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ SCOPES = frozenset(
     }
 )
 EMAIL_SCOPE = "users:read.email"
-"""Wanted only where the directory allows that people are told by their addresses."""
+"""Needed only if the directory matches people by e-mail address."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that was checked; `remedy` says what to do where it is not as it should be."""
+    """One checked thing; `remedy` says what to do if the check failed."""
 
     name: str
     ok: bool
@@ -31,10 +31,10 @@ class Fact:
     remedy: str = ""
 
 
-_NOT_RIGHT = "Set the bot token (xoxb-…) from OAuth & Permissions, and check that Slack can be reached."
+_REMEDY = "Set the bot token (xoxb-…) from OAuth & Permissions, and check that Slack can be reached."
 _REMEDIES_OF_TOKENS = {
-    "account_inactive": "The app was removed from the workspace: install it there again, and use its new token.",
-    "token_revoked": "Somebody has revoked the token: install the app again, and use its new token.",
+    "account_inactive": "The app was removed from the workspace: reinstall it and use its new token.",
+    "token_revoked": "The token was revoked: reinstall the app and use its new token.",
     "token_expired": (
         "The token was not renewed in time. One in a setting must not expire: turn token rotation off, or have the app"
         " installed by OAuth."
@@ -43,12 +43,12 @@ _REMEDIES_OF_TOKENS = {
 
 
 async def check_token(client: AsyncWebClient) -> list[Fact]:
-    """Check a token, and its scopes where it is good."""
+    """Check the bot token and, if Slack accepts it, its scopes."""
     try:
         answer = await client.auth_test()
     except FAILURES as error:
         code = error_code(error)
-        return [Fact("slack token", ok=False, detail=code, remedy=_REMEDIES_OF_TOKENS.get(code, _NOT_RIGHT))]
+        return [Fact("slack token", ok=False, detail=code, remedy=_REMEDIES_OF_TOKENS.get(code, _REMEDY))]
     who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
     return [Fact("slack token", ok=True, detail=who), _scopes(answer)]
 
@@ -56,20 +56,20 @@ async def check_token(client: AsyncWebClient) -> list[Fact]:
 def _scopes(answer: AsyncSlackResponse) -> Fact:
     missing = SCOPES - _granted(answer)
     if missing:
-        remedy = "Add them under OAuth & Permissions, and install the app again."
+        remedy = "Add them under OAuth & Permissions and reinstall the app."
         return Fact("slack scopes", ok=False, detail=f"missing: {', '.join(sorted(missing))}", remedy=remedy)
     return Fact("slack scopes", ok=True, detail=", ".join(sorted(SCOPES)))
 
 
 async def check_app(client: AsyncWebClient, app_id: str) -> Fact:
-    """Check that a token is of the app to which the page behind our links leads."""
-    remedy = "Set COUNTERSIGN_SLACK_APP_ID to the App ID under Basic Information, or leave it out."
+    """Check that the bot token belongs to the app that our links open."""
+    remedy = "Set COUNTERSIGN_SLACK_APP_ID to the App ID under Basic Information, or unset it."
     try:
         bot = await client.bots_info(bot=str((await client.auth_test())["bot_id"]))
         found = str(bot["bot"]["app_id"])
     except (*FAILURES, KeyError) as error:
         return Fact("slack app", ok=False, detail=error_code(error), remedy=remedy)
-    detail = found if found == app_id else f"the token is of {found}, and our links lead to {app_id}"
+    detail = found if found == app_id else f"the token belongs to {found}, but our links open {app_id}"
     return Fact("slack app", ok=found == app_id, detail=detail, remedy=remedy)
 
 
@@ -78,19 +78,19 @@ async def check_socket_mode(client: AsyncWebClient, app_token: str) -> Fact:
     try:
         await client.apps_connections_open(app_token=app_token)
     except FAILURES as error:
-        remedy = "Set an app-level token (xapp-…) with connections:write, and turn Socket Mode on."
+        remedy = "Set an app-level token (xapp-…) with connections:write and turn on Socket Mode."
         return Fact("slack socket mode", ok=False, detail=error_code(error), remedy=remedy)
     return Fact("slack socket mode", ok=True, detail="a connection can be opened")
 
 
 _REMEDIES = {
-    "channel_not_found": "Use the channel's id, not its name; into a private channel, invite the bot first.",
-    "missing_scope": "Add the scopes under OAuth & Permissions, and install the app again.",
+    "channel_not_found": "Use the channel's id, not its name. Invite the bot first if the channel is private.",
+    "missing_scope": "Add the scopes under OAuth & Permissions and reinstall the app.",
 }
 
 
 async def check_channel(client: AsyncWebClient, channel: str) -> Fact:
-    """Look into a channel that cards go to: it must be there, in use, and the bot must be in it."""
+    """Check that a channel for cards exists, is not archived, and has the bot as a member."""
     name = f"slack channel {channel}"
     try:
         found = (await client.conversations_info(channel=channel))["channel"]
@@ -99,9 +99,9 @@ async def check_channel(client: AsyncWebClient, channel: str) -> Fact:
         return Fact(name, ok=False, detail=code, remedy=_REMEDIES.get(code, "Check that Slack can be reached."))
     place = f"#{found.get('name', '')}"
     if found.get("is_archived"):
-        return Fact(name, ok=False, detail=f"{place} is archived", remedy="Unarchive it, or name another one.")
+        return Fact(name, ok=False, detail=f"{place} is archived", remedy="Unarchive it, or configure another channel.")
     if not found.get("is_member"):
-        remedy = f"Invite the bot into {place}: /invite @Countersign."
+        remedy = f"Invite the bot to {place}: /invite @Countersign."
         return Fact(name, ok=False, detail=f"the bot is not in {place}", remedy=remedy)
     return Fact(name, ok=True, detail=f"{place}, and the bot is in it")
 
@@ -109,7 +109,7 @@ async def check_channel(client: AsyncWebClient, channel: str) -> Fact:
 async def check_user_groups(
     clients: Iterable[AsyncWebClient], usergroups: Iterable[str], *, by_email: bool
 ) -> list[Fact]:
-    """Look in each workspace for the user groups that people are called by, or that a group has its people from."""
+    """Check the Slack user groups that are mentioned for help or that supply a group's members."""
     wanted = sorted(set(usergroups))
     if not wanted:
         return []
@@ -130,9 +130,9 @@ async def check_user_groups(
 
 def _user_group(wanted: str, found: Mapping[str, Any] | None) -> Fact:
     name = f"slack user group {wanted}"
-    remedy = "Mend it, or name another one in the directory or the rules of routing."
+    remedy = "Enable it, or name another one in the directory or the routing rules."
     if found is None:
-        return Fact(name, ok=False, detail="there is none of this id", remedy=remedy)
+        return Fact(name, ok=False, detail="no user group has this id", remedy=remedy)
     handle = f"@{found.get('handle', '')}"
     if found.get("date_delete"):
         return Fact(name, ok=False, detail=f"{handle} is disabled", remedy=remedy)
@@ -142,7 +142,7 @@ def _user_group(wanted: str, found: Mapping[str, Any] | None) -> Fact:
 def _email_scope(answer: AsyncSlackResponse) -> Fact:
     if EMAIL_SCOPE in _granted(answer):
         return Fact("slack addresses", ok=True, detail=EMAIL_SCOPE)
-    remedy = "Add it under OAuth & Permissions, and install the app again; or take match_by_email out of the directory."
+    remedy = "Add it under OAuth & Permissions and reinstall the app, or remove match_by_email from the directory."
     return Fact("slack addresses", ok=False, detail=f"missing: {EMAIL_SCOPE}", remedy=remedy)
 
 

@@ -38,7 +38,7 @@ async def test_the_doctor_says_what_is_wrong_and_what_to_do(stage: Stage) -> Non
 async def test_the_doctor_finds_a_token_of_another_app_than_our_links_lead_to(stage: Stage) -> None:
     assert (await check_app(stage.raw, "A0COUNTERSIGN")).ok
     fact = await check_app(stage.raw, "A0OTHER")
-    assert (fact.ok, fact.detail) == (False, "the token is of A0COUNTERSIGN, and our links lead to A0OTHER")
+    assert (fact.ok, fact.detail) == (False, "the token belongs to A0COUNTERSIGN, but our links open A0OTHER")
     wrong = await check_app(slack_client("xoxb-wrong", stage.raw.base_url), "A0COUNTERSIGN")
     assert (wrong.ok, wrong.detail) == (False, "invalid_auth")
 

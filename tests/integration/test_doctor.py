@@ -121,7 +121,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),
         ({"slack_bot_token": CANARY}, {"slack token"}, "invalid_auth"),
-        ({"slack_app_id": "A0OTHER"}, {"slack app"}, "our links lead to A0OTHER"),
+        ({"slack_app_id": "A0OTHER"}, {"slack app"}, "our links open A0OTHER"),
         ({"slack_app_token": CANARY}, {"slack socket mode"}, "invalid_auth"),
         ({"slack_api_url": "http://127.0.0.1:1/api/"}, {"slack token", "slack socket mode"}, "Client"),
         ({"slack_signing_secrets": [], "slack_app_token": None}, {"slack transport"}, "no click can be heard"),
@@ -188,7 +188,7 @@ async def test_user_groups_that_cards_call_and_groups_have_people_from_are_looke
 ) -> None:
     (tmp_path / "routing.yaml").write_text("rules: [{send: {direct: true, mention: [S0NONE]}}]", encoding="utf-8")
     settings = settings_of(**{**well, "routing": tmp_path / "routing.yaml"})
-    assert await ill(settings) == {"slack user group S0NONE": "there is none of this id"}
+    assert await ill(settings) == {"slack user group S0NONE": "no user group has this id"}
 
 
 async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(

@@ -9,22 +9,22 @@ from evidence.reading.words import ANSWERS, OUTCOMES, counted, listed, plain
 
 _STEPS = {
     "step.succeeded": "is done",
-    "step.skipped": "was left out",
+    "step.skipped": "was skipped",
     "step.failed_terminal": "failed",
-    "step.failed_handled": "failed, as the runbook provides for",
-    "step.failed_retryable": "failed, and is tried again",
-    "step.held": "failed, and waits for a person to say how it goes on",
+    "step.failed_handled": "failed, and the runbook handles it",
+    "step.failed_retryable": "failed and will be retried",
+    "step.held": "failed and needs a person's decision",
     "step.canceled": "was canceled",
-    "step.parked": "waits for its answer",
-    "step.waiting_approval": "waits for people",
+    "step.parked": "waits for an answer",
+    "step.waiting_approval": "waits for approval",
 }
 _CHAT = {
-    "slack::post_card": "A card",
-    "slack::update_card": "A card's new state",
-    "slack::post_message": "A message",
-    "slack::update_message": "A message's new state",
-    "slack::direct_message": "A message to one person",
-    "webhook::deliver": "Word to a subscriber",
+    "slack::post_card": "post a card to",
+    "slack::update_card": "update a card in",
+    "slack::post_message": "post a message to",
+    "slack::update_message": "update a message in",
+    "slack::direct_message": "send a direct message to",
+    "webhook::deliver": "deliver an event to the subscriber",
 }
 
 
@@ -33,7 +33,7 @@ def _queued(material: Material, leaf: Record) -> str:
     what = f"{named(text(run, 'definition', 'name'))}, version {number(run, 'definition', 'version')}"
     by = f", through {named(through)}" if through != text(leaf, "actor", "id") else ""
     about = f", about {named(text(leaf, 'data', 'trigger_ref'))}" if text(leaf, "data", "trigger_ref") else ""
-    mocked = "; on mocks, so nothing is done for real" if record(leaf, "data").get("mocked") is True else ""
+    mocked = "; on mocks: nothing real is done" if record(leaf, "data").get("mocked") is True else ""
     return f"{actor(material, leaf)} asked for {what}{about}{by}{mocked}"
 
 
@@ -47,17 +47,17 @@ def _ended(_: Material, leaf: Record) -> str:
 def _step(material: Material, leaf: Record) -> str:
     event, case = text(leaf, "event"), text(leaf, "data", "branch")
     is_begun = event == "step.parked" and material.holds_steps(text(leaf, "correlation", "step"))
-    said = "was begun" if is_begun else _STEPS[event]
-    by = f", by {named(plain(case))}" if case else ""
+    said = "started" if is_begun else _STEPS[event]
+    by = f", by the branch {named(plain(case))}" if case else ""
     return f"The step {step(material, leaf)} {said}{by}{why(leaf, 'error')}"
 
 
 def _proposed(material: Material, leaf: Record) -> str:
     what, target = text(leaf, "data", "action"), text(leaf, "data", "target")
     if what in _CHAT:
-        return f"{_CHAT[what]} is to be sent to {named(target)}"
+        return f"Proposed: {_CHAT[what]} {named(target)}"
     act = f"{named(plain(what.rpartition('::')[2]))} on {named(target)}"
-    return f"{act} is to be done, for the step {step(material, leaf)}"
+    return f"Proposed: {act}, for the step {step(material, leaf)}"
 
 
 def _decided(material: Material, leaf: Record) -> str:
