@@ -9,6 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from webauthn.helpers import base64url_to_bytes, bytes_to_base64url, encode_cbor
 
 from runtime.model.approvals.passkeys import Assertion, Attestation
@@ -55,6 +56,15 @@ class Authenticator:
     flags: int = USER_PRESENT | USER_VERIFIED
     page: dict[str, Any] = field(default_factory=dict)  # what the client data say otherwise
     credential_id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a process must know to be this authenticator."""
+        pem = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return {**vars(self), "key": pem}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Be the authenticator of which this is known."""
+        vars(self).update(state, key=load_pem_private_key(state["key"], None))
 
     @cached_property
     def key(self) -> PrivateKey:

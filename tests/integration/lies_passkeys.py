@@ -1,7 +1,7 @@
 """What somebody tells who holds the key of evidence but nobody's passkey, and what passkeys are misused for."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,12 +42,19 @@ def _plain(forged: Forged, vote: Json) -> dict[str, str]:
     )
 
 
-def _signed(using: Authenticator = SAM, said: Mapping[str, Any] | None = None, **document: str) -> Bend:
-    """Have the vote signed anew; `said` are members of the client data, `document` what was signed, told otherwise."""
+def _sam() -> Authenticator:
+    return SAM
+
+
+def _signed(using: Callable[[], Authenticator] = _sam, said: Mapping[str, Any] | None = None, **document: str) -> Bend:
+    """Have the vote signed again; `said` are members of the client data, `document` what was signed, told otherwise.
+
+    `using` is asked late: which passkeys signed is known once the runs are there.
+    """
 
     def bend(forged: Forged) -> None:
         challenge = bytes_to_base64url(challenge_of(_document(forged, **document)))
-        made = using.sign(challenge, **(said or {})).model_dump(exclude={"nonce"})
+        made = using().sign(challenge, **(said or {})).model_dump(exclude={"nonce"})
         _vote(forged)["passkey"].update(made)
 
     return bend
@@ -107,7 +114,7 @@ def _told_otherwise(forged: Forged) -> None:
 def _foreign(forged: Forged) -> None:
     """Sign with the passkey of somebody else, which is theirs."""
     _vote(forged)["passkey"] = copy.deepcopy(_vote(forged, "pam")["passkey"])
-    _signed(PAM)(forged)
+    _signed(lambda: PAM)(forged)
 
 
 def _of_another(forged: Forged) -> None:
@@ -206,7 +213,7 @@ def _lies(rule: str, run: str = _RUN, **bends: Bend) -> dict[str, Lie]:
 SIGNED: dict[str, Lie] = {
     **_lies(
         "passkeys.signed",
-        forged=_signed(_forger()),
+        forged=_signed(_forger),
         replayed_from_another_approval=_signed(approval_id="apr_other"),
         over_another_action=_signed(digest="0" * 64),
         over_another_state=_signed(stamp="0" * 16),
@@ -222,8 +229,8 @@ SIGNED: dict[str, Lie] = {
         on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
         in_a_frame=_signed(said={"crossOrigin": True}),
         in_a_frame_of_another_page=_signed(said={"topOrigin": "https://elsewhere.example"}),
-        for_another_party=_signed(_like_sam(rp_id="elsewhere.example")),
-        by_nobody_verified=_signed(_like_sam(flags=USER_PRESENT)),
+        for_another_party=_signed(lambda: _like_sam(rp_id="elsewhere.example")),
+        by_nobody_verified=_signed(lambda: _like_sam(flags=USER_PRESENT)),
         at_a_registration=_signed(said={"type": "webauthn.create"}),
         with_a_key_of_another_kind=_registered(data={"algorithm": -257}),
         registered_for_another_page=_registered(data={"origin": "https://elsewhere.example"}),

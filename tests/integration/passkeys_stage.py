@@ -29,6 +29,7 @@ RP_ID = "countersign.example"
 
 SIGNERS = {"sam": Authenticator(PUBLIC_URL, RP_ID), "pam": Authenticator(PUBLIC_URL, RP_ID, algorithm=-257)}
 ALONE = Authenticator(PUBLIC_URL, RP_ID)
+PASSKEYS = (*SIGNERS.values(), ALONE)
 """The passkeys of those who sign in evidence that is bent, and of who breaks the glass there."""
 
 
