@@ -47,7 +47,7 @@ from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker
 from tests.begun import Rows, begin_with, rows_of
-from tests.logins import as_program
+from tests.logins import as_program, loading
 
 TENANT = "acme"
 TEAM = "T0ACME"
@@ -335,19 +335,19 @@ async def _begin(engine: Engine, superuser: str, packs: list[Path]) -> None:
     kind = (_kind(lasting, engine.handlers), engine.clock())
     is_untouched = await begin_with(superuser, _begun.get(kind))
     if not (is_untouched and kind in _begun):
-        await _store(engine, _catalog(lasting, engine.handlers))
+        await _store(engine, superuser, _catalog(lasting, engine.handlers))
         if is_untouched:
             _begun[kind] = await rows_of(superuser)
     if packs != lasting:
         await keep_definitions(engine, _catalog(packs, engine.handlers), Activation.FIRST)
 
 
-async def _store(engine: Engine, catalog: Catalog) -> None:
+async def _store(engine: Engine, superuser: str, catalog: Catalog) -> None:
     await keep_definitions(engine, catalog, Activation.FIRST)
     people = [{"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()]
     agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
     accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
-    async with engine.pool.connection() as conn:
+    async with loading(superuser) as conn:
         await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts, engine.clock())
 
 

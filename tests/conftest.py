@@ -16,9 +16,8 @@ from hypothesis import settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migrate import migrate
-from runtime.store.database.roles import make_login
 from tests.forked import stop_server
-from tests.logins import PROGRAM
+from tests.logins import make_logins
 from tests.opa_server import POLICIES, start_opa, stop_kept
 from tests.patience import MINUTE
 
@@ -77,7 +76,7 @@ def postgres() -> Iterator[str]:
             conn.execute("SELECT pg_reload_conf()")
             conn.execute("CREATE DATABASE template_countersign")
         migrate(_database(dsn, "template_countersign"))
-        make_login(dsn, PROGRAM)
+        make_logins(dsn)
         yield dsn
 
 

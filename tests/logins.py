@@ -1,8 +1,35 @@
-"""Who tests are in the database: a superuser to look and to meddle, and for what is under test the program's login."""
+"""Who tests are in the database: a superuser to look and to meddle, and for what is under test the program's logins."""
 
-PROGRAM = "test_program"
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from countersign.compose.stores.connection import connected
+from countersign.config.settings import Settings
+from runtime.store import roles
+from runtime.store.database.pool import Conn
+from runtime.store.database.roles import make_login
+
+PROGRAM, DIRECTORY = "test_program", "test_directory"
+
+
+def make_logins(dsn: str) -> None:
+    """Make the login of the program, and that which loads the directory."""
+    make_login(dsn, PROGRAM)
+    make_login(dsn, DIRECTORY, roles.DIRECTORY)
 
 
 def as_program(dsn: str) -> str:
     """Return the DSN with a login that has the program's rights and no others."""
     return dsn.replace("//postgres:@", f"//{PROGRAM}:@", 1)
+
+
+def as_directory(dsn: str) -> str:
+    """Return the DSN, be it the superuser's or the program's, with a login that loads the directory."""
+    return as_program(dsn).replace(f"//{PROGRAM}:@", f"//{DIRECTORY}:@", 1)
+
+
+@asynccontextmanager
+async def loading(dsn: str) -> AsyncIterator[Conn]:
+    """Give a connection of the login that loads the directory."""
+    async with connected(Settings(database_url=as_directory(dsn))) as conn:
+        yield conn

@@ -22,7 +22,7 @@ HEAD = """\
 # JSON in single quotes. Secrets are files: `sh docker/secrets.sh` makes them. A file that a setting names has to be in
 # the container: put it into `own/`, and name it `/own/…`.
 
-# The YAML file of people and agents; docker/directory.yaml is one to start from.
+# The YAML file of people and agents, which the service `people` loads; docker/directory.yaml is one to start from.
 DIRECTORY_FILE=./directory.yaml
 # Folder of the secrets' files, and folder of what is your own.
 #SECRETS_FOLDER=./secrets

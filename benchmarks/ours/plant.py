@@ -16,6 +16,8 @@ import aiohttp
 from benchmarks.ours.edge import CALLER, SECRET, Edge
 from benchmarks.ours.stamps import PATIENCE
 from benchmarks.world.postgres import Database, Server
+from countersign.compose.directory import load_people
+from countersign.config.settings import Settings
 from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
@@ -24,10 +26,11 @@ from countersign.embedded.setup.servers import OPA, ensure
 from policy.text import PolicyFolders
 from runtime.store.database.migrate import migrate
 from runtime.store.database.roles import make_login
+from runtime.store.roles import DIRECTORY
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-TEMPLATE, LOGIN = "bench_template", "bench_program"
+TEMPLATE, LOGIN, DIRECTORY_LOGIN = "bench_template", "bench_program", "bench_directory"
 CONCURRENCY = 128
 SIGNING_SECRET = secrets.token_hex(16)
 _KEEP = 2.0
@@ -81,6 +84,7 @@ class Plant:
     database: Database
     policy: str
     env: dict[str, str] = field(default_factory=dict)
+    loaded: Path | None = None
 
     @asynccontextmanager
     async def serve(self, *roles: str) -> AsyncIterator[Process]:
@@ -115,6 +119,8 @@ class Plant:
         port = free_port()
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
         env = {**inherited, **_environment(self), **self.env, "COUNTERSIGN_PORT": str(port)}
+        if not roles or "edge" in roles:
+            await self._load(Path(env["COUNTERSIGN_DIRECTORY"]))
         with (self.folder / "serve.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "countersign", "serve", *(f"--role={role}" for role in roles)),
@@ -122,6 +128,13 @@ class Plant:
                 env=env, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         return Started(Process(process, f"http://127.0.0.1:{port}"))
+
+    async def _load(self, directory: Path) -> None:
+        """Load a directory that is not loaded yet, as an operator does."""
+        if directory != self.loaded:
+            login = self.database.dsn.replace("//postgres:@", f"//{DIRECTORY_LOGIN}:@", 1)
+            await load_people(Settings(directory_database_url=login), directory)
+            self.loaded = directory
 
 
 @dataclass(frozen=True)
@@ -165,10 +178,11 @@ async def policies(folder: Path) -> AsyncIterator[OpaChild]:
 
 
 def prepare(server: Server) -> None:
-    """Make the migrated database that all of ours are copies of, and the program's login."""
+    """Make the migrated database that all of ours are copies of, and the program's logins."""
     Database(server.dsn).run(f"CREATE DATABASE {TEMPLATE}")
     migrate(server.dsn_of(TEMPLATE))
     make_login(server.dsn_of(TEMPLATE), LOGIN)
+    make_login(server.dsn_of(TEMPLATE), DIRECTORY_LOGIN, DIRECTORY)
 
 
 @contextmanager

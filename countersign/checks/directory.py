@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.slack.doctor import Fact
 from countersign.checks.probe import policy_text
+from countersign.compose.directory import edition_of
 from countersign.compose.engine import make_routing
 from countersign.compose.stores.connection import connected
 from countersign.compose.stores.schema import check_migration_and_schema
@@ -18,6 +19,7 @@ from policy.model import PolicyText
 from policy.text import CONFIG_FILE
 from runtime.clock import Clock
 from runtime.desk import inspection
+from runtime.desk.inspection import DirectoryRights
 from runtime.engine import Routing
 from runtime.model.routing.rules import Destination, surely_sent
 
@@ -33,6 +35,7 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
     await asyncio.to_thread(try_connection, settings)
     async with connected(settings) as conn:
         server, took = await inspection.server(conn), await inspection.round_trip(conn)
+        rights = await inspection.directory_rights(conn)
     skew = abs((server["now"] - clock()).total_seconds())
     return [
         Fact(
@@ -47,7 +50,7 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
             detail="a replica" if server["is_replica"] else "the writer",
             remedy="Point COUNTERSIGN_DATABASE_URL to the writer: decisions are never read from a replica.",
         ),
-        _role(server),
+        _role(server, rights),
         Fact(
             "clock",
             ok=skew < SKEW_LIMIT,
@@ -64,12 +67,17 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
     ]
 
 
-def _role(server: dict[str, Any]) -> Fact:
-    """Say whether the program has rights that it does not need: with them nothing guards the records against it."""
+def _role(server: dict[str, Any], rights: DirectoryRights) -> Fact:
+    """Say whether the login may do what it need not: with that, nothing guards records and directory against it."""
     too_much = "a superuser" if server["is_superuser"] else "the owner of the tables" if server["is_owner"] else ""
-    detail = f"{server['login']}, {too_much or 'without rights that the program does not need'}"
+    if rights.writes and not too_much:
+        too_much = f"which may write {', '.join(rights.writes)}"
+    lacks = f"which lacks {', '.join(rights.lacks)}" if rights.lacks else ""
+    detail = f"{server['login']}, {too_much or lacks or 'without rights that the program does not need'}"
     remedy = "Log in as a member of countersign_program alone, as docs/operator.md says."
-    return Fact("database role", not too_much, detail, remedy)
+    if rights.lacks:
+        remedy = "Run `countersign migrate` as the owner of the tables. " + remedy
+    return Fact("database role", not too_much and not lacks, detail, remedy)
 
 
 async def migrations(settings: Settings) -> list[Fact]:
@@ -84,13 +92,15 @@ async def file(settings: Settings) -> list[Fact]:
     path = settings.directory
     known = await asyncio.to_thread(read_directory, path) if path else None
     async with connected(settings) as conn:
-        loaded = await inspection.directory_version(conn, settings.tenant)
-    held = "none is loaded" if loaded is None else f"version {loaded} is loaded"
+        loaded = await inspection.directory_edition(conn, settings.tenant)
+    held = "none is loaded" if loaded is None else f"version {loaded.version} is loaded"
     if known is None:
         return [Fact("directory file", ok=True, detail=f"none here; {held}")]
     people, agents = counted(len(known.people), "person", "people"), counted(len(known.agents), "agent")
     detail = f"version {known.version}: {people}, {agents}"
-    is_loaded = known.version == loaded
+    is_loaded = edition_of(known) == loaded
+    if not is_loaded and loaded and loaded.version == known.version:
+        held += " and says something else"
     remedy = f"Update the file, or load it: `countersign people load {path}`."
     return [Fact("directory file", is_loaded, detail if is_loaded else f"{detail}; but {held}", remedy)]
 

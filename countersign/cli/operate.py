@@ -1,16 +1,13 @@
 """What an operator does to a running system from the command line. What is large is imported where it is needed."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from countersign.compose.directory import load_directory
 from countersign.compose.stores.connection import connected
-from countersign.config.directory import Directory
 from countersign.config.errors import CountersignError
-from countersign.config.settings import Settings, required
+from countersign.config.settings import Settings
 from receipts.signatures.register import Entry
 from runtime.clock import utc_now
 from runtime.desk import keys
@@ -101,15 +98,6 @@ async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what
             return await look(conn, settings.tenant, *what)
         except UnknownPersonError as error:
             raise OperateError(str(error)) from error
-
-
-async def load_people(settings: Settings, file: Path) -> Directory:
-    """Load a directory file, and return what it says."""
-    from countersign.compose.stores.storage import check_migrations
-
-    await asyncio.to_thread(check_migrations, required(settings, "database_url"))
-    async with connected(settings) as conn:
-        return await load_directory(conn, settings.tenant, file)
 
 
 async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Loads the directory file into the database."""
+"""Loads the directory file into the database, by a login that the program does not have."""
 
 import asyncio
 import hashlib
@@ -6,12 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+from psycopg.errors import InsufficientPrivilege
+
+from countersign.compose.stores.connection import DatabaseError, connected
+from countersign.compose.stores.storage import check_migrations
 from countersign.config.directory import AgentEntry, Directory, DirectoryError, PersonEntry, read_directory
 from countersign.config.notices import NoticesEntry
+from countersign.config.settings import Settings, required
 from runtime.clock import utc_now
+from runtime.model.json_limits import first_line
 from runtime.model.people.usergroups import Sources
 from runtime.store.database.pool import Conn
-from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
+from runtime.store.directory import DirectoryVersionError, Edition, check_edition, replace_directory
+from runtime.store.directory import edition_of as loaded_edition
+from runtime.store.roles import DIRECTORY
+from runtime.store.tenant.rows import bind
 
 _LATER = ("cancels", "undoes", "signals", "answers_for", "mends")
 """What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
@@ -19,6 +28,37 @@ _UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None
 """The same of people."""
 _NOT_THERE: dict[str, Any] = {"groups": [], "match_by_email": False}
 """And of the whole file."""
+
+
+async def load_people(settings: Settings, file: Path) -> Directory:
+    """Load a directory file by the login that may, and return what it says."""
+    await asyncio.to_thread(check_migrations, required(settings, "directory_database_url"))
+    try:
+        async with connected(settings.model_copy(update={"database_url": settings.directory_database_url})) as conn:
+            # whoever comes first to a tenant says whether its runs are on mocks
+            await bind(conn, settings.tenant, mocked=settings.overlay is not None)
+            return await load_directory(conn, settings.tenant, file)
+    except InsufficientPrivilege as error:
+        raise DatabaseError(
+            "COUNTERSIGN_DIRECTORY_DATABASE_URL: its login may not load the directory; log in as a member of"
+            f" {DIRECTORY} ({first_line(error)})"
+        ) from error
+
+
+async def expect_loaded(conn: Conn, tenant: str, file: Path) -> None:
+    """Raise DirectoryError unless the directory that is loaded is the file's."""
+    edition = edition_of(await asyncio.to_thread(read_directory, file))
+    loaded = await loaded_edition(conn, tenant)
+    if loaded == edition:
+        return
+    try:
+        check_edition(loaded, edition)
+    except DirectoryVersionError as error:
+        raise DirectoryError(f"{file} is not loaded: {error}") from error
+    held = "none is loaded" if loaded is None else f"version {loaded.version} is loaded"
+    raise DirectoryError(
+        f"{file} is not loaded: it is version {edition.version}, and {held}; load it: `countersign people load {file}`"
+    )
 
 
 async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.listeners.app import Bot, build_bot
 from bot.slack.connector import slack_handlers
 from countersign.compose.configuration import note_configuration
-from countersign.compose.directory import load_directory
+from countersign.compose.directory import expect_loaded
 from countersign.compose.engine import (
     bind_tenant,
     keep_definitions,
@@ -84,7 +84,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
 
 
 async def prepare(system: System) -> None:
-    """Write what a start writes: definitions, what files say and, where callers are heard, the directory."""
+    """Write what a start writes: definitions, and what files say. Callers are heard on the loaded directory alone."""
     settings, engine = system.settings, system.engine
     await bind_tenant(engine)
     if engine.mocked:
@@ -95,4 +95,4 @@ async def prepare(system: System) -> None:
     await note_configuration(engine, routes=system.roles != {Role.BOT})
     if Role.EDGE in system.roles and settings.directory is not None:
         async with engine.pool.connection() as conn:
-            await load_directory(conn, settings.tenant, settings.directory)
+            await expect_loaded(conn, settings.tenant, settings.directory)

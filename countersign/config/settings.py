@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     tenant: str = Field("acme", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="the tenant that this process serves")
     home: Path = Field(Path(".countersign"), description="folder of keys, local evidence and embedded mode's data")
     database_url: DatabaseUrl | None = Field(None, description="PostgreSQL")
+    directory_database_url: DatabaseUrl | None = Field(
+        None, description="PostgreSQL, by the login that loads the directory; `people load` needs it"
+    )
     database_pooler: Literal["none", "transaction"] = Field(
         "none", description="transaction: DATABASE_URL is a pooler's, such as PgBouncer's, that shares by transaction"
     )

@@ -38,7 +38,8 @@ def attach() -> Attached | None:
     """Take on the environment of a system that runs in our home, unless ours names a database; None: nothing runs."""
     settings = read_settings()
     file = settings.home / _FILE
-    if settings.database_url is not None or not file.exists() or not is_held(settings.home):
+    named = settings.database_url or settings.directory_database_url
+    if named is not None or not file.exists() or not is_held(settings.home):
         return None
     told = _read(file)
     # what somebody set stays, and nothing but our own settings is taken from a file

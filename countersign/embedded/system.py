@@ -14,8 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
+from pydantic import SecretStr
 
-from countersign.compose.stores.migration import migrate_database, program_login
+from countersign.compose.directory import load_people
+from countersign.compose.stores.migration import directory_login, migrate_database, program_login
 from countersign.config.directory import read_directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, variable
@@ -41,6 +43,7 @@ OPA_PATIENCE = 5.0
 # What embedded mode has of its own: whoever names another would not expect it to be left aside.
 PARTS = (
     "database_url",
+    "directory_database_url",
     "opa_url",
     "slack_bot_token",
     "slack_app_token",
@@ -113,15 +116,17 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
         program = await asyncio.to_thread(ensure, OPA, work.to_stderr)
         policies = PolicyFolders(settings.policies, tuple(settings.packs))
         opa = OpaChild(program, policies, home / "opa", supervisor)
-        dsn = await _servers(stack, home, opa)
+        logins = await _servers(stack, home, opa)
         await supervisor.until_answers(chat)
         directory = settings.directory or _directory(home, offered)
+        loading = {"directory_database_url": SecretStr(logins.directory)}
+        await load_people(settings.model_copy(update=loading), directory)
         secrets_of = _secrets(directory, home / "keys" / "callers")
         packs = {name: dict(demo.settings(others[name], edge)) for name, demo in shown.items()}
         env = {
             **_environment(settings, home),
             **_slack_environment(workspace, sandbox),
-            "COUNTERSIGN_DATABASE_URL": dsn,
+            "COUNTERSIGN_DATABASE_URL": logins.program,
             "COUNTERSIGN_OPA_URL": opa.url,
             "COUNTERSIGN_DIRECTORY": str(directory.resolve()),
             "COUNTERSIGN_CALLERS": json.dumps(secrets_of),
@@ -129,7 +134,8 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
             "COUNTERSIGN_PUBLIC_URL": public,
             "COUNTERSIGN_PACK": json.dumps({**settings.pack, **packs}),
         }
-        stack.enter_context(announced(home, env, others))
+        announcement = {**env, "COUNTERSIGN_DIRECTORY_DATABASE_URL": logins.directory}
+        stack.enter_context(announced(home, announcement, others))
         outside = Outside(edge, secrets_of, others, home / "logs")
         yield Embedded(home, env, edge, sandbox, supervisor, offered, outside)
 
@@ -143,20 +149,30 @@ def refuse_other_parts(settings: Settings) -> None:
         )
 
 
-async def _servers(stack: AsyncExitStack, home: Path, opa: OpaChild) -> str:
-    """Start PostgreSQL and OPA side by side; return PostgreSQL's DSN."""
+@dataclass(frozen=True)
+class Logins:
+    """The DSN of each login: the program's, and that which loads the directory."""
+
+    program: str
+    directory: str
+
+
+async def _servers(stack: AsyncExitStack, home: Path, opa: OpaChild) -> Logins:
+    """Start PostgreSQL and OPA side by side; return PostgreSQL's logins."""
     parts = _database(stack, home / "data"), stack.enter_async_context(opa)
-    started = await asyncio.gather(*parts, return_exceptions=True)
-    for result in started:  # looked at when both have come to an end: what failed takes down what did not
-        if isinstance(result, BaseException):
-            raise result
-    return str(started[0])
+    logins, served = await asyncio.gather(*parts, return_exceptions=True)
+    # looked at when both have come to an end: what failed takes down what did not
+    if isinstance(logins, BaseException):
+        raise logins
+    if isinstance(served, BaseException):
+        raise served
+    return logins
 
 
-async def _database(stack: AsyncExitStack, folder: Path) -> str:
+async def _database(stack: AsyncExitStack, folder: Path) -> Logins:
     dsn = await asyncio.to_thread(stack.enter_context, embedded_postgres(folder / "postgres"))
     await asyncio.to_thread(migrate_database, dsn)
-    return await asyncio.to_thread(program_login, dsn)
+    return Logins(await asyncio.to_thread(program_login, dsn), await asyncio.to_thread(directory_login, dsn))
 
 
 def _environment(settings: Settings, home: Path) -> dict[str, str]:

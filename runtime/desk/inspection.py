@@ -11,6 +11,7 @@ from runtime.model.approvals.requirement import Requirement
 from runtime.model.run import FoundStep
 from runtime.store import directory
 from runtime.store.database import health
+from runtime.store.database.health import DirectoryRights
 from runtime.store.database.pool import Conn
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence import holds as stored_holds
@@ -25,6 +26,7 @@ from runtime.store.running import runs
 
 __all__ = [
     "Audit",
+    "DirectoryRights",
     "FoundStep",
     "Heard",
     "Held",
@@ -48,6 +50,11 @@ __all__ = [
 async def server(conn: Conn) -> dict[str, Any]:
     """Return {version, now, is_replica} of the server, and {login, is_superuser, is_owner} of who we are there."""
     return await health.server(conn)
+
+
+async def directory_rights(conn: Conn) -> DirectoryRights:
+    """Return what this login may do with the tables of the directory."""
+    return await health.directory_rights(conn)
 
 
 async def try_write(conn: Conn) -> None:
@@ -79,10 +86,9 @@ async def shortfalls(
     return found
 
 
-async def directory_version(conn: Conn, tenant: str) -> int | None:
-    """Return the version of the directory that is loaded, or None where there is none."""
-    edition = await directory.edition_of(conn, tenant)
-    return edition.version if edition else None
+async def directory_edition(conn: Conn, tenant: str) -> directory.Edition | None:
+    """Return which directory is loaded, or None where none is."""
+    return await directory.edition_of(conn, tenant)
 
 
 async def user_groups(conn: Conn, tenant: str) -> Heard:

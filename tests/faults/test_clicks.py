@@ -11,6 +11,7 @@ from runtime.model.actor import SlackAccount
 from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
+from tests.logins import loading
 
 FILE = {"company": "ACME", "text": "report"}
 
@@ -153,7 +154,7 @@ async def test_a_vote_recorded_before_a_crash_is_applied_by_the_next_worker(benc
 
 async def _rename(bench: Bench, person: str, new: str) -> None:
     """Give a person another id in the directory, with the same Slack account, while a request is open."""
-    async with bench.engine.pool.connection() as conn:
+    async with loading(bench.superuser) as conn:
         row = await (await conn.execute("SELECT name, groups FROM actors WHERE actor_id = %s", (person,))).fetchone()
         assert row is not None
         await conn.execute(
@@ -200,7 +201,7 @@ async def test_a_requester_renamed_in_the_directory_still_may_not_sign(bench: Be
 async def test_the_vote_of_an_officer_who_was_removed_counts_no_more(bench: Bench, targets: Targets) -> None:
     run_id, approval = await _asked(bench)
     assert (await bench.click("ann", approval)).counted
-    async with bench.engine.pool.connection() as conn:
+    async with loading(bench.superuser) as conn:
         await conn.execute("DELETE FROM actors WHERE actor_id = 'ann'")
     assert (await bench.click("ben", approval)).counted
     await bench.settle()

@@ -16,7 +16,7 @@ from countersign.embedded.postgres import embedded_postgres
 from tests.integration.compose_file import SERVICES
 from tests.opa_server import opa_program
 
-LOGINS = ("migrate_database_url", "countersign_database_url")
+LOGINS = ("migrate_database_url", "countersign_database_url", "countersign_directory_database_url")
 
 
 @contextmanager

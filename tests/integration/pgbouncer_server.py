@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import parse_qs, urlsplit
 
 from countersign.embedded.ports import free_port
-from tests.logins import PROGRAM
+from tests.logins import DIRECTORY, PROGRAM
 from tests.patience import MINUTE
 from tools.debian import PGBOUNCER, find
 
@@ -58,7 +58,8 @@ def _lay_out(folder: Path, config: str) -> dict[str, str]:
     for libraries in program.env.get("LD_LIBRARY_PATH", "").split(":"):
         if libraries:
             shutil.copytree(libraries, folder / "lib", dirs_exist_ok=True)
-    (folder / "users.txt").write_text(f'"postgres" ""\n"{PROGRAM}" ""\n', encoding="utf-8")
+    users = "".join(f'"{name}" ""\n' for name in ("postgres", PROGRAM, DIRECTORY))
+    (folder / "users.txt").write_text(users, encoding="utf-8")
     (folder / "pgbouncer.ini").write_text(config, encoding="utf-8")
     return {"LD_LIBRARY_PATH": str(folder / "lib")}
 

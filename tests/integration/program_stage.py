@@ -17,9 +17,10 @@ from psycopg.rows import dict_row
 from pydantic import SecretStr
 
 from countersign.checks.readiness import Readiness
+from countersign.compose.directory import load_people
 from countersign.compose.system import System, compose, prepare
 from countersign.config.roles import Role
-from countersign.config.settings import ROOT, Settings, variable
+from countersign.config.settings import ROOT, Settings, required, variable
 from countersign.embedded.system import workspace_file
 from countersign.serve import make_edge
 from edge.server import Limits as Bounds
@@ -32,7 +33,7 @@ from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.files import DIRECTORY
 from tests.forked import Forked, server
-from tests.logins import as_program
+from tests.logins import as_directory, as_program
 from tests.patience import MINUTE
 
 SECRETS = {
@@ -142,9 +143,17 @@ class Edge:
         return await self.send("GET", f"/v1/runs/{run_id}", by=by)
 
 
+async def load(settings: Settings) -> None:
+    """Load the settings' directory as an operator does, by the login that may."""
+    assert settings.directory
+    login = SecretStr(as_directory(required(settings, "database_url")))
+    await load_people(settings.model_copy(update={"directory_database_url": login}), settings.directory)
+
+
 @asynccontextmanager
 async def composed(settings: Settings) -> AsyncIterator[System]:
-    """Compose and prepare a system, as a start does."""
+    """Load the directory, compose and prepare a system, as a start does."""
+    await load(settings)
     async with compose(settings, frozenset(Role)) as system:
         await prepare(system)
         yield system
@@ -253,6 +262,8 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 @asynccontextmanager
 async def serving(settings: Settings, *roles: str) -> AsyncIterator[tuple[Program, Edge]]:
     """Run `countersign serve` and wait until it serves."""
+    if not roles or "edge" in roles:
+        await load(settings)
     arguments = ["serve", *(f"--role={role}" for role in roles), "--processes=1"]
     async with AsyncExitStack() as stack:
         running = await stack.enter_async_context(program(*arguments, env=environment(settings)))

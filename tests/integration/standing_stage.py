@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from runtime.store import directory
 from tests.bench import PEOPLE, TEAM, TENANT, Bench
+from tests.logins import loading
 
 
 async def load_directory(bench: Bench, version: int, without: Collection[str] = ()) -> None:
@@ -13,6 +14,6 @@ async def load_directory(bench: Bench, version: int, without: Collection[str] = 
     agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
     accounts = [(TEAM, f"U{i.upper()}", i) for i in known]
     edition = directory.Edition(version, f"{version:064x}")
-    async with bench.engine.pool.connection() as conn:
+    async with loading(bench.superuser) as conn:
         await directory.replace_directory(conn, TENANT, edition, [*people, agent], accounts, bench.clock())
     await bench.later(seconds=5)

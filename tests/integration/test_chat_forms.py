@@ -24,6 +24,7 @@ from tests.bench import TEAM, TENANT
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets
+from tests.logins import loading
 from tests.patience import MINUTE
 
 RUNBOOK = """
@@ -275,6 +276,6 @@ async def test_the_directory_file_says_what_a_person_may_start(chat: Chat, tmp_p
     file = tmp_path / "people.yaml"
     account = f"slack: [{{team: {TEAM}, user: URITA}}]"
     file.write_text(f"version: 99\npeople: [{{id: rita, name: Rita, triggers: [wide.asked], {account}}}]\n", "utf-8")
-    async with chat.bench.engine.pool.connection() as conn:
+    async with loading(chat.bench.superuser) as conn:
         await load_directory(conn, TENANT, file)
     assert (await opened(chat, await chat.person("rita")))["title"]["text"] == "New request"

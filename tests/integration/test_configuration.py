@@ -23,7 +23,7 @@ from runtime.engine import Engine
 from runtime.log.audit import audit
 from runtime.log.sequencer import Sequencer
 from tests.bench import TENANT, Bench
-from tests.integration.program_stage import rows, settings_of
+from tests.integration.program_stage import load, rows, settings_of
 
 SECRETS = {"webhook_secrets": {"ears": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}
 EARS = "{name: ears, on: run.completed, to: 'https://ears.hooks.example/in/T0KEN', secret: ears}"
@@ -150,6 +150,7 @@ async def test_a_program_that_starts_puts_its_files_on_record(
     dsn: str, opa: OpaChild, tmp_path: Path, roles: set[Role], events: list[str]
 ) -> None:
     settings = settings_of(dsn, opa.url, tmp_path, **_files(tmp_path, EARS, ALL_TO_ONE))
+    await load(settings)
     for _ in range(2):
         async with compose(settings, frozenset(roles)) as system:
             await prepare(system)

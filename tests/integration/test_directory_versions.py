@@ -8,13 +8,14 @@ from psycopg import connect
 from psycopg.rows import dict_row
 
 from countersign.checks.directory import file as check_file
-from countersign.cli.operate import load_people
+from countersign.compose.directory import load_people
 from countersign.config.directory import DirectoryError
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from receipts.canonical import digest
 from runtime.store.log.tenant import own
-from tests.integration.program_stage import command, environment, program, rows, settings_of
+from tests.integration.program_stage import command, environment, program, rows, serving, settings_of
+from tests.logins import as_directory, as_program
 
 
 class Files:
@@ -44,7 +45,7 @@ def groups(dsn: str, tenant: str = "acme") -> list[Any]:
 async def load(dsn: str, file: Path, tenant: str = "acme") -> str:
     """Load a file as `countersign people load` does; return why it is refused, or nothing."""
     try:
-        await load_people(Settings(database_url=dsn, tenant=tenant), file)
+        await load_people(Settings(directory_database_url=as_directory(dsn), tenant=tenant), file)
     except DirectoryError as error:
         return str(error)
     return ""
@@ -58,7 +59,7 @@ async def test_an_older_directory_does_not_give_back_what_a_newer_one_took_away(
 
 
 async def test_the_command_says_what_it_loaded_or_why_not(dsn: str, files: Files) -> None:
-    env = {"COUNTERSIGN_DATABASE_URL": dsn}
+    env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": as_directory(dsn)}
     done = await command("people", "load", str(files.write(2, "compliance")), env=env)
     assert (done.code, done.out) == (0, "version 2: 1 person, 0 agents\n")
     refused = await command("people", "load", str(old := files.write(1, "")), env=env)
@@ -89,7 +90,7 @@ async def test_each_tenant_has_a_version_of_its_own(dsn: str, files: Files) -> N
     assert (groups(dsn), groups(dsn, "globex")) == ([["compliance"]], [["operators"]])
 
 
-async def test_only_the_edge_loads_a_directory_and_refuses_to_start_on_an_old_one(
+async def test_only_the_edge_looks_at_the_file_and_refuses_to_start_on_an_old_one(
     dsn: str, files: Files, opa: OpaChild, tmp_path: Path
 ) -> None:
     old = files.write(1, "compliance")
@@ -104,6 +105,46 @@ async def test_only_the_edge_loads_a_directory_and_refuses_to_start_on_an_old_on
     assert groups(dsn) == [[]]
 
 
+async def test_the_edge_starts_on_the_directory_that_is_loaded_alone_and_loads_none(
+    dsn: str, files: Files, opa: OpaChild, tmp_path: Path
+) -> None:
+    async def refused(file: Path) -> str:
+        env = environment(settings_of(dsn, opa.url, tmp_path, port=0, directory=file))
+        finished = await command("serve", "--role=edge", env=env)
+        assert (finished.code, groups(dsn)) in ((1, []), (1, [["operators"]]))
+        return finished.err.splitlines()[-1]
+
+    first, other, second = files.write(1, "operators"), files.write(1, "compliance"), files.write(2, "compliance")
+    load_it = "; load it: `countersign people load"
+    none_yet = f"countersign: {first} is not loaded: it is version 1, and none is loaded{load_it} {first}`"
+    assert await refused(first) == none_yet
+    assert await load(dsn, first) == ""
+    later = f"countersign: {second} is not loaded: it is version 2, and version 1 is loaded{load_it} {second}`"
+    assert await refused(second) == later
+    assert (await refused(other)).endswith("which is loaded and says something else: give it version 2")
+    async with serving(settings_of(dsn, opa.url, tmp_path, port=0, directory=first), "edge") as (running, _):
+        running.process.terminate()
+        assert await running.ended() == 0
+
+
+async def test_the_programs_login_loads_no_directory(dsn: str, files: Files) -> None:
+    env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": as_program(dsn)}
+    refused = await command("people", "load", str(files.write(1, "compliance")), env=env)
+    assert (refused.code, refused.out, groups(dsn)) == (1, "", [])
+    assert refused.err == (
+        "countersign: COUNTERSIGN_DIRECTORY_DATABASE_URL: its login may not load the directory;"
+        " log in as a member of countersign_directory (permission denied for table directories)\n"
+    )
+
+
+async def test_a_tenant_on_mocks_stays_that_when_its_directory_is_loaded_first(
+    dsn: str, files: Files, tmp_path: Path
+) -> None:
+    settings = Settings(directory_database_url=as_directory(dsn), overlay=tmp_path / "overlay.yaml")
+    await load_people(settings, files.write(1, "compliance"))
+    assert rows(dsn, "SELECT mocked FROM tenants WHERE tenant = 'acme'") == [{"mocked": True}]
+
+
 async def test_the_doctor_says_where_file_and_database_differ(dsn: str, files: Files) -> None:
     async def said(file: Path | None) -> tuple[bool, str]:
         [fact] = await check_file(Settings(database_url=dsn, directory=file))
@@ -114,6 +155,8 @@ async def test_the_doctor_says_where_file_and_database_differ(dsn: str, files: F
     await load(dsn, second)
     assert await said(first) == (False, "version 1: 1 person, 0 agents; but version 2 is loaded")
     assert await said(second) == (True, "version 2: 1 person, 0 agents")
+    ok, detail = await said(files.write(2, "operators"))
+    assert (ok, detail.partition("; ")[2]) == (False, "but version 2 is loaded and says something else")
     assert await said(None) == (True, "none here; version 2 is loaded")
 
 

@@ -58,8 +58,12 @@ async def test_the_programs_login_works_with_what_migrate_made_and_deletes_no_re
     assert (made.code, made.err) == (0, "")
     with psycopg.connect(logins["countersign_database_url"]) as conn:
         assert conn.execute("SELECT count(*) FROM actors").fetchone() == (0,)
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            conn.execute("DELETE FROM receipts")
+        for table in ("receipts", "actors"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege), conn.transaction():
+                conn.execute(f"DELETE FROM {table}".encode())
+    env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": logins["countersign_directory_database_url"]}
+    loaded = await command("people", "load", str(ROOT / "docker/directory.yaml"), env=env)
+    assert (loaded.code, loaded.err) == (0, "")
 
 
 def test_the_logins_have_the_passwords_of_their_addresses(logins: dict[str, str], secrets: Path) -> None:

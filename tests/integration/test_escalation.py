@@ -9,6 +9,7 @@ import pytest
 from policy.client import OpaEngine
 from tests.bench import TEAM, TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
+from tests.logins import loading
 from tests.opa_server import copy_policies, start_opa
 from tests.patience import MINUTE
 
@@ -61,7 +62,7 @@ async def test_who_had_to_be_asked_before_the_deadline_is_though_nobody_swept_in
 
 async def _seniors(bench: Bench, count: int) -> None:
     """Let the group of those next in line have `count` people more."""
-    async with bench.engine.pool.connection() as conn, conn.cursor() as cursor:
+    async with loading(bench.superuser) as conn, conn.cursor() as cursor:
         await cursor.executemany(
             "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants) VALUES (%s, %s, 'person', %s, %s, '{}')",
             [(TENANT, f"s{n}", f"S{n}", json.dumps(["senior-compliance"])) for n in range(count)],

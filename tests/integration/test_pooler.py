@@ -21,7 +21,7 @@ from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.pgbouncer_server import pgbouncer_server
-from tests.integration.program_stage import command, database, environment, program, settings_of
+from tests.integration.program_stage import command, database, environment, load, program, settings_of
 from tests.logins import as_program
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
@@ -110,6 +110,7 @@ async def test_a_process_serves_through_it_and_says_what_is_wrong_without_the_se
     pooled: Pooled, opa: OpaChild, tmp_path: Path
 ) -> None:
     settings = settings_of(pooled.through, opa.url, tmp_path, port=0, database_pooler="transaction")
+    await load(settings)
     env = environment(settings)
     async with program("serve", env=env) as running:
         await running.said("serving: ")

@@ -15,11 +15,10 @@ from evidence.archive.local import LocalArchive
 from policy.client import OpaEngine
 from runtime.clock import utc_now
 from runtime.store.database.migrate import migrate
-from runtime.store.database.roles import make_login
 from tests.bench import open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.postgres_versions import servers
-from tests.logins import PROGRAM
+from tests.logins import make_logins
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
 
@@ -35,7 +34,7 @@ async def test_a_run_with_approvals_is_done_and_sealed(
         with SERVERS[version](Path(name) / "data") as dsn:
             migrate(dsn)  # which names what differs from the declared schema
             assert [fact.detail for fact in await check_migrations(Settings(database_url=dsn)) if not fact.ok] == []
-            make_login(dsn, PROGRAM)
+            make_logins(dsn)
             facts = {fact.name: fact for fact in await check_database(Settings(database_url=dsn), utc_now)}
             assert facts["database"].ok
             assert facts["database"].detail.startswith(f"PostgreSQL {version}.")

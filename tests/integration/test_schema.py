@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from sqlalchemy import Table
 
 from countersign.checks.directory import migrations as check_migrations
 from countersign.config.settings import Settings
@@ -11,6 +12,7 @@ from runtime.store.database.alchemy import open_engine
 from runtime.store.database.catalog import Catalog, catalog_of, declared, differences
 from runtime.store.database.migrate import UnfitDatabaseError, migrate
 from runtime.store.database.versions import NEWEST, VERSIONS, versions
+from runtime.store.roles import DIRECTORY, OWNER, PROGRAM, ROLES
 from runtime.store.tables import INSERT_ONLY, metadata, rights_of
 from tests.integration.program_stage import command, database
 from tools.schema import made_by_migrations
@@ -32,7 +34,7 @@ def _differences(dsn: str) -> list[str]:
 
 def _of_tables(catalog: Catalog) -> Catalog:
     """Return what SQLAlchemy can declare: tables, columns, constraints and indexes."""
-    others = ("trigger ", "grant ", "function ", "role ")
+    others = ("trigger ", "grant ", "function ", "callers of ", "role ")
     return {key: said for key, said in catalog.items() if key[0] != VERSIONS and not key[1].startswith(others)}
 
 
@@ -54,33 +56,48 @@ def test_the_tables_that_are_declared_make_what_the_schema_file_declares(empty: 
 
 def test_the_rights_that_are_declared_are_what_the_schema_file_grants() -> None:
     granted = {key: said for key, said in declared().items() if key[1].startswith("grant ")}
-    wanted = {
-        (VERSIONS, "grant to countersign_program"): "SELECT",
-        (VERSIONS, "grant to countersign_reader"): "SELECT",
-    }
+    roles = [role for role in ROLES if role != OWNER]
+    wanted = {(VERSIONS, f"grant to {role}"): "SELECT" for role in roles}
     for name, table in metadata.tables.items():
-        rights, columns = rights_of(table), sorted(table.columns.keys())
-        updates = columns if rights.updates is None else sorted(rights.updates)
-        privileges = [*(["DELETE"] if rights.deletes else []), "INSERT", "SELECT"]
-        privileges += [f"UPDATE ({', '.join(updates)})"] if updates else []
-        shown = [column for column in columns if column not in SECRET]
-        wanted[name, "grant to countersign_program"] = ", ".join(privileges)
-        wanted[name, "grant to countersign_reader"] = "SELECT" if shown == columns else f"SELECT ({', '.join(shown)})"
+        for role in roles:
+            wanted[name, f"grant to {role}"] = ", ".join(_privileges(table, role))
     assert granted == wanted
+
+
+def _privileges(table: Table, role: str) -> list[str]:
+    """Return what a role may do with a table, as PostgreSQL lists it."""
+    rights, columns = rights_of(table).get(role), sorted(table.columns.keys())
+    shown = [column for column in columns if column not in SECRET or role == PROGRAM]
+    select = "SELECT" if shown == columns else f"SELECT ({', '.join(shown)})"
+    if rights is None:
+        return [select]
+    updates = columns if rights.updates is None else sorted(rights.updates)
+    update = [f"UPDATE ({', '.join(updates)})"] if updates else []
+    return [*(["DELETE"] if rights.deletes else []), "INSERT", select, *update]
+
+
+def test_the_program_writes_no_table_of_the_directory_and_the_directorys_login_no_other() -> None:
+    writers = {name: set(rights_of(table)) for name, table in metadata.tables.items()}
+    alone = {name for name, roles in writers.items() if roles == {DIRECTORY}}
+    both = {name for name, roles in writers.items() if roles == {PROGRAM, DIRECTORY}}
+    assert alone == {"actors", "directories", "slack_accounts"}
+    assert both == {"log_pending", "tenant_leaves", "tenants"}, "by which a load is put on record"
+    assert all(roles == {PROGRAM} for name, roles in writers.items() if name not in alone | both)
 
 
 @pytest.mark.parametrize("name", sorted(metadata.tables))
 def test_triggers_guard_what_the_program_has_no_right_to(name: str) -> None:
     table = metadata.tables[name]
     guards = {thing.removeprefix("trigger ") for of, thing in declared() if of == name and thing.startswith("trigger ")}
-    rights = rights_of(table)
-    if rights.deletes:
+    each = rights_of(table).values()
+    updates = {column for rights in each for column in rights.updates or ()}
+    if any(rights.deletes for rights in each):
         assert guards == set(), "a working table has no records to guard"
         return
     assert "no_truncate" in guards
-    assert ("insert_only" in guards) == (name in INSERT_ONLY) == (rights.updates == ())
-    assert ("no_delete" in guards) == (rights.updates != ())
-    once = set(table.columns.keys()) - set(rights.updates or ())
+    assert ("insert_only" in guards) == (name in INSERT_ONLY) == (not updates)
+    assert ("no_delete" in guards) == bool(updates)
+    once = set(table.columns.keys()) - updates
     written = declared().get((name, "trigger write_once"), "BEFORE UPDATE OF  ON ")
     named = written.partition("BEFORE UPDATE OF ")[2].partition(" ON ")[0].replace('"', "").split(", ")
     assert {column for column in named if column} == (set() if name in INSERT_ONLY else once)
@@ -139,6 +156,20 @@ CHANGES = {
     "table votes: grant to countersign_program has DELETE, which is not declared": (
         "GRANT DELETE ON votes TO countersign_program"
     ),
+    "table actors: grant to countersign_program has UPDATE of groups, which is not declared": (
+        "GRANT UPDATE (groups) ON actors TO countersign_program"
+    ),
+    "table slack_accounts: grant to countersign_directory lacks DELETE": (
+        "REVOKE DELETE ON slack_accounts FROM countersign_directory"
+    ),
+    "callers of refresh_usergroups is PUBLIC, countersign_directory, countersign_program, and must be": (
+        "GRANT EXECUTE ON FUNCTION refresh_usergroups TO PUBLIC"
+    ),
+    "callers of refresh_usergroups is countersign_directory, and must be countersign_directory, countersign_program": (
+        "REVOKE EXECUTE ON FUNCTION refresh_usergroups FROM countersign_program"
+    ),
+    "function refresh_usergroups is SHA-256 ": "ALTER FUNCTION refresh_usergroups SECURITY INVOKER",
+    "function refresh_usergroups is missing": "ALTER FUNCTION refresh_usergroups RENAME TO another",
     "table runs: grant to PUBLIC has SELECT, which is not declared": "GRANT SELECT ON runs TO PUBLIC",
 }
 

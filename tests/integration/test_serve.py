@@ -34,6 +34,7 @@ from tests.integration.program_stage import (
     database,
     edge_of,
     environment,
+    load,
     program,
     rows,
     sandbox,
@@ -122,6 +123,7 @@ async def test_a_start_is_refused_while_migrations_are_behind(postgres: str, set
 async def test_a_start_is_refused_with_one_sentence(
     dsn: str, opa: OpaChild, tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
+    await load(settings_of(dsn, opa.url, tmp_path))
     said = await refused(settings_of(dsn, opa.url, tmp_path, **{"port": 0, **change}))
     assert said.startswith(f"countersign: {says}")
     assert "pw-canary" not in said
@@ -133,7 +135,7 @@ async def test_a_start_is_refused_where_evidence_has_to_be_locked_and_its_bucket
     with minio_server(tmp_path) as minio:
         minio.make_bucket("plain", locked=False)
         s3 = {"s3_endpoint": minio.endpoint, "s3_access_key": USER, "s3_secret_key": PASSWORD, "s3_bucket": "plain"}
-        said = await refused(settings_of(dsn, opa.url, tmp_path, port=0, **s3))
+        said = await refused(settings_of(dsn, opa.url, tmp_path, port=0, **s3), "--role=worker", "--processes=1")
         assert said.startswith("countersign: the bucket plain has no Object Lock: whatever is in it can be deleted; ")
         assert said.endswith("or set COUNTERSIGN_REQUIRE_LOCK=false\n")
         settings = settings_of(dsn, opa.url, tmp_path, port=0, require_lock=False, **s3)

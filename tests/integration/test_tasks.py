@@ -11,6 +11,7 @@ from runtime.desk.operator import OperatorDesk, UnknownPersonError
 from runtime.model.approvals.votes import ClaimAct, RefusalCode, VoteVerdict
 from runtime.store import directory
 from tests.bench import EDITION, PEOPLE, TEAM, TENANT, Bench
+from tests.logins import loading
 
 YES, NO = VoteVerdict.APPROVE, VoteVerdict.REJECT
 
@@ -225,7 +226,7 @@ async def test_nobody_counts_twice_by_another_name_whichever_way_their_word_come
     assert await _bring(bench, "ann", task, YES) is None
     people = [{"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()]
     people += [{"id": "anna", "kind": "person", "name": "Anna", "groups": ["compliance"], "grants": {}}]
-    async with bench.engine.pool.connection() as conn:
+    async with loading(bench.superuser) as conn:
         await directory.replace_directory(conn, TENANT, EDITION, people, [(TEAM, "UANN", "anna")], bench.clock())
     assert await _bring(bench, "anna", task, YES) is RefusalCode.REPEATED
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from countersign.cli import operate
+from countersign.compose.directory import load_people
 from countersign.compose.engine import keep_definitions, unmoving_handlers
 from countersign.config.settings import Settings
 from receipts import canonical
@@ -17,6 +18,7 @@ from runtime.engine import Engine
 from runtime.model.life import Activation
 from runtime.store import records
 from tests.bench import TENANT, Bench
+from tests.logins import as_directory
 
 NOTE = {"incident": "I1", "text": "a", "api_token": "t"}
 LOADED, SEEN, STORED = "directory.loaded", "policy.seen", "definition.stored"
@@ -77,11 +79,11 @@ def directories(tmp_path: Path) -> tuple[Path, Path]:
 async def test_each_directory_is_on_record_once_however_often_it_is_loaded(
     bench: Bench, dsn: str, directories: tuple[Path, Path]
 ) -> None:
-    settings = Settings(database_url=dsn, tenant="fresh")
+    settings = Settings(directory_database_url=as_directory(dsn), tenant="fresh")
     first, second = directories
     for file in (first, second):
-        await asyncio.gather(*(operate.load_people(settings, file) for _ in range(3)))
-        await operate.load_people(settings, file)
+        await asyncio.gather(*(load_people(settings, file) for _ in range(3)))
+        await load_people(settings, file)
     assert [said["version"] for said in await _said(bench, LOADED, tenant="fresh")] == [1, 2]
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 from tests.bench import Bench
 from tests.integration.conftest import Targets
+from tests.logins import loading
 
 
 async def _leave(bench: Bench, *people: str) -> None:
     """Take the Slack accounts of people away, so that they cannot be asked."""
-    async with bench.engine.pool.connection() as conn:
+    async with loading(bench.superuser) as conn:
         await conn.execute("DELETE FROM slack_accounts WHERE actor_id = ANY(%s)", (list(people),))
 
 

@@ -16,6 +16,7 @@ from runtime.store.directory import Edition, replace_directory
 from tests.bench import TEAM, TENANT
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
+from tests.logins import loading
 from tests.patience import MINUTE
 
 DESK = Sources({"compliance": "S0DESK"}, {})
@@ -37,7 +38,7 @@ async def _load(chat: Chat, version: int, sources: Sources, *, listed: str = "ri
     ]
     accounts = [(TEAM, f"U{one.upper()}", one) for one in listed.split()]
     edition = Edition(version, f"{version:064d}")
-    async with chat.bench.engine.pool.connection() as conn:
+    async with loading(chat.bench.superuser) as conn:
         await replace_directory(conn, TENANT, edition, people, accounts, chat.bench.clock(), sources=sources)
 
 

@@ -15,6 +15,7 @@ from tests.bench import TEAM, TENANT
 from tests.integration.conftest import Targets
 from tests.integration.test_workspaces_operated import _settings
 from tests.integration.workspaces_stage import ACME, BETA, SECOND, Stage, installing
+from tests.logins import loading
 from tests.patience import MINUTE
 
 PEOPLE: dict[str, list[str]] = {"ann": [], "ben": [], "cat": [], "omar": ["operators"]}
@@ -38,7 +39,7 @@ async def stage(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Stag
         ]
         accounts = [(TEAM, "UANN", "ann"), (BETA, "UBEN", "ben")]
         edition = Edition(2, "2" * 64)
-        async with running.bench.engine.pool.connection() as conn:
+        async with loading(running.bench.superuser) as conn:
             now = running.bench.clock()
             await replace_directory(conn, TENANT, edition, people, accounts, now, sources=SOURCES)
         yield running

@@ -71,7 +71,7 @@ async def approve(stage: Stage, person: SandboxUser) -> None:
 
 async def known_there(stage: Stage, team: str = BETA) -> None:
     """Have the directory know all people by their accounts in a team."""
-    await stage.bench.rows(
+    await stage.bench.meddle(
         "INSERT INTO slack_accounts (tenant, team, account, actor_id)"
         " SELECT tenant, %s, account, actor_id FROM slack_accounts WHERE team = %s RETURNING 1",
         team,
@@ -137,7 +137,7 @@ async def test_an_organization_is_served_by_one_token_and_its_members_are_known_
         (one,) = await stage.desk.live()
         assert one.place == Place("", GRID)
         for account in ("W0KIM", "U0EVE"):
-            await stage.bench.rows(
+            await stage.bench.meddle(
                 "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, 'ann') RETURNING 1",
                 *(TENANT, GRID, account),
             )

@@ -37,7 +37,8 @@ VARIABLE = re.compile(r"\$\{(\w+)(:[?-])([^}]*)\}")
 GIVEN = {"COUNTERSIGN_TENANT": "acme", "COUNTERSIGN_SLACK_CHANNEL": "C1", "DIRECTORY_FILE": "./directory.yaml"}
 
 # What each container is told, and nobody else is.
-POSTGRES = {"postgres_password", "migrate_database_url", "countersign_database_url"}
+DIRECTORY = {"countersign_directory_database_url"}
+POSTGRES = {"postgres_password", "migrate_database_url", "countersign_database_url", *DIRECTORY}
 MINIO = {"minio_root_user", "minio_root_password"}
 KEEPER = {"countersign_s3_access_key", "countersign_s3_secret_key"}
 SHARED = {
@@ -55,12 +56,13 @@ TOLD = {
     "minio": MINIO,
     "keeper": MINIO | KEEPER,
     "migrate": {"migrate_database_url"},
+    "people": DIRECTORY,
     "bucket": MINIO,
     "bot": {*SHARED, "countersign_callers", "countersign_slack_signing_secrets", "countersign_slack_app_token"},
     "worker": {*SHARED, "countersign_database_direct_url", "countersign_pack", *KEEPER},
 }
 REACHED = {
-    "data": {"postgres", "migrate", "bot", "worker"},
+    "data": {"postgres", "migrate", "people", "bot", "worker"},
     "policy": {"opa", "bot", "worker"},
     "store": {"minio", "keeper", "bucket", "worker"},
     "out": {"bot", "worker"},
@@ -210,12 +212,17 @@ def test_the_secrets_that_can_be_made_are_made_once_for_their_owner_alone(secret
 
 def test_program_and_evidence_have_users_of_their_own(secrets: Path) -> None:
     logins = {name: urlsplit((secrets / name).read_text()).username for name in POSTGRES if name.endswith("url")}
-    assert logins == {"migrate_database_url": "countersign_migrate", "countersign_database_url": "countersign"}
+    assert logins == {
+        "migrate_database_url": "countersign_migrate",
+        "countersign_database_url": "countersign",
+        "countersign_directory_database_url": "countersign_people",
+    }
     assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] not in logins.values()
     assert told("migrate")["countersign_database_url"] == "migrate_database_url"
     assert (secrets / "countersign_s3_access_key").read_text() != (secrets / "minio_root_user").read_text()
     script = (ROOT / "docker/logins.sh").read_text(encoding="utf-8")
-    for login, role in {"countersign_migrate": "owner", "countersign": "program"}.items():
+    roles = {"countersign_migrate": "owner", "countersign": "program", "countersign_people": "directory"}
+    for login, role in roles.items():
         assert re.search(rf"CREATE ROLE {login} LOGIN PASSWORD :'{role}' IN ROLE countersign_{role};", script)
 
 
@@ -306,9 +313,13 @@ def test_volumes_are_declared_and_used_and_the_key_is_with_the_workers_alone() -
         assert re.search(rf"install -d -o countersign .* {folder}\b", DOCKERFILE)
 
 
-def test_the_front_alone_has_the_directory_where_the_setting_says() -> None:
+def test_the_front_has_the_directory_where_the_setting_says_and_starts_when_it_is_loaded() -> None:
     file = SERVICES["bot"]["environment"]["COUNTERSIGN_DIRECTORY"]
-    assert any(volume.endswith(f":{file}:ro") for volume in SERVICES["bot"]["volumes"])
+    (volume,) = SERVICES["people"]["volumes"]
+    assert volume.endswith(f":{file}:ro")
+    assert volume in SERVICES["bot"]["volumes"]
+    assert SERVICES["people"]["command"] == ["people", "load", file]
+    assert "people" in SERVICES["bot"]["depends_on"]
     assert [
         name for name, service in SERVICES.items() if "COUNTERSIGN_DIRECTORY" in service.get("environment", {})
     ] == ["bot"]

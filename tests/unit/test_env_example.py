@@ -16,6 +16,7 @@ SECRETS = {
     "callers",
     "database_direct_url",
     "database_url",
+    "directory_database_url",
     "opa_token",
     "pack",
     "s3_access_key",

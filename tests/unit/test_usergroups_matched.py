@@ -1,6 +1,6 @@
 """Who is meant by the members of a user group: by a listed account, else by a confirmed address, else nobody."""
 
-from runtime.model.people.usergroups import Member, Sources, groups_now, match
+from runtime.model.people.usergroups import Member, match
 
 KNOWN = [("T1", "UANN", "ann"), ("T1", "UTWIN", "one"), ("T1", "UTWIN", "two")]
 EMAILS = {"ben@acme.example": "ben", "ann2@acme.example": "ann"}
@@ -32,10 +32,3 @@ def test_who_is_not_known_is_nobody() -> None:
 
 def test_a_person_with_two_accounts_is_one_person() -> None:
     assert match([Member("T1", "UANN"), Member("T1", "UANN2", "ann2@acme.example")], KNOWN, EMAILS).people == {"ann"}
-
-
-def test_groups_of_their_own_stay_and_those_of_user_groups_follow_in_the_order_of_the_file() -> None:
-    sources = Sources({"desk": "S1", "board": "S2"}, {})
-    members = {"board": frozenset({"ann"}), "desk": frozenset({"ann"})}
-    assert groups_now(["board", "compliance"], "ann", sources, members) == ["compliance", "desk", "board"]
-    assert groups_now(["compliance", "desk"], "ben", sources, members) == ["compliance"]

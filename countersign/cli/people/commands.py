@@ -31,8 +31,8 @@ def load(
     ],
 ) -> None:
     """Load a directory file into the database."""
-    from countersign.cli.operate import load_people
+    from countersign.compose.directory import load_people
 
-    directory = run(load_people(shared_settings("database_url"), file))
+    directory = run(load_people(shared_settings("directory_database_url"), file))
     persons, agents = counted(len(directory.people), "person", "people"), counted(len(directory.agents), "agent")
     out.print(f"version {directory.version}: {persons}, {agents}")

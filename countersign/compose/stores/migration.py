@@ -6,6 +6,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from countersign.compose.stores.connection import DatabaseError, unusable
 from runtime.store.database import migrate
 from runtime.store.database.roles import make_login
+from runtime.store.roles import DIRECTORY
 
 
 def migrate_database(dsn: str) -> None:
@@ -23,3 +24,8 @@ def migrate_database(dsn: str) -> None:
 def program_login(dsn: str) -> str:
     """Return the DSN of a login that can do no more than the program has to; made on first use, without a password."""
     return make_login(dsn, "countersign")
+
+
+def directory_login(dsn: str) -> str:
+    """Return the DSN of a login that can load the directory; made on first use, without a password."""
+    return make_login(dsn, "countersign_people", DIRECTORY)

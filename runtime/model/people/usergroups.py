@@ -1,6 +1,6 @@
 """Groups whose people are those of a Slack user group: who is meant by its members. Values in, values out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,11 +62,3 @@ def match(members: Iterable[Member], known: Iterable[Account], emails: Mapping[s
             found.add(addressee)
         found |= listed if len(listed) == 1 else set()
     return Matched(frozenset(found), frozenset(linked))
-
-
-def groups_now(
-    groups: Sequence[str], person: str, sources: Sources, members: Mapping[str, frozenset[str]]
-) -> list[str]:
-    """Return the groups of a person: their own, then those of user groups that they are in, in the file's order."""
-    own = [group for group in groups if group not in sources.groups]
-    return [*own, *(group for group in sources.groups if person in members.get(group, frozenset()))]

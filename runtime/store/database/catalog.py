@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from runtime.store.roles import CALLERS, ROLES
+
 FILE = Path(__file__).parents[1] / "migrations/schema.txt"
-OWNER, PROGRAM, READER = "countersign_owner", "countersign_program", "countersign_reader"
 
 _HEADER = """\
 # The schema that this program declares, in the words of PostgreSQL's catalog: doctor and migrate compare a database
@@ -54,6 +55,19 @@ _OBJECTS = """
            'SHA-256 ' || left(encode(sha256(convert_to(prosrc, 'UTF8')), 'hex'), 16)
       FROM t JOIN pg_trigger g ON tgrelid = t.oid AND NOT tgisinternal JOIN pg_proc p ON p.oid = tgfoid
     UNION ALL
+    SELECT '', 5, 'function ' || proname,
+           'SHA-256 ' || left(encode(sha256(convert_to(prosrc, 'UTF8')), 'hex'), 16)
+           || CASE WHEN prosecdef THEN ' with the rights of its owner' ELSE '' END
+           || CASE WHEN proconfig = ARRAY['search_path=' || quote_ident(current_schema()) || ', pg_temp']
+                   THEN ' on our tables' ELSE '' END
+      FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%(functions)s)
+    UNION ALL
+    SELECT '', 5, 'callers of ' || proname,
+           string_agg(coalesce(rolname, 'PUBLIC'), ', ' ORDER BY rolname COLLATE "C" NULLS FIRST)
+      FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) LEFT JOIN pg_roles r ON r.oid = grantee
+     WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%(functions)s) AND grantee <> proowner
+     GROUP BY proname
+    UNION ALL
     SELECT '', 6, 'role ' || rolname, 'present' FROM pg_roles WHERE rolname = ANY(%(roles)s)
 """
 _GRANTS = """
@@ -67,7 +81,7 @@ _GRANTS = """
      WHERE grantee = 0 OR rolname = ANY(%(granted)s)
 """
 
-_GRANT, _ROLE = "grant to ", "role "
+_GRANT, _ROLE, _CALLERS = "grant to ", "role ", "callers of "
 _LEGIBLE = 200
 """Characters of two definitions that are shown beside each other."""
 
@@ -90,7 +104,7 @@ class Differences(NamedTuple):
 
 def catalog_of(conn: psycopg.Connection[Any], tables: Iterable[str]) -> Catalog:
     """Return what a database's catalog says of these tables."""
-    wanted = {"tables": [*tables], "roles": [OWNER, PROGRAM, READER], "granted": [PROGRAM, READER]}
+    wanted = {"tables": [*tables], "functions": [*CALLERS], "roles": [*ROLES], "granted": [*ROLES[1:]]}
     with conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         rows = cursor.execute(_TABLES + _OBJECTS, wanted).fetchall()
         grants = cursor.execute(_TABLES + _GRANTS, wanted).fetchall()
@@ -128,16 +142,17 @@ def differences(conn: psycopg.Connection[Any]) -> Differences:
     has = catalog_of(conn, {table for table, _ in must} - {""})
     found = Differences([], [])
     for key in sorted({*must, *has}, key=lambda key: (key[1] != "", key[0] == "", key)):
-        is_right = key[1].startswith((_GRANT, _ROLE))
+        is_right = key[1].startswith((_GRANT, _ROLE, _CALLERS))
         (found.rights if is_right else found.schema).extend(_difference(key, must, has))
     return found
 
 
 def _difference(key: tuple[str, str], must: Catalog, has: Catalog) -> Iterator[str]:
-    """Yield in what an object differs; nothing where that follows from a table that is missing."""
+    """Yield in what an object differs; nothing where its table or function is missing."""
     table, thing = key
     name = ": ".join(filter(None, (f"table {table}" if table else "", thing)))
-    if table and thing and (table, "") not in has:
+    belongs_to = (table, "") if table else ("", f"function {thing.removeprefix(_CALLERS)}")
+    if (thing if table else thing.startswith(_CALLERS)) and belongs_to not in has:
         return
     if thing.startswith(_GRANT):
         yield from _grant_difference(key, name, must, has)

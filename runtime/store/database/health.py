@@ -1,9 +1,10 @@
 """What a doctor asks the database."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.clock import SharedClock, since_boot
 from runtime.store.database.pool import Conn
+from runtime.store.roles import DIRECTORY, REFRESH_USERGROUPS
 
 
 async def server(conn: Conn) -> dict[str, Any]:
@@ -18,6 +19,38 @@ async def server(conn: Conn) -> dict[str, Any]:
         )
     ).fetchone()
     return dict(row or {})
+
+
+class DirectoryRights(NamedTuple):
+    """What a login may do with the directory: the tables that it may write, and what it may not do and has to."""
+
+    writes: list[str]
+    lacks: list[str]
+
+
+async def directory_rights(conn: Conn) -> DirectoryRights:
+    """Return what this login may do with the tables that only a load of the directory writes."""
+    row = await (
+        await conn.execute(
+            """
+            WITH t AS (
+                SELECT oid, relname AS name FROM pg_class
+                 WHERE relname IN ('actors', 'directories', 'slack_accounts')
+                   AND relnamespace = current_schema()::regnamespace)
+            SELECT ARRAY(SELECT name::text FROM t WHERE has_any_column_privilege(oid, 'INSERT, UPDATE')
+                            OR has_table_privilege(oid, 'DELETE, TRUNCATE')
+                            OR EXISTS (SELECT FROM pg_roles WHERE rolname = %s AND pg_has_role(pg_roles.oid, 'MEMBER'))
+                         ORDER BY name) AS writes,
+                   ARRAY(SELECT 'SELECT on ' || name FROM t WHERE NOT has_table_privilege(oid, 'SELECT')
+                          UNION ALL
+                         SELECT 'EXECUTE on ' || proname FROM pg_proc
+                          WHERE proname = %s AND pronamespace = current_schema()::regnamespace
+                            AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY 1) AS lacks
+            """,
+            (DIRECTORY, REFRESH_USERGROUPS),
+        )
+    ).fetchone()
+    return DirectoryRights(**row) if row else DirectoryRights([], [])
 
 
 async def try_write(conn: Conn) -> None:

@@ -1,8 +1,9 @@
-"""Who may do what in the database: three roles that nobody logs in as, and what each is granted.
+"""Who may do what in the database: four roles that nobody logs in as, and what each is granted.
 
 `countersign_owner` owns the tables and migrates. `countersign_program` can do what a state change needs: add records,
-and update the columns that change; what it may delete is no record. The declaration of each table says which is which.
-`countersign_reader` can look. Logins are members of one of them.
+and update the columns that change; what it may delete is no record. `countersign_directory` loads the directory, which
+the program only reads. The declaration of each table says who writes it. `countersign_reader` can look. Logins are
+members of one of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,20 +14,26 @@ from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
 
 from runtime.store.database.alchemy import open_engine
-from runtime.store.database.catalog import OWNER, PROGRAM, READER
 from runtime.store.database.versions import VERSIONS
+from runtime.store.roles import CALLERS, OWNER, PROGRAM, ROLES
 from runtime.store.tables import metadata, rights_of
 
 _SECRET = {"salt", "token"}
-"""Columns that let their reader try what stands behind the commitments of redacted values, or answer for a wait."""
+"""Columns that let their reader try what stands behind the commitments of redacted values, or answer for a wait.
+
+The program alone reads them.
+"""
 
 _FOREIGN = """
     SELECT count(*) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))
        AND NOT pg_has_role(current_user, relowner, 'USAGE')
 """
 _FUNCTIONS = """
-    SELECT DISTINCT p.oid::regprocedure::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-     WHERE NOT t.tgisinternal AND t.tgrelid = ANY(CAST(:tables AS regclass[])) AND p.proowner <> CAST(:owner AS regrole)
+    SELECT p.oid::regprocedure::text FROM pg_proc p
+     WHERE (p.pronamespace = current_schema()::regnamespace AND p.proname = ANY(:called) OR EXISTS (
+           SELECT FROM pg_trigger t
+            WHERE t.tgfoid = p.oid AND NOT t.tgisinternal AND t.tgrelid = ANY(CAST(:tables AS regclass[]))))
+       AND p.proowner <> CAST(:owner AS regrole)
 """
 
 
@@ -42,24 +49,24 @@ def apply_roles(connection: Connection) -> list[str]:
     notices = list(_make_roles(connection, me))
     if _exists(connection, OWNER):
         notices += _own(connection, me, tables)
-    if _exists(connection, PROGRAM):
-        _grant_program(connection, tables)
-    if _exists(connection, READER):
-        _grant_reader(connection, tables)
+    for role in ROLES:
+        if role != OWNER and _exists(connection, role):
+            _grant_role(connection, role, tables)
     return notices
 
 
-def make_login(dsn: str, name: str) -> str:
-    """Make a login of the program, without a password, where there is none by that name; return the DSN with it."""
+def make_login(dsn: str, name: str, role: str = PROGRAM) -> str:
+    """Make a login without a password where there is none by that name, give it the role; return the DSN with it."""
     with open_engine(dsn).begin() as connection:
         if not _exists(connection, name):
-            _try(connection, f"CREATE ROLE {name} LOGIN IN ROLE {PROGRAM}")
+            _try(connection, f"CREATE ROLE {name} LOGIN")
+        _try(connection, f"GRANT {role} TO {name}")
     return make_url(dsn).set(username=name).render_as_string(hide_password=False)
 
 
 def _make_roles(connection: Connection, me: str) -> Iterator[str]:
     """Make what is missing; yield one notice if that is not allowed here."""
-    missing = [role for role in (OWNER, PROGRAM, READER) if not _exists(connection, role)]
+    missing = [role for role in ROLES if not _exists(connection, role)]
     for role in missing:
         _try(connection, f"CREATE ROLE {role} NOLOGIN")
     if OWNER in missing and _exists(connection, OWNER):
@@ -70,10 +77,11 @@ def _make_roles(connection: Connection, me: str) -> Iterator[str]:
 
 
 def _own(connection: Connection, me: str, tables: list[str]) -> Iterator[str]:
-    """Give tables and trigger functions to their owner; yield a notice if that is not allowed here."""
+    """Give tables and functions to their owner; yield a notice if that is not allowed here."""
     owned = text("SELECT relowner = CAST(:owner AS regrole) FROM pg_class WHERE oid = CAST(:name AS regclass)")
     foreign = [t for t in tables if not connection.execute(owned, {"owner": OWNER, "name": t}).scalar_one()]
-    functions = connection.execute(text(_FUNCTIONS), {"tables": tables, "owner": OWNER}).scalars().all()
+    wanted = {"tables": tables, "called": [*CALLERS], "owner": OWNER}
+    functions = connection.execute(text(_FUNCTIONS), wanted).scalars().all()
     if not foreign and not functions:
         return
     _try(connection, f"GRANT CREATE, USAGE ON SCHEMA {_schema(connection)} TO {OWNER}")
@@ -83,34 +91,30 @@ def _own(connection: Connection, me: str, tables: list[str]) -> Iterator[str]:
         yield f"the tables stay {me}'s own: have `GRANT {OWNER} TO {me}` run, and migrate again"
 
 
-def _grant_program(connection: Connection, tables: list[str]) -> None:
-    _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {PROGRAM}")
-    _grant(connection, f"GRANT SELECT ON {VERSIONS} TO {PROGRAM}")
+def _grant_role(connection: Connection, role: str, tables: list[str]) -> None:
+    """Grant a role what the tables declare, and take all else from it."""
+    _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {role}")
+    _grant(connection, f"GRANT SELECT ON {VERSIONS} TO {role}")
     for name, table in metadata.tables.items():
-        _grant(connection, f"GRANT {', '.join(_granted(table))} ON {name} TO {PROGRAM}")
+        _grant(connection, f"GRANT {', '.join(_granted(table, role))} ON {name} TO {role}")
+    for function, callers in CALLERS.items():
+        order = "GRANT EXECUTE ON FUNCTION {} TO {}" if role in callers else "REVOKE ALL ON FUNCTION {} FROM {}"
+        _grant(connection, order.format(function, role))
 
 
-def _granted(table: Table) -> Iterator[str]:
-    """Yield the privileges on a table that the program has."""
-    rights = rights_of(table)
-    yield from ("SELECT", "INSERT")
+def _granted(table: Table, role: str) -> Iterator[str]:
+    """Yield the privileges on a table that a role has."""
+    columns = table.columns.keys()
+    shown = [column for column in columns if column not in _SECRET or role == PROGRAM]
+    yield "SELECT" if shown == columns else f"SELECT ({', '.join(_quoted(shown))})"
+    rights = rights_of(table).get(role)
+    if rights is None:
+        return
+    yield "INSERT"
     if rights.deletes:
         yield "DELETE"
-    columns = table.columns.keys() if rights.updates is None else rights.updates
-    if columns:
-        yield f"UPDATE ({', '.join(_quoted(columns))})"
-
-
-def _grant_reader(connection: Connection, tables: list[str]) -> None:
-    _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {READER}")
-    secret = {
-        name: table.columns.keys() for name, table in metadata.tables.items() if _SECRET & set(table.columns.keys())
-    }
-    open_ = [name for name in tables if name not in secret]
-    _grant(connection, f"GRANT SELECT ON {', '.join(open_)} TO {READER}")
-    for name, columns in secret.items():
-        shown = _quoted(column for column in columns if column not in _SECRET)
-        _grant(connection, f"GRANT SELECT ({', '.join(shown)}) ON {name} TO {READER}")
+    if updates := columns if rights.updates is None else rights.updates:
+        yield f"UPDATE ({', '.join(_quoted(updates))})"
 
 
 def _quoted(columns: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from receipts.chain import PROGRAM
 from receipts.tenant.acts import DirectoryRefreshed, GroupChange
-from runtime.model.people.usergroups import Account, Member, Sources, groups_now, match
+from runtime.model.people.usergroups import Account, Member, Sources, match
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.acts import put_act
 from runtime.store.tenant.existing import directory_digest
@@ -61,7 +61,7 @@ async def carry_over(conn: Conn, tenant: str, before: Heard) -> None:
     same = {group for group, source in now.groups.items() if before.sources.groups.get(group) == source}
     told = {person: email for email, person in now.emails.items()}
     linked = {one for one in before.linked if before.sources.emails.get(told.get(one[2], "")) == one[2]}
-    await _write(conn, tenant, now, {group: before.members.get(group, frozenset()) for group in same}, linked)
+    await _write(conn, tenant, {group: before.members.get(group, frozenset()) for group in same}, linked)
 
 
 async def refresh(
@@ -82,10 +82,9 @@ async def refresh(
         }
         linked = {account for one in matched.values() for account in one.linked}
         stay = {one for one in before.linked if any(one[2] in members[g] for g in _unheard(before, found))}
-        await conn.execute("UPDATE directories SET refreshed_at = %s WHERE tenant = %s", (now, tenant))
+        await _write(conn, tenant, members, linked | stay, now)
         if members == before.members and linked | stay == before.linked:
             return None
-        await _write(conn, tenant, before.sources, members, linked | stay)
         return await _on_record(conn, tenant, before, members, now)
 
 
@@ -124,23 +123,8 @@ async def _people(conn: Conn, tenant: str) -> dict[str, list[str]]:
     return {row["actor_id"]: row["groups"] for row in await (await conn.execute(query, (tenant,))).fetchall()}
 
 
-async def _write(conn: Conn, tenant: str, sources: Sources, members: Members, linked: set[Account]) -> None:
-    """Make groups and accounts what was heard; an account that the directory lists stays as it lists it."""
-    async with conn.cursor() as cursor:
-        await cursor.executemany(
-            "UPDATE actors SET groups = %s WHERE tenant = %s AND actor_id = %s",
-            [
-                (json.dumps(groups_now(groups, person, sources, members)), tenant, person)
-                for person, groups in (await _people(conn, tenant)).items()
-                if groups_now(groups, person, sources, members) != groups
-            ],
-        )
-        await cursor.execute("DELETE FROM slack_accounts WHERE tenant = %s AND linked", (tenant,))
-        await cursor.executemany(
-            """
-            INSERT INTO slack_accounts (tenant, team, account, actor_id, linked)
-            SELECT %(tenant)s, %(team)s, %(user)s, %(person)s, true
-             WHERE NOT EXISTS (SELECT FROM slack_accounts WHERE tenant = %(tenant)s AND account = %(user)s)
-            """,
-            [{"tenant": tenant, "team": team, "user": user, "person": one} for team, user, one in sorted(linked)],
-        )
+async def _write(conn: Conn, tenant: str, members: Members, linked: set[Account], now: datetime | None = None) -> None:
+    """Make groups and accounts what was heard, now if that is said; an account that the directory lists stays."""
+    told = [{"team": team, "account": user, "actor_id": person} for team, user, person in sorted(linked)]
+    people = {group: sorted(found) for group, found in members.items()}
+    await conn.execute("SELECT refresh_usergroups(%s, %s, %s, %s)", (tenant, json.dumps(people), json.dumps(told), now))

@@ -101,5 +101,5 @@ __all__ = [
     "waits",
 ]
 
-INSERT_ONLY = tuple(name for name, table in metadata.tables.items() if table.info == insert_only())
+INSERT_ONLY = tuple(name for name, table in metadata.tables.items() if table.info == insert_only(*rights_of(table)))
 """The tables of proof."""

@@ -1,5 +1,6 @@
 """What the declarations share: the metadata with its naming rule, and short forms of columns and constraints."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -20,6 +21,8 @@ from sqlalchemy import (
     text,
 )
 
+from runtime.store.roles import PROGRAM
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -31,36 +34,42 @@ metadata = MetaData(
 )
 
 RIGHTS = "rights"
-"""The member of a table's `info` that has its rights."""
+"""The member of a table's `info` that has the rights of those who write it."""
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What the program may do with the rows of a table, beside reading and adding them."""
+    """What a role that writes a table may do with its rows, beside reading and adding them."""
 
     updates: tuple[str, ...] | None
     """Columns that it may update; None for all."""
     deletes: bool
 
 
-def insert_only() -> dict[str, Rights]:
+_ONLY_ADDS = Rights(updates=(), deletes=False)
+
+Info = dict[str, dict[str, Rights]]
+"""The info of a table: who writes it, by role. Other roles read it, or not even that."""
+
+
+def insert_only(*writers: str) -> Info:
     """Return the info of a table of proof: no row changes or goes away."""
-    return kept()
+    return {RIGHTS: dict.fromkeys(writers or (PROGRAM,), _ONLY_ADDS)}
 
 
-def kept(*updates: str) -> dict[str, Rights]:
+def kept(*updates: str, by: tuple[str, ...] = (PROGRAM,)) -> Info:
     """Return the info of a table of records: no row goes away, and only these columns change."""
-    return {RIGHTS: Rights(updates=updates, deletes=False)}
+    return {RIGHTS: dict.fromkeys(by, Rights(updates=updates, deletes=False))}
 
 
-def working() -> dict[str, Rights]:
-    """Return the info of a table that holds no records: rows change and go away."""
-    return {RIGHTS: Rights(updates=None, deletes=True)}
+def working(by: str = PROGRAM, *, added_by: tuple[str, ...] = ()) -> Info:
+    """Return the info of a table that holds no records: rows change and go away; others may add some."""
+    return {RIGHTS: {by: Rights(updates=None, deletes=True), **dict.fromkeys(added_by, _ONLY_ADDS)}}
 
 
-def rights_of(table: Table) -> Rights:
-    """Return a table's rights; raise KeyError where it declares none."""
-    rights: Rights = table.info[RIGHTS]
+def rights_of(table: Table) -> Mapping[str, Rights]:
+    """Return the rights of those who write a table, by role; raise KeyError where it declares none."""
+    rights: Mapping[str, Rights] = table.info[RIGHTS]
     return rights
 
 

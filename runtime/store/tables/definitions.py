@@ -15,6 +15,7 @@ from sqlalchemy import (
 
 from receipts.chain import GENESIS
 from runtime.model.states import DefinitionStatus
+from runtime.store.roles import DIRECTORY, PROGRAM
 from runtime.store.tables.base import document, flag, insert_only, kept, metadata, moment, number, one_of, words
 
 definitions = Table(
@@ -39,7 +40,7 @@ tenants = Table(
     flag("mocked"),  # its runs are on mocks, all of them, or none
     number("audit_seq", 0),  # of the last leaf of its own chain
     words("audit_hash", server_default=GENESIS.hash),  # … and that leaf's hash
-    info=kept("audit_seq", "audit_hash"),
+    info=kept("audit_seq", "audit_hash", by=(PROGRAM, DIRECTORY)),
 )
 
 
@@ -81,5 +82,5 @@ tenant_leaves = Table(
     UniqueConstraint("tenant", "once"),
     CheckConstraint("seq >= 1", name="seq"),
     CheckConstraint("length(hash) = 32", name="hash"),
-    info=insert_only(),
+    info=insert_only(PROGRAM, DIRECTORY),
 )

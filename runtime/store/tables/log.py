@@ -13,6 +13,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from runtime.store.roles import DIRECTORY
 from runtime.store.tables.base import insert_only, kept, metadata, moment, number, words, working
 
 # what is committed and not yet in the log: hashes of the leaves of a chain that a transaction wrote
@@ -25,7 +26,7 @@ log_pending = Table(
     Column("hashes", LargeBinary, nullable=False),
     CheckConstraint("first_seq >= 1", name="first_seq"),
     CheckConstraint("length(hashes) >= 32 AND length(hashes) % 32 = 0", name="hashes"),
-    info=working(),
+    info=working(added_by=(DIRECTORY,)),
 )
 
 

@@ -22,10 +22,9 @@ from policy.bundle import build_bundle
 from policy.text import PolicyFolders
 from policy.transport import connect
 from runtime.store.database.migrate import migrate
-from runtime.store.database.roles import make_login
 from tests.faults.world.chat import DESKS
 from tests.faults.world.processes import family, has_ended
-from tests.logins import PROGRAM
+from tests.logins import make_logins
 from tests.opa_server import opa_program
 
 PACK = ROOT / "tests/packs/world"
@@ -88,7 +87,7 @@ async def postgres(folder: Path) -> AsyncIterator[Postgres]:
         with psycopg.connect(dsn, autocommit=True) as conn:
             conn.execute(f"CREATE DATABASE {_TEMPLATE}")
         migrate(dsn.replace("/postgres?", f"/{_TEMPLATE}?", 1))
-        make_login(dsn, PROGRAM)
+        make_logins(dsn)
         yield Postgres(folder, dsn)
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from countersign.config.settings import ROOT
+from countersign.compose.directory import load_people
+from countersign.config.settings import ROOT, Settings
 from countersign.embedded.ports import free_port
 from tests.faults.world import chat, upstream
 from tests.faults.world.history import History, true_time
@@ -25,7 +26,7 @@ from tests.faults.world.proxy import Proxy, to_port, to_socket
 from tests.faults.world.servers import PACK, TENANT, Postgres, opa
 from tests.faults.world.upstream import Fate
 from tests.integration.minio_server import PASSWORD, USER, MinioServer
-from tests.logins import PROGRAM
+from tests.logins import PROGRAM, as_directory
 
 CLIENT, CLIENT_SECRET = "world-client", "world-client-secret-" * 3
 LEASE_SECONDS = 3.0
@@ -175,6 +176,8 @@ class World:
         self.parts.minio.make_bucket(self._bucket)
         directory = self.folder / "directory.yaml"
         directory.write_text(json.dumps(_directory()), encoding="utf-8")
+        login = Settings(tenant=TENANT, directory_database_url=as_directory(self.dsn))
+        await load_people(login, directory)
         for name in SLOTS:
             self.slots[name] = Slot(self._order(name, directory, bug))
             if name in arms:

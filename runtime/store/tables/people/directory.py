@@ -14,6 +14,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.approvals.passkeys import LinkPurpose
+from runtime.store.roles import DIRECTORY
 from runtime.store.tables.base import document, flag, kept, metadata, moment, number, one_of, partial, words, working
 
 directories = Table(
@@ -27,7 +28,7 @@ directories = Table(
     document("usergroups", default="{}"),  # which groups are user groups of Slack, and whose address is which
     moment("refreshed_at", nullable=True),  # when Slack was last asked who is in them
     CheckConstraint("version >= 0", name="version"),
-    info=kept("tenant", "version", "digest", "loaded_at", "remind", "usergroups", "refreshed_at"),
+    info=kept("tenant", "version", "digest", "loaded_at", "remind", "usergroups", "refreshed_at", by=(DIRECTORY,)),
 )
 
 
@@ -43,7 +44,7 @@ actors = Table(
     document("notices", default="{}"),  # how a person is told: quiet hours, how often
     PrimaryKeyConstraint("tenant", "actor_id"),
     CheckConstraint("kind IN ('person', 'agent')", name="kind"),
-    info=working(),
+    info=working(DIRECTORY),
 )
 
 
@@ -59,7 +60,7 @@ slack_accounts = Table(
     PrimaryKeyConstraint("team", "account", "tenant", "actor_id"),
     ForeignKeyConstraint(["tenant", "actor_id"], ["actors.tenant", "actors.actor_id"], ondelete="CASCADE"),
     Index("ix_slack_accounts_actor", "tenant", "actor_id"),  # what accounts somebody has
-    info=working(),
+    info=working(DIRECTORY),
 )
 
 

@@ -43,6 +43,64 @@ CREATE TABLE slack_accounts (
 
 CREATE INDEX ix_slack_accounts_actor ON slack_accounts (tenant, actor_id);
 
+-- Says who is in the groups that Slack fills, and which accounts addresses told: all that the program may change of the
+-- directory. It runs with its owner's rights, so it trusts what the loaded directory says, and nothing that it is given.
+-- `heard` has people by group and `told` the accounts; `heard_at` is when Slack was asked, NULL where it was not.
+CREATE FUNCTION refresh_usergroups(of_tenant TEXT, heard JSON, told JSON, heard_at TIMESTAMP WITH TIME ZONE)
+    RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    said JSON;
+    wrong TEXT;
+BEGIN
+    UPDATE directories SET refreshed_at = coalesce(heard_at, refreshed_at) WHERE tenant = of_tenant
+        RETURNING usergroups INTO said;
+    SELECT name INTO wrong FROM json_object_keys(heard) AS h (name)
+     WHERE NOT EXISTS (SELECT FROM json_object_keys(said -> 'groups') AS g (name) WHERE g.name = h.name);
+    IF FOUND THEN
+        RAISE EXCEPTION 'no Slack user group fills the group %', wrong USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    SELECT t.actor_id INTO wrong FROM json_to_recordset(told) AS t (actor_id TEXT)
+     WHERE NOT EXISTS (SELECT FROM json_each_text(said -> 'emails') AS e WHERE e.value = t.actor_id);
+    IF FOUND THEN
+        RAISE EXCEPTION 'no address tells the account of %', wrong USING ERRCODE = 'insufficient_privilege';
+    END IF;
+
+    -- a person's own groups stay in their order; those of user groups follow in the order of the file
+    WITH source AS (
+        SELECT name, place FROM json_object_keys(said -> 'groups') WITH ORDINALITY AS s (name, place)
+    ), fit AS (
+        SELECT a.actor_id, coalesce(json_agg(g.name ORDER BY g.is_heard, g.place) FILTER (WHERE g.name IS NOT NULL), '[]')
+               AS groups
+          FROM actors a LEFT JOIN LATERAL (
+               SELECT name, place, false AS is_heard
+                 FROM json_array_elements_text(a.groups) WITH ORDINALITY AS o (name, place)
+                WHERE name NOT IN (SELECT name FROM source)
+               UNION ALL
+               SELECT name, place, true FROM source WHERE (heard -> name)::jsonb ? a.actor_id
+               ) g ON true
+         WHERE a.tenant = of_tenant AND a.kind = 'person' GROUP BY a.actor_id
+    )
+    UPDATE actors a SET groups = fit.groups FROM fit
+     WHERE a.tenant = of_tenant AND a.actor_id = fit.actor_id AND a.groups::jsonb <> fit.groups::jsonb;
+
+    -- an account that the directory lists stays as it lists it
+    DELETE FROM slack_accounts WHERE tenant = of_tenant AND linked;
+    INSERT INTO slack_accounts (tenant, team, account, actor_id, linked)
+    SELECT DISTINCT ON (t.account) of_tenant, t.team, t.account, t.actor_id, true
+      FROM json_to_recordset(told) AS t (team TEXT, account TEXT, actor_id TEXT)
+     WHERE NOT EXISTS (SELECT FROM slack_accounts l WHERE l.tenant = of_tenant AND l.account = t.account)
+     ORDER BY t.account, t.team, t.actor_id;
+END
+$$;
+
+-- With its owner's rights it must find our tables, and none that its caller made; nobody calls it unless granted.
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION refresh_usergroups SET search_path = %I, pg_temp', current_schema());
+END
+$$;
+REVOKE ALL ON FUNCTION refresh_usergroups FROM PUBLIC;
+
 -- Who votes for whom, in which groups and when. Loading a directory replaces actors, so there is no reference to them.
 CREATE TABLE delegations (
     delegation_id TEXT NOT NULL,
