@@ -85,7 +85,7 @@ async def _send(passage: Passage, new: NewApproval, groups: tuple[str, ...]) -> 
         return None
     definition, verb = await passage.tx.definition(), await passage.verb()
     params = passage.attempt.action.fields
-    rule = first_fit(rules, subject_of(passage.tx, definition, verb, groups, new.tier, params))
+    rule = first_fit(rules, subject_of(passage.tx.row, definition, verb, groups, new.tier, params))
     return rule.send if rule else None
 
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from policy.model import Reason
 from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.links.addresses import run_link
 from runtime.engine import Engine
+from runtime.gate.foresight import denied_at_once
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
 from runtime.model.life import Life, NotActiveError
@@ -123,7 +125,28 @@ class CallerDesk:
         Where a run goes on about the same, the wish is a signal to that; the claim says what became of it. Raise
         NoRunbookError, NotActiveError or TriggerError.
         """
-        trigger = Trigger(
+        trigger = self._trigger(wish, by, caller)
+        try:
+            runbook, among = await self.runbook_for(wish)
+        except NotActiveError:
+            if claimed := await self._claimed_before(trigger):
+                return await self._heard(claimed)
+            raise
+        return await self._heard(await triggers.claim(self.engine, runbook, replace(trigger, among=among)))
+
+    async def denied(self, wish: Wish, by: Actor, caller: str) -> Sequence[Reason] | None:
+        """Return why policy denies at once what such a wish would begin with, None where it does not, or came before.
+
+        Nothing is started or recorded. Raise NoRunbookError, NotActiveError or TriggerError.
+        """
+        trigger = self._trigger(wish, by, caller)
+        if await self._claimed_before(trigger):
+            return None
+        runbook, _ = await self.runbook_for(wish)
+        return await denied_at_once(self.engine, runbook, trigger)
+
+    def _trigger(self, wish: Wish, by: Actor, caller: str) -> Trigger:
+        return Trigger(
             tenant=self.tenant,
             type=wish.type,
             ref=wish.ref,
@@ -132,13 +155,6 @@ class CallerDesk:
             submitted_by=caller,
             request_id=self.engine.new_id("req"),
         )
-        try:
-            runbook, among = await self.runbook_for(wish)
-        except NotActiveError:
-            if claimed := await self._claimed_before(trigger):
-                return await self._heard(claimed)
-            raise
-        return await self._heard(await triggers.claim(self.engine, runbook, replace(trigger, among=among)))
 
     async def _heard(self, claim: Claim) -> Claim:
         """Return the claim with what became of the signal, where it is one: its run may have ended just now."""

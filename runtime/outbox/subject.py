@@ -7,13 +7,17 @@ from receipts.redaction import redact
 from runtime.definitions.model import Definition, Verb
 from runtime.model.effects.action import Tier
 from runtime.model.routing.rules import Subject
-from runtime.store.transactions.run_tx import RunTx
 
 
 def subject_of(
-    tx: RunTx, definition: Definition, verb: Verb | None, groups: Sequence[str], tier: Tier, params: Mapping[str, Any]
+    run: Mapping[str, Any],
+    definition: Definition,
+    verb: Verb | None,
+    groups: Sequence[str],
+    tier: Tier,
+    params: Mapping[str, Any],
 ) -> Subject:
-    """Return a request of the run as it is routed; `params` are in their public form."""
+    """Return a request of the run as it is routed, by its row; `params` are in their public form."""
     return Subject(
         groups=tuple(groups),
         tier=str(tier),
@@ -21,5 +25,5 @@ def subject_of(
         connector=verb.handler.partition("::")[0] if verb else "",
         runbook=definition.name,
         params=params,
-        trigger=redact(tx.row["trigger"]).value,
+        trigger=redact(run["trigger"]).value,
     )

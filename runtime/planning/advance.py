@@ -135,7 +135,7 @@ def leaf_facts(definition: Definition, path: str, state: StepState, salt: str) -
 
 
 async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
-    await propose(engine, tx, [_effect_of(engine, tx, definition, one) for one in transition.proposals])
+    await propose(engine, tx, [proposed_effect(engine, tx.row, definition, one) for one in transition.proposals])
     for timer in transition.timers:
         await _open_timer(engine, tx, timer)
     for signal in transition.signals:
@@ -149,16 +149,17 @@ async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: T
         )
 
 
-def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Proposal) -> NewEffect:
+def proposed_effect(engine: Engine, run: Mapping[str, Any], definition: Definition, proposal: Proposal) -> NewEffect:
+    """Return the effect that a step of the run wants, by the run's row."""
     verb = proposal.verb
     connector, operation = verb.handler.split("::")
     fields, target = proposal.params, proposal.target
     if verb.handler == POST_TASK:  # a review goes where its groups are, unless its author names a channel
-        target = str(fields.get("channel") or _channel_of(engine, tx, definition, verb, fields))
+        target = str(fields.get("channel") or _channel_of(engine, run, definition, verb, fields))
         fields = {**fields, "channel": target}
     return NewEffect(
         effect_id=engine.new_id("eff"),
-        dedupe_key=dedupe_key(definition.digest, tx.run_id, proposal.path, _command(proposal)),
+        dedupe_key=dedupe_key(definition.digest, run["run_id"], proposal.path, _command(proposal)),
         purpose=Purpose.STEP,
         step=proposal.path,
         connector=connector,
@@ -174,14 +175,16 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         correlation_key=proposal.correlation_key,
         timeout_s=_call_timeout(verb),
         settles_s=verb.settles.total_seconds(),
-        retry=retry.to_document(verb.retry, retry.ends_at(definition, tx.row["created_at"]), proposal.until),
+        retry=retry.to_document(verb.retry, retry.ends_at(definition, run["created_at"]), proposal.until),
     )
 
 
-def _channel_of(engine: Engine, tx: RunTx, definition: Definition, verb: Verb, fields: Mapping[str, Any]) -> str:
+def _channel_of(
+    engine: Engine, run: Mapping[str, Any], definition: Definition, verb: Verb, fields: Mapping[str, Any]
+) -> str:
     """Return the channel of a review: the first that the tenant's rules name for it, else that of its groups."""
     groups, params = tuple(fields.get("groups", ())), redact(dict(fields), verb.redact).value
-    send = engine.routing.destination(subject_of(tx, definition, verb, groups, verb.tier, params))
+    send = engine.routing.destination(subject_of(run, definition, verb, groups, verb.tier, params))
     return next(iter(send.channels), engine.routing.channel(groups))
 
 

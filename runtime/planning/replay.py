@@ -20,6 +20,7 @@ from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepSt
 from runtime.planning.claiming.choosing import holds
 from runtime.planning.mending.names import renamed
 from runtime.planning.planner import Canceled, Event, Mended, Proposal, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.values import after
 
 POST_TASK = "slack::post_task"
 
@@ -116,7 +117,7 @@ def replay(recorded: Recorded) -> Replayed:
                 found.difference = Difference(leaf.seq, f"nothing: {error}", _shown(said))
                 return found
             found.events += 1
-            snapshot = _after(snapshot, transition)
+            snapshot = after(snapshot, transition)
             expected.extend(_expected(transition, recorded))
             if leaf.event in _TOLD:
                 continue
@@ -240,22 +241,6 @@ def signers_in(leaves: Sequence[Leaf]) -> dict[str, list[str]]:
                 votes.pop(one.data["person"], None)
         found[step] = sorted(votes, key=lambda person: (votes[person], person))
     return found
-
-
-def _after(snapshot: Snapshot, transition: Transition) -> Snapshot:
-    steps = dict(snapshot.steps)
-    for path, state in transition.steps.items():
-        kept = steps[path].held if path in steps and state.held is None else state.held
-        steps[path] = replace(state, held=kept)
-    for path, held in transition.held.items():
-        steps[path] = replace(steps[path], held=held)
-    return replace(
-        snapshot,
-        status=RunStatus.RUNNING,  # what it waits for is on record, what it does in between is not
-        steps=steps,
-        state=snapshot.state if transition.state is None else transition.state,
-        reference=snapshot.reference if transition.reference is None else transition.reference,
-    )
 
 
 def _expected(transition: Transition, recorded: Recorded) -> Iterator[Said]:

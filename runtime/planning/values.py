@@ -1,7 +1,7 @@
 """What the planner takes and returns: a run as it stands, what happened to it, and what follows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtime.definitions.cel.outcomes import Outcome
@@ -159,3 +159,20 @@ class Transition:
         """Take back what the steps wanted."""
         for wishes in (self.proposals, self.reads, self.timers, self.signals):
             wishes.clear()
+
+
+def after(snapshot: Snapshot, transition: Transition) -> Snapshot:
+    """Return the snapshot once a plan is carried out, as far as plans alone say it: the run goes on."""
+    steps = dict(snapshot.steps)
+    for path, state in transition.steps.items():
+        kept = steps[path].held if path in steps and state.held is None else state.held
+        steps[path] = replace(state, held=kept)
+    for path, held in transition.held.items():
+        steps[path] = replace(steps[path], held=held)
+    return replace(
+        snapshot,
+        status=RunStatus.RUNNING,  # what it waits for others say
+        steps=steps,
+        state=snapshot.state if transition.state is None else transition.state,
+        reference=snapshot.reference if transition.reference is None else transition.reference,
+    )

@@ -141,11 +141,11 @@ async def insert_step_effect(
     if slot is None:
         await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN))
     else:
-        slot.heir = Heir(_leased(run_id, tenant, effect, action, times, slot))
+        slot.heir = Heir(leased(run_id, tenant, effect, action, times, slot))
         await conn.gather(_PROPOSED, (*values, EffectStatus.LEASED, 1, slot.owner, slot.until, *_NOT_BEGUN))
 
 
-def _leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Times, slot: Slot) -> Effect:
+def leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Times, slot: Slot) -> Effect:
     """Return the row as it will be read once it is committed."""
     return Effect(
         **{name: value for name, value in vars(new).items() if name in Effect.__dataclass_fields__},

@@ -15,8 +15,9 @@ from bot.cards.desk import words
 from bot.cards.desk.fields import fields_of
 from bot.cards.desk.forms import CHOOSE_MODAL, RUNBOOK, ChooseRef, FormRef, chooser_modal, form_modal
 from bot.cards.desk.lists import Reply, said
+from bot.cards.modals import note_modal
 from bot.cards.refusals import refusal_words
-from bot.cards.text import plain
+from bot.cards.text import Shown, chunks
 from bot.listeners.asking import DEADLINE
 from bot.listeners.front.entered import payload_of
 from bot.listeners.identity import Identity, identify
@@ -31,6 +32,7 @@ from runtime.model.actor import Person
 
 NEW_REQUEST = "countersign_new_request"
 ASK_APPROVAL = "countersign_ask_approval"
+_LONGEST_FAULT = 1_000
 
 Modal = dict[str, Any]
 
@@ -98,7 +100,7 @@ class Forms:
             told = words.SIGNALED if taken.signal else words.STARTED
             await self._answers.tell(payload.user.id, ref.channel, told.format(taken.run_id), occasion=payload.view.id)
             return
-        await self._show_faults(payload, ref, taken, ack)
+        await self._show_faults(payload, taken, ack)
 
     async def _choose(self, payload: Submission, ack: AsyncAck) -> None:
         ref = ChooseRef.model_validate_json(payload.view.private_metadata)
@@ -138,14 +140,14 @@ class Forms:
             raise FormError(faults)
         return await self._front.start(identity.person, Filled(payload.view.id, ref.runbook, ref.version, entered))
 
-    async def _show_faults(self, payload: Submission, ref: FormRef, faults: Mapping[str, str], ack: AsyncAck) -> None:
-        """Show each fault at its field, and what is of none at the first; without a field, say it in private."""
+    @staticmethod
+    async def _show_faults(payload: Submission, faults: Mapping[str, str], ack: AsyncAck) -> None:
+        """Show each fault at its field, and what is of none at the first; without a field, in place of the form."""
         fields = list(payload.view.state.values)
         if not fields:
-            await ack()
-            await self._answers.tell(payload.user.id, ref.channel, "; ".join(faults.values()), occasion=payload.view.id)
+            await ack(response_action="update", view=note_modal(_fault("; ".join(faults.values()))))
             return
-        at: dict[str, str] = {name if name in fields else fields[0]: plain(fault) for name, fault in faults.items()}
+        at: dict[str, str] = {name if name in fields else fields[0]: _fault(fault) for name, fault in faults.items()}
         await ack(response_action="errors", errors=at)
 
     async def _identity(self, user: User) -> Identity:
@@ -159,6 +161,12 @@ class Forms:
 
 def _why(identity: Identity) -> str:
     return refusal_words(identity.refusal) if identity.refusal else ""
+
+
+def _fault(words: str) -> Shown:
+    """Return what is wrong as it is shown in a modal, cut where it is long."""
+    parts = chunks(words, _LONGEST_FAULT)
+    return Shown(f"{parts[0]}…") if len(parts) > 1 else parts[0]
 
 
 def _modal_of(form: Form, channel: str | None, quoted: str) -> Reply | Modal:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from policy.model import Reason
 from receipts.chain import Actor
 from runtime.definitions.checks.schemas import for_people, violations
 from runtime.definitions.model import Definition
@@ -15,6 +16,8 @@ from runtime.store import directory
 
 _GONE = "This runbook cannot be started by you any more. Nothing was done."
 _CHANGED = "This runbook has changed since you opened the form. Nothing was done. Please ask again."
+
+_DENIED = "Policy denies this request{}. Nothing was started. Change your entries and submit again, or cancel."
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,18 @@ class Starting:
         if faults:
             raise FormError({str(one[0][0]) if one[0] else "": for_people(one) for one in reversed(faults)})
         wish = Wish(form.trigger_type, filled.version, f"form:{filled.form_id}", filled.payload)
+        by = Actor(id=person.id, kind="person")
         try:
-            claim = await self.callers.trigger(wish, Actor(id=person.id, kind="person"), person.id)
+            if (denial := await self.callers.denied(wish, by, person.id)) is not None:
+                raise FormError({"": self._denied(denial)})
+            claim = await self.callers.trigger(wish, by, person.id)
         except (TriggerError, NotActiveError, NoRunbookError) as error:
             raise FormError({"": str(error)}) from error
         return Started(claim.run_id, claim.signal.name if claim.signal else "")
+
+    def _denied(self, reasons: Sequence[Reason]) -> str:
+        why = "; ".join(f"{self.callers.engine.privacy.text(one.msg)} (rule {one.code})" for one in reasons)
+        return _DENIED.format(f": {why}" if why else "")
 
     async def _granted(self, person: Person) -> Sequence[str]:
         async with self.callers.engine.pool.connection() as conn:

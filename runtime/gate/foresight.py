@@ -1,0 +1,110 @@
+"""Whether policy denies at once what a form asks for: the gate's own question, asked before anything is started.
+
+Nothing of it is recorded: what policy decides about a run is decided at the gate, as ever.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from policy.model import Outcome, PolicyUnavailableError, Question, Reason, Verdict
+from runtime.definitions.cel.outcomes import NotEvaluatedError
+from runtime.definitions.model import Definition
+from runtime.engine import Engine
+from runtime.model.effects.effect import Effect, Slot
+from runtime.outbox.attempt import make_attempt, make_question
+from runtime.planning.advance import proposed_effect
+from runtime.planning.claiming.about import reference_of
+from runtime.planning.first import begun, ends_by_denial
+from runtime.planning.triggers import Trigger, check_payload
+from runtime.planning.values import Proposal
+from runtime.store.about.matters import run_about
+from runtime.store.database.pool import Conn
+from runtime.store.effects import Times, leased
+from runtime.store.leasing.following import Following, following_facts
+from runtime.store.tenant.rows import salt_of
+
+SECONDS = 1.0
+"""For so long policy is asked while a form waits: Slack waits for three."""
+MOST = 32
+"""Effects that policy is asked about: as many as go in one request."""
+
+
+async def denied_at_once(engine: Engine, definition: Definition, trigger: Trigger) -> Sequence[Reason] | None:
+    """Return why policy denies what a run would begin with, so that it would end; None where it does not.
+
+    None, too, where the trigger starts no run, or where it is not known in time: the gate decides that. Raise
+    TriggerError where the payload does not fit.
+    """
+    check_payload(definition, trigger)
+    about = reference_of(definition.about, trigger.payload) if definition.about else ""
+    now = engine.clock()
+    async with engine.pool.connection() as conn:
+        if about and await run_about(conn, trigger.tenant, definition.name, about):
+            return None  # it is a signal to that run
+        run = _run(engine.new_id("run"), definition, trigger, await salt_of(conn, trigger.tenant), now)
+        try:
+            snapshot, proposals = begun(definition, run, about, engine.evaluator.known)
+            ending = [one for one in proposals[:MOST] if ends_by_denial(definition, snapshot, one.path)]
+        except NotEvaluatedError:
+            return None
+        questions = await _questions(conn, run, [_effect(engine, run, definition, one, now) for one in ending], now)
+    return _denial(await _asked(engine, questions))
+
+
+def _run(run_id: str, definition: Definition, trigger: Trigger, salt: str, now: datetime) -> dict[str, Any]:
+    """Return the row that the run would have, as far as it matters to what it begins with."""
+    return {
+        "run_id": run_id,
+        "tenant": trigger.tenant,
+        "trigger": trigger.payload,
+        "trigger_type": trigger.type,
+        "definition_name": definition.name,
+        "definition_version": definition.version,
+        "requested_by": trigger.requested_by.id,
+        "requester_kind": trigger.requested_by.kind,
+        "submitted_by": trigger.submitted_by,
+        "salt": salt,
+        "version": 1,
+        "created_at": now,
+    }
+
+
+def _effect(
+    engine: Engine, run: Mapping[str, Any], definition: Definition, proposal: Proposal, now: datetime
+) -> Effect:
+    """Return an effect as the gate would have it the first time."""
+    new = proposed_effect(engine, run, definition, proposal)
+    slot = Slot(engine.worker, now, lambda _: True)
+    return leased(run["run_id"], run["tenant"], new, new.action(run["salt"]), Times(now, now), slot)
+
+
+async def _questions(
+    conn: Conn, run: Mapping[str, Any], effects: Sequence[Effect], now: datetime
+) -> Sequence[Question]:
+    """Return what the gate would ask about effects; nothing about those that were done before under their key."""
+    facts = await following_facts(conn, [Following(run, 0, "", one) for one in effects]) if effects else []
+    return [
+        make_question(make_attempt(effect, known), now)
+        for effect, known in zip(effects, facts, strict=True)
+        if known.done is None
+    ]
+
+
+async def _asked(engine: Engine, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:
+    """Ask policy in one request; return no answers where they do not come in time."""
+    if not questions:
+        return ()
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await engine.policy.ask_all(questions)
+    except TimeoutError:
+        return ()
+
+
+def _denial(answers: Sequence[Verdict | PolicyUnavailableError]) -> Sequence[Reason] | None:
+    """Return the reasons of all denials, each once; None where nothing is denied in words that the gate would take."""
+    verdicts = [one.answer for one in answers if isinstance(one, Verdict) and not one.answer.obligations]
+    denials = [answer for answer in verdicts if answer.outcome is Outcome.DENY]
+    return list(dict.fromkeys(reason for one in denials for reason in one.reasons)) if denials else None
