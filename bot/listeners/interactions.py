@@ -89,6 +89,7 @@ class Interactions:
         client: AsyncWebClient,
         desk: Desk,
         installation: InstallationWatch,
+        answers: PrivateAnswers,
         forms: Forms,
         home: HomeTab,
         delegating: Delegating,
@@ -99,7 +100,7 @@ class Interactions:
         self._home = home
         self._delegating = delegating
         self._installation = installation
-        self._answers = PrivateAnswers(client)
+        self._answers = answers
         self._holding = Holding(client, desk, installation, self._answers)
         self._links = SigningLinks(desk)
         self._figures = FiguresButton(client, desk, installation, self._answers)

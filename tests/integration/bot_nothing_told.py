@@ -1,6 +1,6 @@
 """A counter of what people are told for a bot whose people are told everything at any time."""
 
-from runtime.model.notices.told import Alone, Gathering, Notice, Turn
+from runtime.model.notices.told import Alone, AnswerTurn, Gathering, Notice, Turn
 
 
 class NothingCounted:
@@ -15,3 +15,10 @@ class NothingCounted:
 
     async def posted(self, gathering_id: str, channel: str, ts: str) -> None:
         raise AssertionError(f"nothing here is gathered: {gathering_id} {channel} {ts}")
+
+    async def begin_answer(self, account: str, occasion: str, words: str) -> AnswerTurn:
+        assert account, (occasion, words)
+        return AnswerTurn.OURS
+
+    async def end_answer(self, account: str, occasion: str, words: str, *, is_given: bool) -> None:
+        assert account, (occasion, words, is_given)

@@ -77,7 +77,7 @@ async def test_a_click_that_a_process_left_behind_is_counted_by_another_and_by_o
     others = []
     for _ in range(2):
         installation = InstallationWatch(chat.raw)
-        others.append(Confirming(chat.bench.desk, installation, PrivateAnswers(chat.raw)))
+        others.append(Confirming(chat.bench.desk, installation, PrivateAnswers(chat.raw, chat.bench.desk.notices)))
         watching = asyncio.create_task(installation.run())
         await installation.known()
         watching.cancel()

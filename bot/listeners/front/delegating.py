@@ -42,14 +42,20 @@ class Delegating:
     """The modal of a person who will be away, and what they submit."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, front: FrontDesk, installation: InstallationWatch, clock: Clock
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        front: FrontDesk,
+        installation: InstallationWatch,
+        answers: PrivateAnswers,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._desk = desk
         self._front = front
         self._installation = installation
         self._clock = clock
-        self._answers = PrivateAnswers(client)
+        self._answers = answers
         self._log = slack_logger()
 
     def modal(self, person: Person, channel: str | None) -> Reply | dict[str, Any]:

@@ -40,12 +40,19 @@ Modal = dict[str, Any]
 class Forms:
     """The listeners for the shortcut and the modals of requests. People of the directory alone are shown any."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, front: FrontDesk, installation: InstallationWatch) -> None:
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        front: FrontDesk,
+        installation: InstallationWatch,
+        answers: PrivateAnswers,
+    ) -> None:
         self._client = client
         self._desk = desk
         self._front = front
         self._installation = installation
-        self._answers = PrivateAnswers(client)
+        self._answers = answers
         self._log = slack_logger()
 
     async def on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:

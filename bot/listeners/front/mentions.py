@@ -6,6 +6,7 @@ was asked in one.
 
 import asyncio
 import re
+from functools import partial
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -13,23 +14,23 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.cards.desk import words
 from bot.cards.desk.lists import Reply, said
 from bot.listeners.front.commands import Commands
-from bot.listeners.payloads import EventCallback, User
+from bot.listeners.payloads import Event, EventCallback, User
 from bot.listeners.private import TELL_SECONDS, PrivateAnswers
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 
 _MENTION = re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>")
-_REMEMBERED = 1000
+_MENTIONED = "mention"
+"""What stands for the words of an answer to a mention, which may differ when it is worked out again."""
 
 
 class Mentions:
     """The listener for app_mention. Slack was answered before: nothing of it waits for us."""
 
-    def __init__(self, client: AsyncWebClient, commands: Commands) -> None:
+    def __init__(self, client: AsyncWebClient, commands: Commands, answers: PrivateAnswers) -> None:
         self._client = client
         self._commands = commands
-        self._answers = PrivateAnswers(client)
-        self._seen: dict[tuple[str, str], None] = {}
+        self._answers = answers
 
     async def on_mention(self, body: dict[str, Any]) -> None:
         """Answer a mention, once however often Slack says it."""
@@ -37,25 +38,20 @@ class Mentions:
         event = payload.event
         if not isinstance(event.user, str) or event.place is None or event.ts is None:
             return
-        if not self._is_new(event.place, event.ts):
-            return
         # The envelope names the team of the installation; the profile corrects it to the user's own.
         user = User(id=event.user, team_id=payload.team_id)
+        answer = partial(self._answer, user, event, event.place, event.ts)
+        await self._answers.once(user.id, f"{event.place}:{event.ts}", _MENTIONED, answer)
+
+    async def _answer(self, user: User, event: Event, place: str, ts: str) -> None:
         asked = _MENTION.split(event.text, maxsplit=1)[-1]
         try:
-            found = await self._commands.answer(user, asked, event.place)
+            found = await self._commands.answer(user, asked, place)
         except Exception as error:  # noqa: BLE001 - nothing was done, and whoever asked is told
             slack_logger().error("a mention was not answered: %s", type(error).__name__)
             found = said(words.NOT_ANSWERED)
         reply = found if isinstance(found, Reply) else said(words.NO_FORM_HERE)
-        await self._tell(user.id, event.place, event.thread_ts, reply, occasion=event.ts)
-
-    def _is_new(self, channel: str, ts: str) -> bool:
-        is_new = (channel, ts) not in self._seen
-        self._seen[channel, ts] = None
-        while len(self._seen) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
-        return is_new
+        await self._tell(user.id, place, event.thread_ts, reply, occasion=ts)
 
     async def _tell(self, user: str, channel: str, thread: str | None, reply: Reply, *, occasion: str) -> None:
         """Answer where it was asked, or else in the direct conversation. Never raises."""

@@ -44,9 +44,15 @@ class Several(Asking):
     """The listener for the button on the Home, and for the two modals."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, homes: HomeDesk, installation: InstallationWatch, clock: Clock
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        homes: HomeDesk,
+        installation: InstallationWatch,
+        answers: PrivateAnswers,
+        clock: Clock,
     ) -> None:
-        super().__init__(client, desk, installation, PrivateAnswers(client))
+        super().__init__(client, desk, installation, answers)
         self._homes = homes
         self._clock = clock
 

@@ -39,14 +39,20 @@ class SharedLinks:
     """The listener for link_shared. Slack was answered before: nothing of it waits for us."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, front: FrontDesk, installation: InstallationWatch, clock: Clock
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        front: FrontDesk,
+        installation: InstallationWatch,
+        answers: PrivateAnswers,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._desk = desk
         self._front = front
         self._installation = installation
         self._clock = clock
-        self._answers = PrivateAnswers(client)
+        self._answers = answers
 
     async def on_shared(self, body: dict[str, Any]) -> None:
         """Have links of ours shown, or say why they are not.

@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from receipts.canonical import digest
 from runtime.desk.links.addresses import request_link
 from runtime.engine import Engine
 from runtime.model.approvals.votes import Refusal
 from runtime.model.notices.ranks import Rank
-from runtime.model.notices.told import Alone, Gathered, Gathering, Later, Needless, Notice, Turn
+from runtime.model.notices.told import Alone, AnswerTurn, Gathered, Gathering, Later, Needless, Notice, Turn
 from runtime.model.states import ApprovalStatus
 from runtime.store import directory
 from runtime.store.approvals import get_approval
@@ -69,3 +70,19 @@ class NoticeCounter:
         """Keep where a gathering stands."""
         async with self.engine.pool.connection() as conn:
             await telling.keep_place(conn, self.tenant, gathering_id, channel, ts)
+
+    async def begin_answer(self, account: str, occasion: str, words: str) -> AnswerTurn:
+        """Begin a private answer to an account, unless a process has; `occasion` is what it answers."""
+        key, now = _answer(account, occasion, words), self.engine.clock()
+        async with self.engine.pool.connection() as conn:
+            return await telling.begin_answer(conn, self.tenant, key, account, now)
+
+    async def end_answer(self, account: str, occasion: str, words: str, *, is_given: bool) -> None:
+        """Keep that a private answer was given, or that it was not and may be begun again."""
+        async with self.engine.pool.connection() as conn:
+            await telling.end_answer(conn, self.tenant, _answer(account, occasion, words), is_given=is_given)
+
+
+def _answer(account: str, occasion: str, words: str) -> str:
+    """Return the key of a private answer; what it says is not kept."""
+    return f"answer:{digest([account, occasion, words])}"

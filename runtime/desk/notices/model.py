@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from runtime.model.notices.told import Gathering, Notice, Turn
+from runtime.model.notices.told import AnswerTurn, Gathering, Notice, Turn
 
 
 class NoticeDesk(Protocol):
@@ -18,4 +18,12 @@ class NoticeDesk(Protocol):
 
     async def posted(self, gathering_id: str, channel: str, ts: str) -> None:
         """Keep where a gathering stands."""
+        ...
+
+    async def begin_answer(self, account: str, occasion: str, words: str) -> AnswerTurn:
+        """Begin a private answer to an account, unless a process has; `occasion` is what it answers."""
+        ...
+
+    async def end_answer(self, account: str, occasion: str, words: str, *, is_given: bool) -> None:
+        """Keep that a private answer was given, or that it was not and may be begun again."""
         ...

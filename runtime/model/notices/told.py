@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from runtime.model.notices.ranks import Rank, rank_of
@@ -86,3 +87,11 @@ class Needless:
 
 
 Turn = Alone | Together | Later | Needless
+
+
+class AnswerTurn(StrEnum):
+    """Whose turn it is to give a private answer."""
+
+    OURS = "ours"
+    BEGUN = "begun"  # another process gives it, or has died before it could say that it did
+    GIVEN = "given"

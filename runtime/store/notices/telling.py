@@ -7,10 +7,11 @@ from typing import Any
 import orjson
 
 from runtime.model.notices.ranks import rank_of
-from runtime.model.notices.told import Alone, Gathered, Gathering, Notice, Together
+from runtime.model.notices.told import Alone, AnswerTurn, Gathered, Gathering, Notice, Together
 from runtime.store.database.pool import Conn
 
 _HOUR, _KEPT = timedelta(hours=1), timedelta(days=30)
+_ANSWERS_KEPT = timedelta(days=1)
 
 
 async def take_turn(conn: Conn, tenant: str, notice: Notice, most: int, new_id: str, now: datetime) -> Alone | Together:
@@ -28,6 +29,7 @@ async def take_turn(conn: Conn, tenant: str, notice: Notice, most: int, new_id: 
                    (SELECT json_agg(alike) FROM (
                         SELECT said->>'kind' AS kind, asks, count(*) AS n FROM told
                          WHERE tenant = %(tenant)s AND account = %(account)s AND at > %(since)s AND gathering_id IS NULL
+                           AND said->>'kind' <> 'answer'
                          GROUP BY 1, 2) AS alike) AS alone,
                    (SELECT gathering_id FROM gatherings WHERE tenant = %(tenant)s AND account = %(account)s
                        AND begun_at > %(since)s ORDER BY begun_at DESC LIMIT 1) AS gathering_id
@@ -117,3 +119,38 @@ async def keep_place(conn: Conn, tenant: str, gathering_id: str, channel: str, t
         "UPDATE gatherings SET channel = %s, ts = %s WHERE tenant = %s AND gathering_id = %s AND ts IS NULL",
         (channel, ts, tenant, gathering_id),
     )
+
+
+async def begin_answer(conn: Conn, tenant: str, key: str, account: str, now: datetime) -> AnswerTurn:
+    """Begin a private answer, unless somebody has, and forget those of the account that are older than a day."""
+    row = await (
+        await conn.execute(
+            """
+            WITH over AS (
+                DELETE FROM told WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
+                    AND said->>'kind' = 'answer'
+            ), begun AS (
+                INSERT INTO told (tenant, message, account, at, said)
+                VALUES (%(tenant)s, %(key)s, %(account)s, %(now)s, '{"kind": "answer", "is_given": false}')
+                ON CONFLICT (tenant, message) DO NOTHING RETURNING 1
+            )
+            SELECT EXISTS (SELECT FROM begun) AS is_ours,
+                   EXISTS (SELECT FROM told WHERE tenant = %(tenant)s AND message = %(key)s
+                              AND said->>'is_given' = 'true') AS is_given
+            """,
+            {"tenant": tenant, "key": key, "account": account, "now": now, "old": now - _ANSWERS_KEPT},
+        )
+    ).fetchone()
+    assert row is not None  # noqa: S101 - it has no FROM
+    if row["is_ours"]:
+        return AnswerTurn.OURS
+    return AnswerTurn.GIVEN if row["is_given"] else AnswerTurn.BEGUN
+
+
+async def end_answer(conn: Conn, tenant: str, key: str, *, is_given: bool) -> None:
+    """Keep that a private answer was given; or forget that it was begun, so that it may be given again."""
+    if is_given:
+        query = """UPDATE told SET said = '{"kind": "answer", "is_given": true}' WHERE tenant = %s AND message = %s"""
+    else:
+        query = "DELETE FROM told WHERE tenant = %s AND message = %s AND said->>'is_given' = 'false'"
+    await conn.execute(query, (tenant, key))

@@ -21,7 +21,8 @@ gatherings = Table(
 )
 
 
-# each message to somebody who is not told more than so often; rows are kept for a month
+# each message to somebody who is not told more than so often; rows are kept for a month; and for a day each
+# private answer, by the digest of what it answers and says: deliveries of one click are answered once
 told = Table(
     "told",
     metadata,

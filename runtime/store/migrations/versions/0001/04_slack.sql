@@ -111,7 +111,8 @@ CREATE TABLE gatherings (
 
 CREATE INDEX ix_gatherings_begun ON gatherings (tenant, account, begun_at);
 
--- Each direct message to a person whose notifications are limited; rows are kept for a month.
+-- Each direct message to a person whose notifications are limited; rows are kept for a month. Private answers to what
+-- people do in Slack are here by their digest, for a day: all processes together give each once.
 CREATE TABLE told (
     tenant TEXT NOT NULL,
     message TEXT NOT NULL,
