@@ -17,6 +17,7 @@ from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
 from edge.app import Api, build_edge
 from edge.links.pages import LinkPage
+from edge.refusals import LAST_LIMIT, Refusals
 from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
 from runtime.desk.desk import EngineDesk
@@ -92,16 +93,28 @@ async def _sweep(sweep: Callable[[Engine], Awaitable[int]], engine: Engine) -> N
 
 def _http(system: System) -> Part:
     settings = system.settings
-    app = make_edge(system, Readiness(system, system.bot.health if system.bot is not None else list))
+    refusals = make_refusals(system)
+    app = make_edge(system, Readiness(system, system.bot.health if system.bot is not None else list), refusals)
     headers = [(START_HEADER, settings.start)] if settings.start else []
     server = Server(app, Limits(settings.http_connections, settings.request_seconds), headers)
     listener = listen(settings.host, settings.port, "name others with COUNTERSIGN_HOST and COUNTERSIGN_PORT")
     log.info("listening on %s port %s", *listener.getsockname()[:2])
-    return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
+
+    async def work() -> None:
+        async with refusals.recorded(LAST_LIMIT):
+            await server.serve([listener])
+
+    return Part("http", work, lambda: setattr(server, "should_exit", True))
 
 
-def make_edge(system: System, ready: Readiness) -> FastAPI:
-    """Return the HTTP application of a process."""
+def make_refusals(system: System) -> Refusals:
+    """Return what records the requests that callers may not make."""
+    desk = CallerDesk(system.engine, system.settings.tenant, system.catalog)
+    return Refusals(desk.put_refused, desk.now)
+
+
+def make_edge(system: System, ready: Readiness, refusals: Refusals) -> FastAPI:
+    """Return the HTTP application of a process; `refusals` is told of requests that their callers may not make."""
     settings = system.settings
     hears = system.bot if Role.BOT in system.roles and settings.slack_signing_secrets else None
     secrets = {name: secret.get_secret_value() for name, secret in settings.callers.items()}
@@ -112,7 +125,7 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
     taking_back = TakeBackDesk(system.engine, settings.tenant)
     return build_edge(
         ready,
-        api=Api(desk, signals, tasks, taking_back, secrets, rate) if Role.EDGE in system.roles else None,
+        api=Api(desk, signals, tasks, taking_back, secrets, rate, refusals) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,

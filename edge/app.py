@@ -26,7 +26,8 @@ from edge.messages import (
 )
 from edge.passkeys.routes import add_passkeys
 from edge.paths import Id, Name
-from edge.problems import Problem, handle_problems
+from edge.problems import Denied, Problem, handle_problems, problem_of
+from edge.refusals import Refusals
 from edge.routes.evidence import EvidenceIn, EvidencePage
 from edge.routes.held import add_held
 from edge.routes.questions import add_questions
@@ -73,7 +74,10 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class Api:
-    """What the API needs: the runtime's counters, the secret of each caller, and how much each may ask for."""
+    """What the API needs: the runtime's counters, the secret of each caller, how much each may ask for.
+
+    `refusals` is told of each request that its caller may not make.
+    """
 
     desk: CallerDesk
     signals: SignalDesk
@@ -81,6 +85,7 @@ class Api:
     taking_back: TakeBackDesk
     secrets: Mapping[str, str]
     rate: Rate
+    refusals: Refusals
 
 
 def build_edge(
@@ -101,7 +106,7 @@ def build_edge(
     there where they reach it.
     """
     app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    handle_problems(app)
+    handle_problems(app, api.refusals.note if api is not None else None)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -145,7 +150,7 @@ class _Routes:
     async def trigger(self, type_: Name, request: Request) -> TriggerOut:
         caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
-            raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
+            raise Denied("caller.triggers", type_, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
         requester = await self.requester(caller, trigger.on_behalf_of)
         try:
@@ -168,7 +173,8 @@ class _Routes:
             raise Problem(409, str(error)) from error
         reason = str(facts.get("reason", ""))
         if facts["status"] == NotificationStatus.REFUSED:
-            raise Problem(_REFUSED[AnswerCode(facts["code"])], reason)
+            code = AnswerCode(facts["code"])
+            raise problem_of(_REFUSED[code], reason, code, answer.correlation_key)
         waits = [WaitOut(**{name: one[name] for name in WaitOut.model_fields}) for one in facts.get("waits", ())]
         outcomes = Counter(wait.status for wait in waits)
         return NotificationOut(
@@ -207,13 +213,14 @@ class _Routes:
         body = await read_body(request)
         if not any(is_signed(claim, self.secrets[claim.caller], sent["method"], path, body) for path in paths):
             raise _not_signed()
+        request.state.caller = claim.caller
         if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
             raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
         if sent["query_string"] and not query:
             raise Problem(400, "this route takes no query string: leave out what follows the question mark")
         grants = await self.desk.grants(claim.caller)
         if grants is None:
-            raise Problem(403, f"the directory has no agent {claim.caller}")
+            raise Denied("caller.unknown", claim.caller, f"the directory has no agent {claim.caller}")
         return Caller(claim.caller, grants), body
 
     async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
@@ -223,7 +230,7 @@ class _Routes:
         if on_behalf_of is None:
             return Actor(id=caller.id, kind="agent")
         if not caller.grants.on_behalf:
-            raise Problem(403, f"{caller.id} may not speak for others")
+            raise Denied("caller.on_behalf", on_behalf_of, f"{caller.id} may not speak for others")
         if not await self.desk.knows_person(on_behalf_of):
             raise Problem(422, f"on_behalf_of: the directory has no person {on_behalf_of}")
         return Actor(id=on_behalf_of, kind="person")
@@ -232,7 +239,7 @@ class _Routes:
         """Return who acts on a run that there is: a person only if the caller may answer for that one."""
         by = await self.requester(caller, on_behalf_of)
         if by.kind == "person" and by.id not in caller.grants.answers_for:
-            raise Problem(403, f"{caller.id} may not answer for {by.id}")
+            raise Denied("caller.answers_for", by.id, f"{caller.id} may not answer for {by.id}")
         return by
 
 

@@ -1,7 +1,7 @@
 """Errors of the edge as problem+json (RFC 9457): one shape, one sentence that says what is wrong and where."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import psycopg
 from fastapi import FastAPI, Request
@@ -11,10 +11,12 @@ from starlette.exceptions import HTTPException
 
 from runtime.model.json_limits import first_line
 
+FORBIDDEN = 403
+
 TITLES = {
     400: "Bad request",
     401: "Not signed by a known caller",
-    403: "Not allowed",
+    FORBIDDEN: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
     409: "Conflict",
@@ -43,8 +45,29 @@ class Problem(Exception):  # noqa: N818 - the RFC's own word
         self.headers = headers
 
 
-def handle_problems(app: FastAPI) -> None:
-    """Have every error of the application answered as a problem, whoever raises it."""
+class Denied(Problem):
+    """A 403: the caller is known and not allowed. `rule` is the code of what refuses it, `subject` what it wanted."""
+
+    def __init__(self, rule: str, subject: str, detail: str) -> None:
+        super().__init__(403, detail)
+        self.rule = str(rule)
+        self.subject = subject
+
+
+def problem_of(status: int, detail: str, rule: str, subject: str) -> Problem:
+    """Return the problem with this status: a 403 says by which rule, and for what."""
+    return Denied(rule, subject, detail) if status == FORBIDDEN else Problem(status, detail)
+
+
+def handle_problems(app: FastAPI, note: Callable[[Request, Denied], None] | None) -> None:
+    """Have every error of the application answered as a problem; `note` is told of each 403."""
+
+    async def deny(request: Request, error: Exception) -> JSONResponse:
+        if note is not None and isinstance(error, Denied):
+            note(request, error)
+        return await _answer(request, error)
+
+    app.add_exception_handler(Denied, deny)
     ours = (Problem, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
     for kind in (*ours, Exception):
         app.add_exception_handler(kind, _answer)

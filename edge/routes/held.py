@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from edge.body import parse
 from edge.messages import Message, Word
 from edge.paths import Id, StepPath
-from edge.problems import Problem
+from edge.problems import Problem, problem_of
 from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.held.callers import MendDesk
@@ -66,18 +66,17 @@ def add_held(app: FastAPI, desk: MendDesk, signed: Signed, requester: Requester)
             raise Problem(404, str(error)) from error
         except AnswerConflictError as error:
             raise Problem(409, str(error)) from error
-        return _out(facts)
+        return _out(facts, by.id)
 
 
 def _said(sent: MendIn) -> dict[str, Any]:
     return sent.model_dump(exclude={"id", "on_behalf_of"})
 
 
-def _out(facts: Mapping[str, Any]) -> MendOut:
+def _out(facts: Mapping[str, Any], by: str) -> MendOut:
     status = NotificationStatus(facts["status"])
     if status is not NotificationStatus.APPLIED:
-        code = (
-            _REFUSED.get(str(facts.get("code")), 409) if status is NotificationStatus.REFUSED else _STATUS.get(status)
-        )
-        raise Problem(code or 503, str(facts.get("reason", status)))
+        rule = str(facts.get("code"))
+        code = _REFUSED.get(rule, 409) if status is NotificationStatus.REFUSED else _STATUS.get(status)
+        raise problem_of(code or 503, str(facts.get("reason", status)), rule, by)
     return MendOut(**{name: facts[name] for name in MendOut.model_fields})

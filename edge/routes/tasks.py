@@ -10,7 +10,7 @@ from edge.body import parse
 from edge.calls import Caller, Signed
 from edge.messages import Message, ProgressOut, Word
 from edge.paths import Id
-from edge.problems import Problem
+from edge.problems import Denied, Problem, problem_of
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.said import Said, outcome_of
 from runtime.desk.inbound.tasks import SoughtTasks, TaskDesk
@@ -164,7 +164,7 @@ def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed) -> None:
 def _for(caller: Caller, person: str) -> str:
     """Return the person for whom the caller speaks; it is none itself, and the directory says whose word it brings."""
     if person not in caller.grants.answers_for:
-        raise Problem(403, f"{caller.id} may not answer for {person}")
+        raise Denied("caller.answers_for", person, f"{caller.id} may not answer for {person}")
     return person
 
 
@@ -195,13 +195,13 @@ async def _bring(desk: TaskDesk, caller: Caller, ref: str, said: Said) -> SaidOu
         raise Problem(409, str(error)) from error
     refusal, status = outcome_of(facts)
     if refusal is not None:
-        raise _problem(refusal)
+        raise _problem(refusal, said.person)
     return SaidOut(task_id=said.task_id, status=str(status or ApprovalStatus.REQUESTED))
 
 
-def _problem(refusal: Refusal) -> Problem:
+def _problem(refusal: Refusal, person: str) -> Problem:
     status, words = _REFUSED.get(refusal.code, (503, "this could not be recorded just now, and will be tried again"))
-    return Problem(status, words.format(", ".join(refusal.about)))
+    return problem_of(status, words.format(", ".join(refusal.about)), refusal.code, person)
 
 
 def _task(view: ApprovalView) -> TaskOut:

@@ -11,7 +11,7 @@ from edge.body import parse
 from edge.calls import Caller, Signed
 from edge.messages import Message, Word
 from edge.paths import Id
-from edge.problems import Problem
+from edge.problems import Denied, Problem
 from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.undo.callers import TakeBackDesk, Wish, Wisher
@@ -171,8 +171,10 @@ async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) ->
     except AnswerConflictError as error:
         raise Problem(409, str(error)) from error
     if (status := facts["status"]) != NotificationStatus.APPLIED:
-        code = 403 if facts.get("code") == "act.denied" else _STATUS.get(NotificationStatus(status), 503)
-        raise Problem(code, str(facts.get("reason", status)))
+        reason = str(facts.get("reason", status))
+        if (rule := facts.get("code")) == "act.denied":
+            raise Denied(rule, wisher.by.id, reason)
+        raise Problem(_STATUS.get(NotificationStatus(status), 503), reason)
     return facts
 
 

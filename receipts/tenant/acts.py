@@ -16,6 +16,7 @@ from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.tenant.act import Act, Allowed
 from receipts.tenant.loaded import RoutingLoaded, SubscriptionsLoaded
 from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
+from receipts.tenant.refused import CommandRefused, DelegationRefused, RequestRefused
 from receipts.tenant.workspaces import (
     SlackAct,
     SlackInstalled,
@@ -315,25 +316,6 @@ class DelegationEnded(_DelegationAct):
     event = "delegation.ended"
 
 
-class DelegationRefused(Act):
-    """Policy denied what somebody wanted of a delegation; `why` are its reasons, `policy` is by which decision.
-
-    The others are what was wanted: `groups` is empty for all, `reason` that of whoever wanted it.
-    """
-
-    event = "delegation.refused"
-
-    act: Literal["delegate", "undelegate"]
-    delegator: str
-    delegate: str
-    groups: list[str]
-    starts_at: Timestamp
-    ends_at: Timestamp
-    reason: NonEmpty
-    why: NonEmpty
-    policy: Allowed
-
-
 class BundleFetched(Act):
     """Somebody was given the bundle of a run."""
 
@@ -343,28 +325,12 @@ class BundleFetched(Act):
     sha256: Sha256Hex
 
 
-class CommandRefused(Act):
-    """A command in Slack was refused for what its account is; `code` says why. `team` is "" where Slack said none."""
-
-    event = "command.refused"
-
-    team: str
-    user: NonEmpty
-    command: NonEmpty
-    code: NonEmpty
-
-    @property
-    def once(self) -> str:
-        """Return whose command was refused, and why: who tries again and again is on record once."""
-        return f"command refused {self.team} {self.user} {self.command} {self.code}"
-
-
 _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
-        *(CommandRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
+        *(CommandRefused, RequestRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(PasskeyRegistered, PasskeyRevoked),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),

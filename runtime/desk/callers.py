@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from policy.model import Reason
 from receipts.chain import Actor
+from receipts.tenant.refused import RequestRefused
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.links.addresses import run_link
@@ -23,6 +24,7 @@ from runtime.planning.claiming.choosing import choose
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store.evidence.found import find_runs
 from runtime.store.running import runs
+from runtime.store.tenant.acts import put_act
 from runtime.store.tenant.lives import lives_of_trigger
 
 __all__ = [
@@ -118,6 +120,12 @@ class CallerDesk:
     async def knows_person(self, name: str) -> bool:
         """Return whether the directory has that person."""
         return await self._actor(name, "person") is not None
+
+    async def put_refused(self, requests: Sequence[tuple[str, RequestRefused]]) -> None:
+        """Put refused requests on record in the tenant's chain, each with its caller's name."""
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            for caller, refused in requests:
+                await put_act(conn, self.tenant, refused, Actor(id=caller, kind="agent"), self.now())
 
     async def trigger(self, wish: Wish, by: Actor, caller: str) -> Claim:
         """Start a run on behalf of `by`, or return the one that this wish started before.

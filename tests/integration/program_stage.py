@@ -22,7 +22,7 @@ from countersign.compose.system import System, compose, prepare
 from countersign.config.roles import Role
 from countersign.config.settings import ROOT, Settings, required, variable
 from countersign.embedded.system import workspace_file
-from countersign.serve import make_edge
+from countersign.serve import make_edge, make_refusals
 from edge.server import Limits as Bounds
 from edge.server import Server
 from edge.signing import headers
@@ -162,12 +162,13 @@ async def composed(settings: Settings) -> AsyncIterator[System]:
 @asynccontextmanager
 async def edge_of(system: System, *, slack_faults: Callable[[], list[str]] = list) -> AsyncIterator[Edge]:
     """Serve a system's edge on a free port of loopback."""
-    app = make_edge(system, Readiness(system, slack_faults))
+    refusals = make_refusals(system)
+    app = make_edge(system, Readiness(system, slack_faults), refusals)
     listener = socket.create_server(("127.0.0.1", 0))
     server = Server(app, Bounds(connections=500, seconds=MINUTE), headers=[])
     task = asyncio.create_task(server.serve([listener]))
     try:
-        async with aiohttp.ClientSession() as http:
+        async with refusals.recorded(MINUTE), aiohttp.ClientSession() as http:
             yield Edge(f"http://127.0.0.1:{listener.getsockname()[1]}", http)
     finally:
         server.should_exit = True

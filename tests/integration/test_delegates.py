@@ -7,7 +7,8 @@ import pytest
 
 from receipts.chain import Leaf, in_place
 from receipts.tenant.act import Act
-from receipts.tenant.acts import DelegationEnded, DelegationRecorded, DelegationRefused, act_of, chain_of
+from receipts.tenant.acts import DelegationEnded, DelegationRecorded, act_of, chain_of
+from receipts.tenant.refused import DelegationRefused
 from runtime.model.approvals.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate

@@ -14,7 +14,7 @@ from yarl import URL
 
 from countersign.checks.readiness import Readiness
 from countersign.embedded.opa import OpaChild
-from countersign.serve import make_edge
+from countersign.serve import make_edge, make_refusals
 from edge.signing import headers
 from runtime.clock import utc_now
 from tests.bench import PUBLIC_URL
@@ -68,7 +68,7 @@ async def stage(
     with database(postgres, "fuzzed") as dsn:
         given_ = settings_of(dsn, opa.url, home, public_url=PUBLIC_URL, caller_rate=1e6, caller_burst=1_000_000)
         async with composed(given_) as system, edge_of(system) as edge:
-            document = make_edge(system, Readiness(system, list)).openapi()
+            document = make_edge(system, Readiness(system, list), make_refusals(system)).openapi()
             yield edge, document, (await edge.trigger("fuzzed")).body["run_id"]
 
 

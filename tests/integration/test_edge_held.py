@@ -13,6 +13,7 @@ import pytest
 from yarl import URL
 
 from edge.app import Api, build_edge
+from edge.refusals import Refusals
 from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.sources.catalog import load_catalog
@@ -25,7 +26,7 @@ from runtime.model.buckets import Rate
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_mending import LOOK, VALUE, Held, Opener, started
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 __all__ = ["started"]
 
@@ -67,12 +68,13 @@ async def portal(held: Held, targets: Targets, grants: dict[str, Any]) -> AsyncI
 
     engine = held.bench.engine
     inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT), TakeBackDesk(engine, TENANT)
-    app = build_edge(ready, api=Api(desk, *inbound, {"portal-bot": SECRET}, Rate(100, 100)), slack=None)
+    refusals = Refusals(desk.put_refused, desk.now)
+    app = build_edge(ready, api=Api(desk, *inbound, {"portal-bot": SECRET}, Rate(100, 100), refusals), slack=None)
     listener = socket.create_server(("127.0.0.1", 0))
     server = Server(app, Limits(connections=50, seconds=MINUTE), headers=[])
     task = asyncio.create_task(server.serve([listener]))
     try:
-        async with aiohttp.ClientSession() as http:
+        async with refusals.recorded(MINUTE), aiohttp.ClientSession() as http:
             yield Portal(f"http://127.0.0.1:{listener.getsockname()[1]}", held, http)
     finally:
         server.should_exit = True
@@ -121,3 +123,17 @@ async def test_whoever_is_not_entitled_or_did_not_see_the_run_changes_nothing(
         said = {"act": "skip", **more}
         assert (await caller.says(**said))[0] == status
         assert (await held.status())["look"] == "held"
+
+
+async def test_a_person_whom_policy_denies_is_on_record_in_the_tenants_chain(started: Opener, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK) as held, portal(held, targets, GRANTS) as caller:
+        assert (await caller.says("skip", on_behalf_of="ann"))[0] == 403
+        await until(lambda: _refused(held, "act.denied", "ann"))
+
+
+async def _refused(held: Held, rule: str, subject: str) -> bool:
+    query = "SELECT leaf->'data' AS said FROM tenant_leaves WHERE leaf->>'event' = 'request.refused'"
+    (said,) = [row["said"] for row in await held.bench.rows(query)] or [None]
+    path = f"/v1/runs/{held.run_id}/steps/look/skip"
+    return said is not None and (said["rule"], said["tried"]) == (rule, [{"subject": subject, "path": path}])

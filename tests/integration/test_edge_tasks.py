@@ -12,6 +12,7 @@ from runtime.clock import utc_now
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import SECRETS, Answer, is_problem, rows
 from tests.integration.test_edge_answers import Stage, staged
+from tests.patience import until
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,18 @@ async def test_what_may_not_count_is_refused_with_a_sentence_and_the_review_stay
     task = await _review(stage, f"refused {by} {sent}")
     assert is_problem(await _post(stage, task, "answer", by=by, **sent), status, says)
     assert (await _get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body["status"] == "requested"
+
+
+async def test_an_answer_by_whoever_brought_the_run_in_is_on_record_in_the_tenants_chain(stage: Stage) -> None:
+    task = await _review(stage, "brought")
+    assert (await _post(stage, task, "claim", by="onboarding-portal")).status == 403
+    await until(lambda: _brought(stage, f"/v1/tasks/{task['task_id']}/claim"))
+
+
+async def _brought(stage: Stage, path: str) -> bool:
+    query = "SELECT leaf->'data' AS said FROM tenant_leaves WHERE leaf->'data'->>'rule' = 'vote.brought'"
+    tried = [one for row in rows(stage.dsn, query) for one in row["said"]["tried"]]
+    return {"subject": "boris", "path": path} in tried
 
 
 async def test_a_review_is_given_back_by_who_has_claimed_it(stage: Stage) -> None:

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from edge.app import Api, build_edge
+from edge.refusals import Refusals
 from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.sources.catalog import Catalog
@@ -24,7 +25,7 @@ from runtime.model.buckets import Rate
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
 from tests.integration.undo_stage import Shelves, bench, ran, shelves
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 __all__ = ["bench", "shelves"]
 
@@ -64,17 +65,26 @@ async def caller(bench: Bench) -> AsyncIterator[Caller]:
     desk = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
     signals, tasks = SignalDesk(bench.engine, TENANT), TaskDesk(bench.engine, TENANT)
     taking_back = TakeBackDesk(bench.engine, TENANT)
-    api = Api(desk, signals, tasks, taking_back, {CALLER: SECRET}, Rate(1000.0, 1000))
+    refusals = Refusals(desk.put_refused, desk.now)
+    api = Api(desk, signals, tasks, taking_back, {CALLER: SECRET}, Rate(1000.0, 1000), refusals)
     listener = socket.create_server(("127.0.0.1", 0))
     server = Server(build_edge(_ready, api=api, slack=None), Limits(connections=50, seconds=MINUTE), headers=[])
     task = asyncio.create_task(server.serve([listener]))
     try:
-        async with aiohttp.ClientSession() as http:
+        async with refusals.recorded(MINUTE), aiohttp.ClientSession() as http:
             yield Caller(bench, f"http://127.0.0.1:{listener.getsockname()[1]}", http)
     finally:
         server.should_exit = True
         await task
         listener.close()
+
+
+async def _refused(bench: Bench, rule: str, subject: str, path: str) -> bool:
+    """Return whether the tenant's chain says that the caller was refused."""
+    query = "SELECT leaf FROM tenant_leaves WHERE leaf->>'event' = 'request.refused' AND leaf->'data'->>'rule' = %s"
+    told = [row["leaf"] for row in await bench.rows(query, rule)]
+    tried = [one for leaf in told if leaf["actor"] == {"id": CALLER, "kind": "agent"} for one in leaf["data"]["tried"]]
+    return {"subject": subject, "path": path} in tried
 
 
 async def test_a_run_is_canceled_and_whom_it_asked_is_told(bench: Bench, caller: Caller, shelves: Shelves) -> None:
@@ -145,6 +155,7 @@ async def test_a_run_is_stopped_in_the_name_of_people_whom_policy_lets_stop_it(b
         assert is_problem(other, 403, f"{CALLER} may not answer for omar")
     denied = await caller.send(f"/v1/runs/{run_id}/cancel", on_behalf_of="ann")
     assert is_problem(denied, 403, "denied by policy: Only the tenant's operators may do this")
+    await until(lambda: _refused(bench, "act.denied", "ann", f"/v1/runs/{run_id}/cancel"))
     every = await caller.send("/v1/runs/cancel", id="w-2", definition="asking", dry_run=False, on_behalf_of="ann")
     assert [one["status"] for one in every.body["runs"]] == ["refused"]
     assert (await bench.run(run_id))["status"] == "waiting"

@@ -136,7 +136,7 @@ async def test_the_exceptions_of_a_period_are_those_of_its_stored_bundles(office
     days = ("--from", "2026-01-05", "--to", "2026-01-06")
     found = await command("evidence", "exceptions", *days, env=env)
     assert (found.code, found.err) == (0, "")
-    assert found.out.endswith("\n0 exceptions in 1 stored bundle; 1 run without a bundle\n")
+    assert found.out.endswith("\n0 exceptions in 1 stored bundle and the tenant's chain; 1 run without a bundle\n")
     rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)
     assert [(row["kind"], row["run_id"]) for row in rows] == [("opening_not_recorded", office.runs["file"])]
     stored = next((office.settings.home / "evidence").rglob(f"*{office.runs['file']}*.zip"))

@@ -12,7 +12,6 @@ from receipts.tenant.act import Act
 from receipts.tenant.acts import (
     ActError,
     BundleFetched,
-    CommandRefused,
     DefinitionStored,
     EvidenceExported,
     HoldLifted,
@@ -21,6 +20,7 @@ from receipts.tenant.acts import (
     act_of,
     chain_of,
 )
+from receipts.tenant.refused import CommandRefused
 from runtime.log.sequencer import Sequencer
 from runtime.store.log import checkpoints
 from runtime.store.tenant.acts import put_act

@@ -17,7 +17,7 @@ from countersign.compose.system import compose
 from countersign.config.roles import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
-from countersign.serve import make_edge
+from countersign.serve import make_edge, make_refusals
 from policy.client import OpaEngine
 from runtime.inbox import inbox
 from runtime.log.audit import audit
@@ -112,7 +112,7 @@ async def test_a_process_serves_the_pages_and_posts_with_granted_tokens_where_it
     listener = socket.create_server(("127.0.0.1", 0))
     async with compose(settings, frozenset({Role.BOT, Role.WORKER})) as system:
         assert system.bot
-        app = make_edge(system, Readiness(system, system.bot.health))
+        app = make_edge(system, Readiness(system, system.bot.health), make_refusals(system))
         async with heard(app, listener):
             here = f"http://127.0.0.1:{listener.getsockname()[1]}"
             status, where, _ = await stage.begin(link.replace(stage.public, here))

@@ -44,10 +44,11 @@ def exception_block(row: Row) -> str:
     at = _moment(datetime.fromisoformat(row["at"])) if row["at"] else ""
     label = LABELS[row["kind"]].lower() if row["kind"] in LABELS else "opening not recorded"
     leaf = f", leaf {row['leaf']}" if row["leaf"] else ""
+    run = f"on:      {row['reference']}, {row['definition']}" if row["definition"] else ""  # "" outside runs
     lines = (
         f"{at}  {row['name']}: {label}" if row["name"] else f"{at}  {label}",
         row["what"],
-        f"on:      {row['reference']}, {row['definition']}",
+        *filter(None, [run]),
         f"id:      {row['run_id']}{leaf}",
     )
     return _block(lines)

@@ -27,7 +27,8 @@ def exceptions(
 ) -> None:
     """List exceptions: break-glass, edits, delegations, self-review, quick votes, refused attempts.
 
-    Give files, or --from and --to for the stored bundles of a period. Exits as `verify` does where --key is given.
+    Give files, or --from and --to for the stored bundles of a period and what was refused outside runs in it. Exits as
+    `verify` does where --key is given.
     """
     from countersign.cli.finding.gathering import of_files, of_period
     from evidence.export.exceptions import EXCEPTION_COLUMNS

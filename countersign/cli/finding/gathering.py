@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from countersign.cli.finding.refused import refusal_rows
 from countersign.cli.operate import looked_up
 from countersign.compose.stores.archive import make_archive
 from countersign.config.settings import Settings
@@ -26,6 +27,7 @@ from evidence.zipform import unpack
 from receipts.errors import ReceiptsError
 from runtime.clock import utc_now
 from runtime.desk.bundles.finding import Sought, find_runs
+from runtime.desk.bundles.refusals import find_refusals
 
 Row = dict[str, Any]
 
@@ -75,13 +77,19 @@ def _check(file: Path, trust: Trust | None) -> Standing:
 
 
 async def of_period(settings: Settings, period: Period, quick: timedelta) -> Gathered:
-    """Return the exceptions of the stored bundles of a period's runs, each bundle compared with its SHA-256."""
+    """Return the exceptions of a period: of its runs' stored bundles, and what was refused outside runs.
+
+    Each bundle is compared with its SHA-256.
+    """
     found = await looked_up(settings, find_runs, Sought(since=period.since, until=period.until))
     stored = [one for one in found if one.sha256 and one.location]
-    rows = await to_thread(lambda: in_order(_of_stored(settings, stored, quick)))
+    refused = await looked_up(settings, find_refusals, period.since, period.until)
+    rows = await to_thread(lambda: in_order([*_of_stored(settings, stored, quick), *refusal_rows(refused)]))
     without = len(found) - len(stored)
     missing = f"; {counted(without, 'run')} without a bundle" if without else ""
-    return Gathered(Standing.HOLDS, rows, f" in {counted(len(stored), 'stored bundle')}{missing}")
+    return Gathered(
+        Standing.HOLDS, rows, f" in {counted(len(stored), 'stored bundle')} and the tenant's chain{missing}"
+    )
 
 
 def _of_stored(settings: Settings, stored: Sequence[Any], quick: timedelta) -> Iterator[Row]:

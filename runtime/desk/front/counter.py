@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from receipts.chain import Actor
-from receipts.tenant.acts import CommandRefused
+from receipts.tenant.refused import CommandRefused
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.callers import CallerDesk

@@ -8,7 +8,8 @@ from typing import Any
 from policy.model import DelegationInput, OperatorQuestion, Ruling
 from receipts.fields import timestamp
 from receipts.tenant.act import Allowed
-from receipts.tenant.acts import DelegationEnded, DelegationRecorded, DelegationRefused
+from receipts.tenant.acts import DelegationEnded, DelegationRecorded
+from receipts.tenant.refused import DelegationRefused
 from runtime.approvals.fulfilling import asked_groups, left, refuse_short
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
