@@ -168,7 +168,9 @@ async def edge_of(system: System, *, slack_faults: Callable[[], list[str]] = lis
     server = Server(app, Bounds(connections=500, seconds=MINUTE), headers=[])
     task = asyncio.create_task(server.serve([listener]))
     try:
-        async with refusals.recorded(MINUTE), aiohttp.ClientSession() as http:
+        # one connection for each request: the server may end an idle one just as the client uses it again
+        once = aiohttp.TCPConnector(force_close=True)
+        async with refusals.recorded(MINUTE), aiohttp.ClientSession(connector=once) as http:
             yield Edge(f"http://127.0.0.1:{listener.getsockname()[1]}", http)
     finally:
         server.should_exit = True
