@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
-from edge.calls import Caller
+from edge.calls import Caller, granted
 from edge.links.pages import LinkPage
 from edge.links.routes import add_links
 from edge.messages import (
@@ -126,7 +126,7 @@ def build_edge(
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
         add_signals(app, api.signals, routes.signed)
-        add_tasks(app, api.tasks, routes.signed)
+        add_tasks(app, api.tasks, routes.signed, routes.verified)
         add_questions(app, QuestionDesk(api.desk.engine, api.desk.tenant), routes.signed)
         add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
         add_undo(app, api.taking_back, routes.signed, routes.speaker)
@@ -199,7 +199,12 @@ class _Routes:
         return EvidencePage.of(found, asked.limit)
 
     async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
-        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read.
+        """Return the caller, whom the directory has, and the body that it signed."""
+        caller, body = await self.verified(request, query=query)
+        return granted(caller, await self.desk.grants(caller)), body
+
+    async def verified(self, request: Request, *, query: bool = False) -> tuple[str, bytes]:
+        """Return who signed, and the body. What cannot be signed is refused before its body is read.
 
         A query string is part of the path that is signed. Most routes take none, and say so to whoever signed.
         """
@@ -218,10 +223,7 @@ class _Routes:
             raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
         if sent["query_string"] and not query:
             raise Problem(400, "this route takes no query string: leave out what follows the question mark")
-        grants = await self.desk.grants(claim.caller)
-        if grants is None:
-            raise Denied("caller.unknown", claim.caller, f"the directory has no agent {claim.caller}")
-        return Caller(claim.caller, grants), body
+        return claim.caller, body
 
     async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
         """Return who is behind what a caller wants: itself, or the person for whom it speaks."""

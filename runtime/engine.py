@@ -22,6 +22,7 @@ from runtime.model.notification.payload import PayloadError
 from runtime.model.passage import PassageFacts
 from runtime.model.routing.rules import Destination, Fallback, Rule, Subject, first_fit
 from runtime.store import directory, notifications
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
 from runtime.store.leasing.passages import read_all_facts
@@ -214,6 +215,26 @@ class Engine:
         async with self.pool.connection() as conn:
             written = await notifications.record_all(conn, new, now, now + HEAD_START)
         return [one.notification_id if one.notification_id in written else self._record(one) for one in new]
+
+    @cached_property
+    def record_addressed(self) -> Batches[Notification, Addressed | str]:
+        """Return what does as `record`, and gives what is new with what it is for; of a repeat the first's id."""
+        return Batches(apart(self._record_all_addressed), most=_NOTIFICATIONS, at_once=1)
+
+    async def _record_all_addressed(
+        self, new: Sequence[Notification]
+    ) -> Sequence[Addressed | str | Coroutine[object, object, str]]:
+        now, ids = self.clock(), [one.notification_id for one in new]
+        async with self.pool.connection() as conn:
+            written, found = await at_once(
+                notifications.record_all(conn, new, now, now + HEAD_START), notifications.addressed(conn, ids)
+            )
+        return [
+            (read if isinstance(read, Addressed) else one.notification_id)
+            if one.notification_id in written
+            else self._record(one)
+            for one, read in zip(new, found, strict=True)
+        ]
 
     async def _record(self, new: Notification) -> str:
         async with self.pool.connection() as conn:

@@ -224,7 +224,7 @@ class Interactions:
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict) or (standing.view and has_to_be_signed(standing.view, verdict)):
-                standing = await self._in_whose_name(await self._judge(standing, ref))
+                standing = await self._judge(standing)
             modal = _modal(standing, verdict, payload) or await self._to_sign(standing, verdict, "")
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
@@ -265,12 +265,18 @@ class Interactions:
             return view
         return replace(view, may=await self._desk.answers.acts(view.approval_id, identity.person.id))
 
-    async def _judge(self, standing: _Standing, ref: references.CardRef) -> _Standing:
-        """Ask before a person types a reason in vain; the click that is refused here is recorded like any other."""
-        person = standing.identity.person
-        if standing.refusal or person is None:
+    async def _judge(self, standing: _Standing) -> _Standing:
+        """Ask before a person types a reason in vain; the click that is refused here is recorded like any other.
+
+        What is shown to who may go on says for whom they vote, where that is somebody else.
+        """
+        person, view = standing.identity.person, standing.view
+        if standing.refusal or person is None or view is None:
             return standing
-        return replace(standing, refusal=await self._desk.may_decide(ref.id, person.id))
+        way = await self._desk.way(view.approval_id, person.id)
+        if isinstance(way, Refusal):
+            return replace(standing, refusal=way)
+        return replace(standing, view=replace(view, votes_for=way, stand_ins=()))
 
     async def _in_whose_name(self, standing: _Standing) -> _Standing:
         """Let what is shown to this one person say for whom they vote, where that is somebody else."""

@@ -7,7 +7,7 @@ from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints, ValidationError
 
 from edge.body import parse
-from edge.calls import Caller, Signed
+from edge.calls import Caller, Signed, Verified, granted
 from edge.messages import Message, ProgressOut, Word
 from edge.paths import Id
 from edge.problems import Denied, Problem, problem_of
@@ -71,6 +71,9 @@ class AnswerIn(ClaimIn):
     stamp: Word
 
 
+C = TypeVar("C", bound=ClaimIn)
+
+
 class FieldOut(Message):
     """One thing that is to be looked at."""
 
@@ -112,8 +115,20 @@ class SaidOut(Message):
     status: str
 
 
-def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed) -> None:
-    """Add the routes of reviews; `signed` returns the caller and the body that it signed."""
+def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed, verified: Verified) -> None:
+    """Add the routes of reviews; `signed` returns the caller and the body that it signed.
+
+    What a caller brings is read together with what it may do: of `verified` callers only the name is known before.
+    """
+
+    async def brought(request: Request, task_id: str, form: type[C]) -> tuple[str, C]:
+        """Return the caller, and what it brings of a person for whom it may answer, and who is asked."""
+        name, body = await verified(request)
+        sent = parse(form, body)
+        grants, view = await desk.show_to(name, task_id, sent.as_)
+        _for(granted(name, grants), sent.as_)
+        _expect(view, task_id, sent.as_)
+        return name, sent
 
     @app.get("/v1/tasks")
     async def list_(request: Request) -> TasksOut:
@@ -138,27 +153,24 @@ def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed) -> None:
     async def show(task_id: Id, request: Request) -> TaskOut:
         caller, _ = await signed(request, query=True)
         person = _for(caller, _query(TaskIn, request).as_)
-        return _task(await _seen(desk, task_id, person))
+        return _task(_expect(await desk.show(task_id, person), task_id, person))
 
     @app.post("/v1/tasks/{task_id}/answer")
     async def answer(task_id: Id, request: Request) -> SaidOut:
-        caller, body = await signed(request)
-        sent = parse(AnswerIn, body)
+        caller, sent = await brought(request, task_id, AnswerIn)
         verdict = VoteVerdict.APPROVE if sent.decision == "approved" else VoteVerdict.REJECT
-        said = Said(task_id, _for(caller, sent.as_), verdict, sent.reason, sent.stamp)
+        said = Said(task_id, sent.as_, verdict, sent.reason, sent.stamp)
         return await _bring(desk, caller, sent.ref, said)
 
     @app.post("/v1/tasks/{task_id}/claim")
     async def claim(task_id: Id, request: Request) -> SaidOut:
-        caller, body = await signed(request)
-        sent = parse(ClaimIn, body)
-        return await _bring(desk, caller, sent.ref, Said(task_id, _for(caller, sent.as_), ClaimAct.CLAIM))
+        caller, sent = await brought(request, task_id, ClaimIn)
+        return await _bring(desk, caller, sent.ref, Said(task_id, sent.as_, ClaimAct.CLAIM))
 
     @app.post("/v1/tasks/{task_id}/release")
     async def release(task_id: Id, request: Request) -> SaidOut:
-        caller, body = await signed(request)
-        sent = parse(ClaimIn, body)
-        return await _bring(desk, caller, sent.ref, Said(task_id, _for(caller, sent.as_), ClaimAct.RELEASE))
+        caller, sent = await brought(request, task_id, ClaimIn)
+        return await _bring(desk, caller, sent.ref, Said(task_id, sent.as_, ClaimAct.RELEASE))
 
 
 def _for(caller: Caller, person: str) -> str:
@@ -180,17 +192,16 @@ def _query(model: type[Q], request: Request) -> Q:
         raise Problem(422, "; ".join(faults)) from error
 
 
-async def _seen(desk: TaskDesk, task_id: str, person: str) -> ApprovalView:
-    view = await desk.show(task_id, person)
+def _expect(view: ApprovalView | None, task_id: str, person: str) -> ApprovalView:
+    """Return the review; raise Problem where there is none for the person."""
     if view is None:
         raise Problem(404, f"no task {task_id} for {person}")
     return view
 
 
-async def _bring(desk: TaskDesk, caller: Caller, ref: str, said: Said) -> SaidOut:
-    await _seen(desk, said.task_id, said.person)
+async def _bring(desk: TaskDesk, caller: str, ref: str, said: Said) -> SaidOut:
     try:
-        facts = await desk.bring(caller.id, ref, said)
+        facts = await desk.bring(caller, ref, said)
     except AnswerConflictError as error:
         raise Problem(409, str(error)) from error
     refusal, status = outcome_of(facts)

@@ -38,6 +38,7 @@ __all__ = [
     "TriggerConflictError",
     "TriggerError",
     "Wish",
+    "grants_of",
 ]
 
 
@@ -66,6 +67,11 @@ class Grants:
     mends: Sequence[str] = ()
     cancels: Sequence[str] = ()
     undoes: Sequence[str] = ()
+
+
+def grants_of(actor: Mapping[str, Any] | None) -> Grants | None:
+    """Return what the directory's row of an agent lets it do; None of nobody, and of a person."""
+    return None if actor is None or actor["kind"] != "agent" else Grants(**actor["grants"])
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,7 @@ class CallerDesk:
 
     async def grants(self, agent: str) -> Grants | None:
         """Return what an agent of the directory may do, or None where it has none by that name."""
-        row = await self._actor(agent, "agent")
-        return None if row is None else Grants(**row["grants"])
+        return grants_of(await self._actor(agent, "agent"))
 
     async def knows_person(self, name: str) -> bool:
         """Return whether the directory has that person."""

@@ -10,7 +10,7 @@ from receipts.chain import CARD_SHOWN
 from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.desk.answers.counter import AnswersCounter
-from runtime.desk.answers.looking import overrides_left, refusal_to_decide, way_to_decide
+from runtime.desk.answers.looking import overrides_left, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.edited.showing import seen_edits
 from runtime.desk.editing.counter import EditingCounter
@@ -46,7 +46,9 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.before import UNKNOWN, Before, before_votes
 from runtime.store.cards.posted import Location, approval_at, location_of, remember_card, title_of
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
+from runtime.store.editing.edits import edits_of
 from runtime.store.people.delegations import stand_ins_in
 from runtime.store.people.questions import questions_of
 from runtime.store.people.standing import request_after
@@ -83,42 +85,54 @@ class EngineDesk(UndoCounter):
             return await self._view(conn, approval_id)
 
     async def _view(self, conn: Conn, approval_id: str) -> ApprovalView | None:
-        row = await approvals.approval_view_row(conn, approval_id)
+        row, votes, before, withdrawn, asked, edits = await at_once(
+            approvals.approval_view_row(conn, approval_id),
+            approvals.votes_of(conn, approval_id),
+            before_votes(conn, [approval_id]),
+            approvals.withdrawn_votes(conn, approval_id),
+            questions_of(conn, approval_id),
+            edits_of(conn, approval_id),
+        )
         if row is None or row["tenant"] != self.tenant:
             return None
-        people = [*row["requirement"]["groups"], *row["joined"]]
-        votes = await approvals.votes_of(conn, approval_id)
-        before = await before_votes(conn, [approval_id]) if votes else {}
         view = view_of(row, votes, before, mocked=self.engine.mocked)
-        called = _route(row).mention
-        if called is None:
-            called = await self._called(conn, row)
-        withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
-        questions = tuple(await questions_of(conn, approval_id))
+        called, pairs = await at_once(self._called(conn, row), self._pairs(conn, row))
+        questions, taken_back = tuple(asked), tuple(map(_vote_view, withdrawn))
         can_undo = await self._can_undo(conn, row, view)
-        is_open = view.status is ApprovalStatus.REQUESTED
-        pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
         pause = paused_until(questions, Requirement.of(row["requirement"]).pauses)
-        view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions, stand_ins=pairs)
+        view = replace(
+            view, asked=called, can_undo=can_undo, withdrawn=taken_back, questions=questions, stand_ins=pairs
+        )
         is_paused = pause is not None and pause > self.engine.clock()
         view = replace(view, link=self.links.to_request(approval_id), paused_until=pause if is_paused else None)
-        view = await seen_edits(self.engine, conn, row, view)
+        view = await seen_edits(self.engine, conn, row, view, edits)
         if view.result is not None and view.result.code is ResultCode.OUTGROWN:
             view = replace(view, replaced_by=await request_after(conn, approval_id))
         return view
 
     async def _called(self, conn: Conn, row: dict[str, Any]) -> tuple[str, ...]:
         """Return the people whom the card calls: of each part of those asked its people, where they are few."""
+        if (mentioned := _route(row).mention) is not None:
+            return mentioned
         now, own = self.engine.clock(), {user for _, user in row["requester_accounts"]}
         requirement = Requirement.of(row["requirement"])
         parts = [*requirement.told_apart]
         parts[-1] = (*parts[-1], *row["joined"])
         called = list[str]()
-        for groups in parts:
-            users = await directory.accounts_in_groups(conn, self.tenant, groups, now, without=requirement.exclude)
+        exclude = requirement.exclude
+        for users in await at_once(
+            *(directory.accounts_in_groups(conn, self.tenant, groups, now, without=exclude) for groups in parts)
+        ):
             asked = [user for user in users if user not in own]
             called += asked if len(asked) <= MOST_CALLED else ()
         return tuple(dict.fromkeys(called))
+
+    async def _pairs(self, conn: Conn, row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+        """Return by their names who may stand in for whom of those who are asked, as long as anybody is."""
+        if row["status"] != ApprovalStatus.REQUESTED:
+            return ()
+        groups = [*row["requirement"]["groups"], *row["joined"]]
+        return tuple(await stand_ins_in(conn, self.tenant, groups, self.engine.clock()))
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -128,8 +142,8 @@ class EngineDesk(UndoCounter):
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
-        async with self.engine.pool.connection() as conn:
-            return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+        way = await self.way(approval_id, person_id)
+        return way if isinstance(way, Refusal) else None
 
     async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
         """Return how often the person may still do without the others, or why they may not now. Reads only."""
@@ -138,8 +152,15 @@ class EngineDesk(UndoCounter):
 
     async def votes_for(self, approval_id: str, person_id: str) -> str:
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
+        way = await self.way(approval_id, person_id)
+        return way if isinstance(way, str) else ""
+
+    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
+        """Return what `votes_for` does, or why the person may not decide this now. Reads only."""
         async with self.engine.pool.connection() as conn:
             way = await way_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+        if isinstance(way, Refusal):
+            return way
         return way.delegator.name if isinstance(way, StandIn) else ""
 
     async def record(self, click: Click) -> str:

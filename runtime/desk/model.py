@@ -260,6 +260,10 @@ class Desk(UndoDesk, Protocol):
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...
 
+    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
+        """Return what `votes_for` does, or why the person may not decide this now. Reads only."""
+        ...
+
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
         ...

@@ -1,5 +1,7 @@
 """What the end of an approval means for the effect, the step and the card."""
 
+from dataclasses import replace
+
 from runtime.approvals.passages import passage_of
 from runtime.engine import Engine
 from runtime.gate import settlement
@@ -22,9 +24,10 @@ from runtime.store.transactions.run_tx import RunTx
 async def end_approval(
     engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]
 ) -> None:
-    """End an open approval and do what its end means for the effect, the step and the card."""
-    if not await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now):
+    """End an open approval, as it is under the run's lock, and do what its end means for effect, step and card."""
+    if approval.status is not ApprovalStatus.REQUESTED:
         return
+    await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now)
     facts = {"approval_id": approval.approval_id, "votes": len(votes)}
     tx.leaf(
         f"approval.{status}",
@@ -36,7 +39,10 @@ async def end_approval(
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
-    await messages.card_changed(engine, tx, approval.approval_id)
+    if approval.kind is AskKind.TASK:  # whose end makes one revision
+        await messages.card_moved_on(engine, tx, replace(approval, status=status, revision=approval.revision + 1))
+    else:
+        await messages.card_changed(engine, tx, approval.approval_id)
     if approval.kind is AskKind.AFTERWARDS and status is ApprovalStatus.REJECTED:
         await _tell_not_justified(engine, tx, approval, votes[-1])
     if any(vote.break_glass for vote in votes):

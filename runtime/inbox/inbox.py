@@ -35,10 +35,12 @@ from runtime.inbox.operators.retries import apply_repair, apply_retry
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.people.confirming import CONFIRMED_AS, is_unconfirmed
+from runtime.inbox.people.looking import look_at
 from runtime.inbox.people.strangers import apply_stranger
 from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
+from runtime.model.approvals.seen import Seen
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
@@ -64,6 +66,7 @@ from runtime.model.notification.tenants import (
 from runtime.model.states import NotificationStatus
 from runtime.outbox.retry import delay
 from runtime.store import notifications
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.transactions.loads import Loads
 from runtime.store.transactions.run_tx import RunTx
@@ -106,13 +109,22 @@ async def record_new(conn: Conn, new: Sequence[Notification], now: datetime, unt
     return [one.notification_id for one in new if one.notification_id in written]
 
 
-async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
+async def record_addressed(engine: Engine, notification: Notification) -> Addressed | str:
+    """Do as `record`; return what is new with what it is for, and of a repeat the first's id."""
+    at(Point.NOTIFICATION_RECORDING)
+    recorded = await engine.record_addressed(notification)
+    at(Point.NOTIFICATION_RECORDED)
+    return recorded
+
+
+async def apply(engine: Engine, notification_id: str, found: Addressed | None = None) -> Mapping[str, Any]:
     """Apply a recorded notification, at most once, and return the facts of its outcome; a repeat returns the same.
 
-    What is no notification of its kind is a dead letter, and says why. Over a fault of ours it stays `received`.
+    What is no notification of its kind is a dead letter, and says why. Over a fault of ours it stays `received`. It is
+    not read again where it was `found` when it was recorded.
     """
     try:
-        return await _apply(engine, notification_id)
+        return await _apply(engine, notification_id, found)
     except PayloadError as error:
         return await _bury(engine, notification_id, error)
     except AWAY:
@@ -153,9 +165,9 @@ def _told(code: RefusalCode, status: NotificationStatus, reason: str) -> dict[st
     }
 
 
-async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
+async def _apply(engine: Engine, notification_id: str, found: Addressed | None) -> Mapping[str, Any]:
     """Apply it under the lock of its run, together with others; by itself where it is for no run, or for many waits."""
-    found = await engine.addressed(notification_id)
+    found = found or await engine.addressed(notification_id)
     if found.notification.status not in _OPEN:
         return await _told_of_all(engine, found.notification.outcome or {})
     if is_unconfirmed(found.notification.payload):
@@ -216,7 +228,7 @@ async def _settle(
 ) -> Mapping[str, Any]:
     """Apply a notification, unless somebody has meanwhile; the runs' locks come before its own."""
     notification = found.notification
-    standing = await loads.standing(notification.notification_id)
+    standing, seen = await at_once(loads.standing(notification.notification_id), _look(notification, runs))
     if standing.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
         await notifications.move(
             conn, notification.notification_id, standing.status, NotificationStatus.RECEIVED, None, engine.clock()
@@ -226,7 +238,8 @@ async def _settle(
     with ExitStack() as asked:
         for tx in runs.values():
             asked.enter_context(tx.asked_by(notification.request_id))
-        matter = Matter(engine, conn, loads, notification, waits_meant(found), runs, found.judged, found.foreseen)
+        waits = waits_meant(found)
+        matter = Matter(engine, conn, loads, notification, waits, runs, found.judged, seen, found.foreseen)
         applied = await _dispatch(matter)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
@@ -234,6 +247,12 @@ async def _settle(
         await notifications.forget_data(conn, notification.notification_id)
     at(Point.NOTIFICATION_APPLYING)
     return facts
+
+
+async def _look(notification: Notification, runs: Mapping[str, RunTx]) -> Seen | None:
+    """Read by what a vote is judged, together with where its notification stands."""
+    payload, tx = notification.payload, next(iter(runs.values()), None)
+    return await look_at(tx, payload) if tx is not None and isinstance(payload, VotePayload) else None
 
 
 async def _dispatch(matter: Matter) -> Applied:

@@ -1,6 +1,7 @@
 """Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from receipts.canonical import digest
@@ -16,12 +17,9 @@ from runtime.inbox.operators.delegation_notices import tell_of_delegate_vote
 from runtime.inbox.people.glass import ask_afterwards, way_past_glass
 from runtime.inbox.people.signing import signature_on
 from runtime.inbox.people.voters import (
-    account_of,
-    accounts_of,
     ballot_of,
     end_lapsed_claim,
     holder_of,
-    person_of,
     refuse,
     refuse_stale,
     refuse_way,
@@ -31,9 +29,10 @@ from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.passkeys import Signature
+from runtime.model.approvals.seen import Seen
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
-from runtime.model.notification.notification import Applied, Notification
+from runtime.model.notification.notification import Applied
 from runtime.model.notification.people import VotePayload
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox import messages
@@ -57,28 +56,27 @@ class Voter(NamedTuple):
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
-    tx = matter.run()
-    approval = None if tx is None else await tx.loads.approval(payload.approval_id)
-    if tx is None or approval is None:
+    tx, seen = matter.run(), matter.seen
+    if tx is None or seen is None or seen.approval is None:
         return unknown()
     # runs share transactions: how often somebody has broken the glass must not be counted by two before either writes
     async with tx.loads.alone if payload.ticket else nullcontext():
-        return await _apply(matter, tx, approval, payload)
+        return await _apply(matter, tx, seen.approval, seen, payload)
 
 
-async def _apply(matter: Matter, tx: RunTx, approval: Approval, payload: VotePayload) -> Applied:
-    person = await person_of(tx, payload)
-    voter = person if isinstance(person, Refusal) else await _voter(tx, approval, person, payload)
+async def _apply(matter: Matter, tx: RunTx, approval: Approval, seen: Seen, payload: VotePayload) -> Applied:
+    person = seen.person
+    voter = person if isinstance(person, Refusal) else await _voter(tx, approval, seen, person, payload)
     if isinstance(voter, Voter):
-        return await _count(matter.engine, tx, approval, voter, matter.notification, payload)
+        return await _count(matter, tx, approval, seen, voter, payload)
     applied = await refuse(tx, approval, payload, payload.verdict, voter)
     if payload.stamp not in ("", approval.stamp):
         await messages.card_outdated(matter.engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
 
 
-async def _voter(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Voter | Refusal:
-    stand_in = None if payload.ticket else await _way(tx, approval, person, payload)
+async def _voter(tx: RunTx, approval: Approval, seen: Seen, person: Person, payload: VotePayload) -> Voter | Refusal:
+    stand_in = None if payload.ticket else await _way(tx, approval, seen, person, payload)
     if isinstance(stand_in, Refusal):
         return stand_in
     glass = await way_past_glass(tx, approval, person, payload) if payload.ticket else None
@@ -88,25 +86,27 @@ async def _voter(tx: RunTx, approval: Approval, person: Person, payload: VotePay
     return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
 
 
-async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
+async def _way(
+    tx: RunTx, approval: Approval, seen: Seen, person: Person, payload: VotePayload
+) -> StandIn | Refusal | None:
     """Return why the vote does not count, or for whom it does: None for the person themselves."""
     if payload.verdict is VoteVerdict.CHANGES and approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
-    ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row, await holder_of(tx, approval))
-    accounts = await accounts_of(tx, person, payload)
+    ballot = ballot_of(approval, seen.votes, tx.row, await holder_of(tx, approval))
     asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now) if asks_for_others else []
-    way = way_to_vote(ballot, person, accounts, stand_ins, payload.verdict, payload.reason, tx.now)
+    way = way_to_vote(ballot, person, seen.accounts, stand_ins, payload.verdict, payload.reason, tx.now)
     if isinstance(way, Refusal):
         return way
     return refuse_stale(approval, payload) or refuse_way(tx, approval, payload) or way
 
 
 async def _count(
-    engine: Engine, tx: RunTx, approval: Approval, voter: Voter, notification: Notification, payload: VotePayload
+    matter: Matter, tx: RunTx, approval: Approval, seen: Seen, voter: Voter, payload: VotePayload
 ) -> Applied:
+    engine, notification = matter.engine, matter.notification
     person, stand_in, glass, signature = voter
-    team, account = await account_of(tx, person, payload)
+    team, account = next(iter(seen.accounts), ("", person.id))  # nobody counts twice by another name
     vote = Vote(
         person=person.id,
         person_name=person.name,
@@ -123,9 +123,7 @@ async def _count(
         passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
     )
-    await end_lapsed_claim(tx, approval, *vote.people)
-    card = await tx.loads.card(approval.approval_id)
-    opened_at = await tx.loads.opened((approval.approval_id, person.id))
+    approval = await end_lapsed_claim(tx, approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",
@@ -134,17 +132,17 @@ async def _count(
             "person": person.id,
             "verdict": str(vote.verdict),
             "digest": digest(vote.document()),
-            **({"card": card} if card else {}),
+            **({"card": seen.card} if seen.card else {}),
             **({"delegator": vote.delegator} if vote.delegator else {}),
             **({"break_glass": glass} if glass else {}),
-            **({"opened_at": timestamp(opened_at)} if opened_at else {}),
+            **({"opened_at": timestamp(seen.opened_at)} if seen.opened_at else {}),
         },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,
         approval_id=approval.approval_id,
         effect_id=approval.effect_id,
     )
-    votes = await tx.loads.votes(approval.approval_id)
+    votes = sorted([*seen.votes, vote], key=lambda one: (one.at, one.person))
     requirement = approval.requirement
     status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
@@ -155,7 +153,7 @@ async def _count(
     await tell_of_delegate_vote(engine, tx, approval, name, vote)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
-        await messages.card_changed(engine, tx, approval.approval_id)
+        await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
     else:
         await end_approval(engine, tx, approval, status, votes)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
@@ -178,4 +176,4 @@ async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, v
         quorum=approval.requirement.quorum,
         missing=list(still_missing(approval.requirement, signed)),
     )
-    await messages.tell_thread(engine, tx, approval.approval_id, name, said)
+    await messages.tell_thread_once(engine, tx, approval, name, said)

@@ -78,6 +78,11 @@ async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
         await _edit_cards(engine, tx, approval, f"card:{approval_id}:{approval.revision}")
 
 
+async def card_moved_on(engine: Engine, tx: RunTx, approval: Approval) -> None:
+    """Ask for all its cards to be edited to a revision that this transaction makes, so that nobody has asked before."""
+    await _edit_cards(engine, tx, approval, f"card:{approval.approval_id}:{approval.revision}", is_new=True)
+
+
 async def card_outdated(engine: Engine, tx: RunTx, approval: Approval, noticed: str) -> None:
     """Ask for its cards to be shown anew, because somebody saw an old one, or none; `noticed` makes it once."""
     await _edit_cards(engine, tx, approval, f"card:{approval.approval_id}:{approval.revision}:{noticed}")
@@ -94,13 +99,13 @@ async def card_tampered(engine: Engine, tx: RunTx, approval: Approval, account: 
     await tell_groups(engine, tx, groups, f"edited:{edit}", said, approval.approval_id)
 
 
-async def _edit_cards(engine: Engine, tx: RunTx, approval: Approval, key: str) -> None:
+async def _edit_cards(engine: Engine, tx: RunTx, approval: Approval, key: str, *, is_new: bool = False) -> None:
     update = UpdateCard(approval_id=approval.approval_id, revision=approval.revision)
     if first := _thread_place(engine, approval):
-        await _send(engine, tx, "update_card", first, update, key, OnDoubt.RETRY)
+        await _send(engine, tx, "update_card", first, update, key, OnDoubt.RETRY, is_new=is_new)
     for place in approval.route.copies if approval.route else ():
         copy = update.model_copy(update={"copy_at": place})
-        await _send(engine, tx, "update_card", place, copy, f"{key}:{place}", OnDoubt.RETRY)
+        await _send(engine, tx, "update_card", place, copy, f"{key}:{place}", OnDoubt.RETRY, is_new=is_new)
 
 
 def _thread_place(engine: Engine, approval: Approval) -> str | None:
@@ -121,6 +126,14 @@ async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: 
         return
     message = PostMessage(channel=channel, said=said, thread_of=approval_id)
     await _send(engine, tx, "post_message", channel, message, f"say:{tx.run_id}:{name}", OnDoubt.RECONCILE)
+
+
+async def tell_thread_once(engine: Engine, tx: RunTx, approval: Approval, name: str, said: Said) -> None:
+    """Say in the card's thread what is said for the first time: `name` is that of what is being applied."""
+    if channel := _thread_place(engine, approval):
+        message = PostMessage(channel=channel, said=said, thread_of=approval.approval_id)
+        key = f"say:{tx.run_id}:{name}"
+        await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE, is_new=True)
 
 
 async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_of: str | None) -> None:
@@ -227,6 +240,8 @@ async def _send(
     on_doubt: OnDoubt,
     give_up_at: datetime | None = None,
     not_before: datetime | None = None,
+    *,
+    is_new: bool = False,
 ) -> None:
     effect = NewEffect(
         effect_id=engine.new_id("eff"),
@@ -248,4 +263,4 @@ async def _send(
         settles_s=30,
         retry=_RETRY,
     )
-    await propose(engine, tx, [effect], give_up_at, not_before)
+    await propose(engine, tx, [effect], give_up_at, not_before, is_new=is_new)

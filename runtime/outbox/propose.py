@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runtime.engine import Engine
 from runtime.model.effects.effect import NewEffect, Purpose, Slot
-from runtime.store.effects import Times, insert_step_effect, message_row
+from runtime.store.effects import Times, insert_message, insert_step_effect, message_row
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -15,8 +15,13 @@ async def propose(
     effects: Sequence[NewEffect],
     give_up_at: datetime | None = None,
     not_before: datetime | None = None,
+    *,
+    is_new: bool = False,
 ) -> None:
-    """Propose effects; a message that was proposed before (same dedupe key) stays as it is and is not named again."""
+    """Propose effects; a message that was proposed before (same dedupe key) stays as it is and is not named again.
+
+    Whether it was is not looked for where it cannot have been, which the caller knows: it `is_new`.
+    """
     times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline, not_before)
     for effect in effects:
         action, slot = effect.action(tx.row["salt"]), None
@@ -24,6 +29,8 @@ async def propose(
             slot = _slot_for(engine, tx, effect)
             tx.hides = tx.hides or bool(action.redacted)
             await insert_step_effect(tx.conn, tx.run_id, tx.tenant, effect, action, times, slot)
+        elif is_new:
+            await insert_message(tx.conn, message_row(tx.run_id, tx.tenant, effect, action, times))
         elif not await tx.loads.message(message_row(tx.run_id, tx.tenant, effect, action, times)):
             continue
         proposed = {

@@ -26,13 +26,24 @@ from runtime.outbox.subject import subject_of
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
 from runtime.planning.mending.telling import tell_held, tell_over
-from runtime.planning.planner import Event, NotLoadedError, Proposal, SignalWait, Snapshot, Timer, Transition, plan
+from runtime.planning.planner import (
+    Event,
+    NotLoadedError,
+    Proposal,
+    SignalWait,
+    Snapshot,
+    StepMoved,
+    Timer,
+    Transition,
+    plan,
+)
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.response import response_of
 from runtime.planning.waiting.children import cancel_child, cancel_children, is_waited_for, tell_parent
 from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, effects, waits
+from runtime.store.database.flights import at_once
 from runtime.store.running import steps as step_rows
 from runtime.store.running.leftovers import StepOf, withdraw_questions
 from runtime.store.transactions.run_tx import RunTx
@@ -41,9 +52,10 @@ from runtime.store.transactions.run_tx import RunTx
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
-    transition = await anew(tx, event, await _cleaned(tx, await _plan(engine, tx, definition, event)))
+    planned, is_open = await at_once(_plan(engine, tx, definition, event), _is_open(tx, definition, event))
+    transition = await anew(tx, event, await _cleaned(tx, planned))
     await _write_steps(tx, definition, transition)
-    await _close_durable_steps(engine, tx, definition, transition)
+    await _close_durable_steps(engine, tx, definition, transition, is_open)
     await _emit(engine, tx, definition, transition)
     await tell_held(engine, tx, transition)
     await _move_run(engine, tx, definition, transition)
@@ -247,14 +259,23 @@ def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
     return facts
 
 
-async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
+async def _is_open(tx: RunTx, definition: Definition, event: Event) -> Mapping[str, bool]:
+    """Return of the step that an event ends, if it may wait, whether anything of it is open; read with its state."""
+    if isinstance(event, StepMoved) and has_stopped(event.status) and may_wait(definition, event.path):
+        return {event.path: await tx.loads.is_open(StepOf(tx.run_id, event.path))}
+    return {}
+
+
+async def _close_durable_steps(
+    engine: Engine, tx: RunTx, definition: Definition, transition: Transition, is_open: Mapping[str, bool]
+) -> None:
     """End what a durable step still wanted or asked for when its answer came: its start is tried no more."""
     if is_final(RUN, transition.run):
         return  # which ends all of it together
     for path, state in transition.steps.items():
         if not has_stopped(state.status) or not may_wait(definition, path):
             continue
-        if await tx.loads.is_open(StepOf(tx.run_id, path)):
+        if is_open[path] if path in is_open else await tx.loads.is_open(StepOf(tx.run_id, path)):
             await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
             await _reject_and_cancel(engine, tx, f"the step has ended: {state.status}", path)
         if state.status is not StepStatus.SUCCEEDED:

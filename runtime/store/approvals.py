@@ -13,7 +13,7 @@ from runtime.model.routing.route import Route
 from runtime.model.states import ApprovalStatus
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import GROUPS_NOW, STANDS_IN
+from runtime.store.people.delegations import GROUPS_NOW
 
 _EXPIRES = "coalesce(prolonged_until, expires_at)"
 _COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")
@@ -57,6 +57,23 @@ _TOUCHED = Kind(
     key=1,
 )
 
+
+class ApprovalEndedError(Exception):
+    """An approval that was to be ended had ended before."""
+
+
+_CLOSED = Kind(
+    "closed",
+    "approvals",
+    """
+    UPDATE approvals SET status = r.status, decided_at = r.now, revision = revision + 1
+      FROM {r} WHERE approvals.approval_id = r.approval_id AND (approvals.status = 'requested') IS TRUE
+    RETURNING approvals.approval_id AS id
+    """,
+    (("approval_id", "text"), ("status", "text"), ("now", "timestamptz")),
+    key=1,
+    lost=ApprovalEndedError,
+)
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
@@ -147,14 +164,9 @@ async def find_open(conn: Conn, effect_id: str, kind: AskKind) -> Approval | Non
     return _approval(row) if row else None
 
 
-async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, now: datetime) -> bool:
-    """Compare and set: end an open approval. False if it had ended before."""
-    done = await conn.execute(
-        "UPDATE approvals SET status = %s, decided_at = %s, revision = revision + 1"
-        " WHERE approval_id = %s AND status = 'requested'",
-        (status, now, approval_id),
-    )
-    return done.rowcount == 1
+async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, now: datetime) -> None:
+    """Compare and set: end an approval, which the caller has seen open under its run's lock; ApprovalEndedError."""
+    await conn.gather(_CLOSED, (approval_id, status, now))
 
 
 async def touch(conn: Conn, approval_id: str, *, result: Result | None = None) -> None:
@@ -270,10 +282,10 @@ async def withdrawn_votes(conn: Conn, approval_id: str) -> list[Vote]:
     """Return the votes that were withdrawn, the one given first before the others."""
     names = ", ".join(name for name in Vote.__dataclass_fields__)
     rows = await (
-        await conn.execute(
-            f"SELECT {names} FROM votes WHERE approval_id = %s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
+        await conn.read(
+            f"SELECT {names} FROM votes WHERE approval_id = %(id)s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
             " ORDER BY at, person",
-            (approval_id,),
+            {"id": approval_id},
         )
     ).fetchall()
     return [vote_of(row) for row in rows]
@@ -288,9 +300,8 @@ async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
     """Return the counted votes, oldest first, with the groups for which each counts now."""
-    query = f"{_VOTES} AND v.approval_id = %s ORDER BY v.at, v.person"
-    rows = await (await conn.execute(query.encode(), (approval_id,))).fetchall()
-    return [_vote(row) for row in rows]
+    (found,) = await counted_votes(conn, [approval_id])
+    return found
 
 
 async def signers_of(conn: Conn, run_id: str) -> dict[str, list[str]]:
@@ -346,50 +357,15 @@ VIEW = f"SELECT {SHOWN} {JOINED}"
 
 async def approval_view_rows(conn: Conn, approval_ids: Sequence[str]) -> list[dict[str, Any] | None]:
     """Return what `approval_view_row` does, of many."""
-    query = f"{VIEW} WHERE a.approval_id = ANY(%s)"
-    rows = await (await conn.execute(query.encode(), (list(approval_ids),))).fetchall()
+    rows = await (await conn.read(f"{VIEW} WHERE a.approval_id = ANY(%(ids)s)", {"ids": list(approval_ids)})).fetchall()
     found = {row["approval_id"]: row for row in rows}
     return [found.get(approval_id) for approval_id in approval_ids]
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
     """Return everything that a card shows of an approval, joined, or None."""
-    return await (await conn.execute(f"{VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
-
-
-# What `approvals.standing_in.way_to_vote` says of one approval, for all of them at once; who has claimed it, apart.
-MAY_ANSWER = f"""
-    a.status = 'requested'
-    AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
-    AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
-    AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
-    AND (EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
-                  WHERE (a.requirement::jsonb -> 'groups') ? g.name
-                     OR a.joined::jsonb ? g.name)
-         OR {STANDS_IN})
-    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
-                       AND p.actor_id IN (v.person, v.delegator))
-    AND NOT EXISTS (SELECT 1 FROM slack_accounts s
-                     WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
-                       AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
-                                     WHERE own.account = jsonb_build_array(s.team, s.account))
-                            OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
-                                          AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
-"""  # noqa: S608 - our own clauses
-# Nobody else has claimed it who may still answer, and has an account with which to.
-IS_FREE = """
-    (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
-        SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
-           AND d.delegator = a.assignee AND d.ended_at IS NULL
-           AND d.starts_at <= %(now)s AND d.ends_at > %(now)s) OR NOT EXISTS (
-        SELECT 1 FROM actors holder, jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
-         WHERE holder.tenant = a.tenant AND holder.actor_id = a.assignee
-           AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)
-           AND (NOT EXISTS (SELECT FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee))
-                OR EXISTS (SELECT FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee)
-                              AND NOT EXISTS (SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account)
-                                                    = (s.tenant, s.team, s.account))))))
-"""
+    (found,) = await approval_view_rows(conn, [approval_id])
+    return found
 
 
 async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, list[Vote]]:

@@ -67,20 +67,20 @@ async def replace_directory(
     That another edition is loaded is put on the tenant's record. Raise DirectoryVersionError, and change nothing, where
     the edition is older than the one that is loaded.
     """
-    async with conn.transaction(), conn.cursor() as cursor:
+    async with conn.transaction():
         await lock_directory(conn, tenant)
         before = await heard(conn, tenant)
         loaded = await edition_of(conn, tenant)
         check_edition(loaded, edition)
-        await cursor.execute(
+        await conn.execute(
             "INSERT INTO directories (tenant, version, digest, loaded_at, remind, usergroups)"
             " VALUES (%s, %s, %s, clock_timestamp(), %s, %s)"
             " ON CONFLICT (tenant) DO UPDATE SET version = excluded.version, digest = excluded.digest,"
             " loaded_at = excluded.loaded_at, remind = excluded.remind, usergroups = excluded.usergroups",
             (tenant, edition.version, edition.digest, json.dumps(dict(remind)), json.dumps(sources.document())),
         )
-        await cursor.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
-        await cursor.executemany(
+        await conn.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
+        await conn.execute_many(
             "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants, notices)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s)",
             [
@@ -88,7 +88,7 @@ async def replace_directory(
                 for a in actors
             ],
         )
-        await cursor.executemany(
+        await conn.execute_many(
             "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, %s)",
             [(tenant, team, user, actor) for team, user, actor in accounts],
         )
@@ -134,12 +134,8 @@ async def people_behind(conn: Conn, tenant: str, users: Sequence[str]) -> list[t
 
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
     """Return {actor_id, kind, name, groups, grants} or None."""
-    return await (
-        await conn.execute(
-            "SELECT actor_id, kind, name, groups, grants FROM actors WHERE tenant = %s AND actor_id = %s",
-            (tenant, actor_id),
-        )
-    ).fetchone()
+    (found,) = await actors(conn, [(tenant, actor_id)])
+    return found
 
 
 async def actors(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str, Any] | None]:
@@ -162,10 +158,10 @@ async def actors(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str
 async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[str, str]]:
     """Return the (team, user) accounts of actors, one actor after the other."""
     rows = await (
-        await conn.execute(
-            "SELECT team, account FROM slack_accounts WHERE tenant = %s AND actor_id = ANY(%s)"
-            " ORDER BY array_position(%s, actor_id), team, account",
-            (tenant, list(actor_ids), list(actor_ids)),
+        await conn.read(
+            "SELECT team, account FROM slack_accounts WHERE tenant = %(tenant)s AND actor_id = ANY(%(ids)b)"
+            " ORDER BY array_position(%(ids)b, actor_id), team, account",
+            {"tenant": tenant, "ids": list(actor_ids)},
         )
     ).fetchall()
     return [(row["team"], row["account"]) for row in rows]
@@ -206,7 +202,7 @@ async def accounts_in_groups(
     out: nobody reads what is sent there.
     """
     rows = await (
-        await conn.execute(
+        await conn.read(
             """
             WITH asked AS (
                 SELECT a.actor_id FROM actors a

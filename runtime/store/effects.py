@@ -190,6 +190,11 @@ def message_row(run_id: str, tenant: str, effect: NewEffect, action: Action, tim
     return (*(row[name] for name, _ in _PROPOSED.columns[:-8]), EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN)
 
 
+async def insert_message(conn: Conn, row: Sequence[Any]) -> None:
+    """Put a message into the outbox, which the database refuses if it is there already."""
+    await conn.gather(_PROPOSED, row)
+
+
 async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[bool]:
     """Put messages into the outbox; False of what is there already (same dedupe key), and then stays as it is."""
     done = await (

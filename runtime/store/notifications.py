@@ -58,7 +58,7 @@ async def record_all(conn: Conn, new: Sequence[Notification], now: datetime, unt
     Keys are taken in their order: two that write the same do not wait for each other.
     """
     rows = await (
-        await conn.execute(
+        await conn.read(
             """
             INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
                                        request_id, status, received_at, next_try_at)
@@ -115,7 +115,7 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
     """
     # IS TRUE: what has an id is not looked for by its tenant, of which a planner without statistics expects but a few
     rows = await (
-        await conn.execute(
+        await conn.read(
             f"""
             SELECT {_COLUMNS},
                    CASE WHEN n.kind IN ('completion', 'progress', 'signal') THEN
@@ -137,9 +137,9 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                         (SELECT r.run_id FROM runs r
                           WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
                    END AS run_id
-              FROM notifications n WHERE notification_id = ANY(%s)
+              FROM notifications n WHERE notification_id = ANY(%(ids)s)
             """,  # noqa: S608 - our own columns
-            (list(notification_ids),),
+            {"ids": list(notification_ids)},
         )
     ).fetchall()
     found = {row["notification_id"]: _addressed(row) for row in rows}

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.store.approvals import MAY_ANSWER, VIEW
+from runtime.store.approvals import VIEW
 from runtime.store.database.pool import Conn
+from runtime.store.people.may_answer import MAY_ANSWER
 
 NOBODY = "none"
 """In the place of an assignee: reviews that nobody has claimed."""

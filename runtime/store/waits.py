@@ -155,9 +155,10 @@ async def close_step_wait(conn: Conn, run_id: str, step: str, status: str, now: 
 
 async def close_approval_wait(conn: Conn, run_id: str, approval_id: str, status: str, now: datetime) -> None:
     """End the wait for an approval's, or a review's, decision."""
-    await conn.execute(
-        "UPDATE waits SET status = %s, resolved_at = %s WHERE run_id = %s AND approval_id = %s AND status = 'active'",
-        (status, now, run_id, approval_id),
+    conn.put(
+        "UPDATE waits SET status = %(status)s, resolved_at = %(now)s"
+        " WHERE run_id = %(run_id)s AND approval_id = %(approval_id)s AND status = 'active'",
+        {"status": status, "now": now, "run_id": run_id, "approval_id": approval_id},
     )
 
 

@@ -168,6 +168,9 @@ class MemoryDesk(CardsUntouched):
             return Refusal(RefusalCode.REPEATED)
         return None
 
+    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
+        return await self.may_decide(approval_id, person_id) or ""
+
     async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
         assert approval_id, person_id
         return 1
@@ -217,8 +220,7 @@ class MemoryDesk(CardsUntouched):
         if refusal or view is None or click.person_id is None:
             return ClickOutcome(counted=False, refusal=refusal, status=view.status if view else None)
         assert isinstance(click.verdict, VoteVerdict)
-        status = self._count(view, click, click.verdict, click.person_id)
-        return ClickOutcome(counted=True, refusal=None, status=status)
+        return ClickOutcome(counted=True, refusal=None, status=self._count(view, click, click.verdict, click.person_id))
 
     def _claim(self, view: ApprovalView, act: ClaimAct, person: str) -> ClickOutcome:
         if act is ClaimAct.CLAIM and view.assignee not in (None, person):

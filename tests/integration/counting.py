@@ -14,6 +14,8 @@ class Counting(AsyncCursor[DictRow]):
     written = 0  # how often a worker looks for work depends on the machine, what it writes does not
 
     async def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
+        if query in ("BEGIN", "COMMIT"):
+            return await super().execute(query, params, **kwargs)
         Counting.sent += 1
         Counting.written += bool(re.search(r"\b(INSERT INTO|UPDATE|DELETE FROM)\b", str(query)))
         return await super().execute(query, params, **kwargs)

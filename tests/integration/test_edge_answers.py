@@ -1,6 +1,6 @@
 """Answers over HTTP: every refusal has its status and a sentence, is on record, and leaves the wait as it was."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,8 +73,8 @@ async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathF
 
 
 @asynccontextmanager
-async def staged(postgres: str, opa: OpaChild, home: Path) -> AsyncIterator[Stage]:
-    """Run a system with its portal beside it, over a database named after its home."""
+async def staged(postgres: str, opa: OpaChild, home: Path, way: Callable[[str], str] = str) -> AsyncIterator[Stage]:
+    """Run a system with its portal beside it, over a database named after its home, which it reaches by a way."""
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(sandbox())
         server = await stack.enter_async_context(TestServer(build()))
@@ -83,7 +83,7 @@ async def staged(postgres: str, opa: OpaChild, home: Path) -> AsyncIterator[Stag
         without = {"bloomberg_client_id": "", "callback_url": "https://countersign.example/v1/notifications"}
         pack = {"kyc": {**standin_settings(portal), **without}}  # Bloomberg answers after seconds
         system = await stack.enter_async_context(
-            composed(settings_of(dsn, opa.url, home, slack_api_url=f"{slack}/api/", pack=pack))
+            composed(settings_of(way(dsn), opa.url, home, slack_api_url=f"{slack}/api/", pack=pack))
         )
         yield Stage(system, await stack.enter_async_context(edge_of(system)), portal, dsn)
 

@@ -21,23 +21,23 @@ async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathF
         yield stage
 
 
-async def _review(stage: Stage, ref: str) -> dict[str, Any]:
+async def review(stage: Stage, ref: str) -> dict[str, Any]:
     """Bring a case to its review, and return that as its officers see it over HTTP."""
     asked = await stage.asked(ref)
     await stage.answer(asked, f"{ref} documents")
     await Worker(stage.system.engine).drain()
     query = "SELECT a.approval_id, a.run_id FROM approvals a JOIN waits w USING (run_id) WHERE w.token = %s"
     (row,) = rows(stage.dsn, query, asked["token"])
-    seen = await _get(stage, f"/v1/tasks/{row['approval_id']}?as=boris")
+    seen = await get(stage, f"/v1/tasks/{row['approval_id']}?as=boris")
     assert seen.status == 200, seen.body
     return dict(seen.body)
 
 
-async def _get(stage: Stage, path: str, by: str = "servicenow") -> Answer:
+async def get(stage: Stage, path: str, by: str = "servicenow") -> Answer:
     return await stage.edge.send("GET", path, by=by)
 
 
-async def _post(stage: Stage, task: dict[str, Any], what: str, by: str = "servicenow", **sent: Any) -> Answer:
+async def post(stage: Stage, task: dict[str, Any], what: str, by: str = "servicenow", **sent: Any) -> Answer:
     body = {"as": "boris", "ref": f"{task['task_id']} {what}", **sent}
     if what == "answer":
         body = {"decision": "approved", "reason": "seen and checked", "stamp": task["stamp"], **body}
@@ -45,22 +45,20 @@ async def _post(stage: Stage, task: dict[str, Any], what: str, by: str = "servic
 
 
 async def test_a_review_is_listed_claimed_answered_and_its_vote_says_who_brought_it(stage: Stage) -> None:
-    task = await _review(stage, "whole")
+    task = await review(stage, "whole")
     assert (task["status"], task["assignee"], task["groups"]) == ("requested", None, ["compliance"])
-    listed = await _get(stage, f"/v1/tasks?as=boris&run={task['run_id']}")
+    listed = await get(stage, f"/v1/tasks?as=boris&run={task['run_id']}")
     assert [one["task_id"] for one in listed.body["tasks"]] == [task["task_id"]]
-    assert (await _post(stage, task, "claim")).status == 200
-    assert is_problem(
-        await _post(stage, task, "answer", ref="anna", **{"as": "anna"}), 409, "Boris Lind has claimed it"
-    )
-    mine = await _get(stage, "/v1/tasks?as=anna&assignee=boris")
+    assert (await post(stage, task, "claim")).status == 200
+    assert is_problem(await post(stage, task, "answer", ref="anna", **{"as": "anna"}), 409, "Boris Lind has claimed it")
+    mine = await get(stage, "/v1/tasks?as=anna&assignee=boris")
     assert [one["task_id"] for one in mine.body["tasks"]] == [task["task_id"]]
-    answered = await _post(stage, task, "answer")
+    answered = await post(stage, task, "answer")
     assert (answered.status, answered.body) == (200, {"task_id": task["task_id"], "status": "approved"})
-    assert (await _post(stage, task, "answer")).body == answered.body, "sent again, it gets the same answer"
+    assert (await post(stage, task, "answer")).body == answered.body, "sent again, it gets the same answer"
     (vote,) = rows(stage.dsn, "SELECT person, via, brought_by FROM votes WHERE approval_id = %s", task["task_id"])
     assert vote == {"person": "boris", "via": "edge", "brought_by": "servicenow"}
-    assert is_problem(await _post(stage, task, "answer", ref="other", decision="rejected"), 409, "approved")
+    assert is_problem(await post(stage, task, "answer", ref="other", decision="rejected"), 409, "approved")
 
 
 @pytest.mark.parametrize(
@@ -80,9 +78,9 @@ async def test_a_review_is_listed_claimed_answered_and_its_vote_says_who_brought
 async def test_what_may_not_count_is_refused_with_a_sentence_and_the_review_stays_open(
     stage: Stage, by: str, sent: dict[str, Any], status: int, says: str
 ) -> None:
-    task = await _review(stage, f"refused {by} {sent}")
-    assert is_problem(await _post(stage, task, "answer", by=by, **sent), status, says)
-    assert (await _get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body["status"] == "requested"
+    task = await review(stage, f"refused {by} {sent}")
+    assert is_problem(await post(stage, task, "answer", by=by, **sent), status, says)
+    assert (await get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body["status"] == "requested"
 
 
 async def test_an_answer_by_whoever_brought_the_run_in_is_on_record_in_the_tenants_chain(stage: Stage) -> None:
@@ -98,21 +96,21 @@ async def _brought(stage: Stage, path: str) -> bool:
 
 
 async def test_a_review_is_given_back_by_who_has_claimed_it(stage: Stage) -> None:
-    task = await _review(stage, "back")
-    assert is_problem(await _post(stage, task, "release"), 409, "has not claimed it")
-    await _post(stage, task, "claim")
-    assert (await _post(stage, task, "release", ref="again")).status == 200
-    assert (await _get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body["assignee"] is None
+    task = await review(stage, "back")
+    assert is_problem(await post(stage, task, "release"), 409, "has not claimed it")
+    await post(stage, task, "claim")
+    assert (await post(stage, task, "release", ref="again")).status == 200
+    assert (await get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body["assignee"] is None
 
 
 async def test_reviews_come_a_page_at_a_time(stage: Stage) -> None:
     for number in range(3):
-        await _review(stage, f"page {number}")
-    everything = (await _get(stage, "/v1/tasks?as=boris")).body
+        await review(stage, f"page {number}")
+    everything = (await get(stage, "/v1/tasks?as=boris")).body
     assert everything["next"] is None
     found, after = [], ""
     while True:
-        page = (await _get(stage, f"/v1/tasks?as=boris&limit=2{after}")).body
+        page = (await get(stage, f"/v1/tasks?as=boris&limit=2{after}")).body
         found += page["tasks"]
         if page["next"] is None:
             break
@@ -133,7 +131,7 @@ async def test_reviews_come_a_page_at_a_time(stage: Stage) -> None:
     ],
 )
 async def test_what_is_asked_for_in_a_wrong_way_is_said(stage: Stage, path: str, status: int, says: str) -> None:
-    assert is_problem(await _get(stage, path), status, says)
+    assert is_problem(await get(stage, path), status, says)
 
 
 async def test_a_query_is_part_of_what_is_signed(stage: Stage) -> None:

@@ -64,7 +64,7 @@ async def _deciding(engine: Engine, reader: Reader, seen: Seen, now: datetime) -
         acts.add(Act.ASK)
     if refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now) is None:
         acts.add(Act.HAND)
-        if await editable_verb(engine, reader.conn, approval, seen.row):
+        if await editable_verb(engine, reader.conn, seen.row):
             acts.add(Act.EDIT)
     return acts
 

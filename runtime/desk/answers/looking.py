@@ -13,6 +13,7 @@ from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import Account, StandIn
 from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
 from runtime.store.people.glass import count_broken
 from runtime.store.workspaces.absentees import person_left
@@ -37,15 +38,18 @@ async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> See
 
 async def look_by(reader: Reader, approval_id: str, person_id: str) -> Seen | None:
     """Return what `look` does; of many requests at once, with one person, it costs about what one does."""
-    approval = await reader.approval(approval_id)
-    who = await reader.actor(person_id)
-    row = await reader.row(approval_id)
+    approval, who, row, votes, accounts = await at_once(
+        reader.approval(approval_id),
+        reader.actor(person_id),
+        reader.row(approval_id),
+        reader.votes(approval_id),
+        reader.accounts(person_id),
+    )
     if approval is None or who is None or row is None or row["tenant"] != reader.tenant:
         return None
-    votes = await reader.votes(approval_id)
     ballot = ballot_of(approval, votes, row, await _holder(reader, approval))
     person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
-    return Seen(approval, votes, ballot, person, await reader.accounts(person_id), row)
+    return Seen(approval, votes, ballot, person, accounts, row)
 
 
 async def _holder(reader: Reader, approval: Approval) -> Person | None:
@@ -85,8 +89,7 @@ async def way_to_decide(
 
 async def way_by(reader: Reader, approval_id: str, person_id: str, now: datetime) -> StandIn | Refusal | None:
     """Return what `way_to_decide` does; of many requests at once, with one person, it costs about what one does."""
-    seen = await look_by(reader, approval_id, person_id)
+    seen, stand_ins = await at_once(look_by(reader, approval_id, person_id), reader.stand_ins(person_id, now))
     if seen is None:
         return UNKNOWN_APPROVAL
-    stand_ins = await reader.stand_ins(person_id, now)
     return way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)

@@ -1,11 +1,13 @@
 """How a version comes active or retires, in the caller's transaction, which has the tenant's lives locked."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from receipts.chain import Actor
 from runtime.model.life import Life
 from runtime.model.states import DefinitionStatus
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.lives import lives_of_name, lives_of_trigger, move
 
@@ -29,8 +31,12 @@ class Mover:
 
         Raise TriggerTakenError or IllegalTransitionError.
         """
-        await self._expect_free(life)
-        others = [one for one in await lives_of_name(self.conn, self.tenant, life.name) if one.version != life.version]
+        same_type, same_name = await at_once(
+            lives_of_trigger(self.conn, self.tenant, life.trigger_type),
+            lives_of_name(self.conn, self.tenant, life.name),
+        )
+        _expect_free(life, same_type)
+        others = [one for one in same_name if one.version != life.version]
         retiring = [one for one in others if one.is_active and not beside]
         for one in retiring:
             await self._move(one, DefinitionStatus.RETIRED)
@@ -41,14 +47,15 @@ class Mover:
         """Let no new run start with a version; raise IllegalTransitionError."""
         await self._move(life, DefinitionStatus.RETIRED)
 
-    async def _expect_free(self, life: Life) -> None:
-        for other in await lives_of_trigger(self.conn, self.tenant, life.trigger_type):
-            if other.is_active and other.name != life.name and _contend(life, other):
-                message = f"triggers of type {life.trigger_type} start {other}, which is active: retire it first"
-                raise TriggerTakenError(message)
-
     async def _move(self, life: Life, to: DefinitionStatus) -> None:
         await move(self.conn, self.tenant, life, to, self.by, self.run_id, self.now)
+
+
+def _expect_free(life: Life, others: Iterable[Life]) -> None:
+    for other in others:
+        if other.is_active and other.name != life.name and _contend(life, other):
+            message = f"triggers of type {life.trigger_type} start {other}, which is active: retire it first"
+            raise TriggerTakenError(message)
 
 
 def _contend(one: Life, other: Life) -> bool:

@@ -9,31 +9,23 @@ from runtime.desk.fields import changed_by, edits_before, shown_fields
 from runtime.desk.model import ApprovalView, EditsView
 from runtime.engine import Engine
 from runtime.model.approvals.approval import AskKind, ResultCode
-from runtime.model.states import ApprovalStatus
-from runtime.store import approvals
 from runtime.store.database.pool import Conn
-from runtime.store.editing.edits import edits_of, replacement_of
+from runtime.store.editing.edits import replacement_of
 
 
-async def seen_edits(engine: Engine, conn: Conn, row: dict[str, Any], view: ApprovalView) -> ApprovalView:
-    """Return the view with what it says of edits, and of what may be edited now."""
+async def seen_edits(
+    engine: Engine, conn: Conn, row: dict[str, Any], view: ApprovalView, edits: Sequence[Mapping[str, Any]]
+) -> ApprovalView:
+    """Return the view with what it says of the edits of its effect, and of what may be edited now."""
     if view.kind is not AskKind.EFFECT:
         return view
-    edits = await edits_of(conn, row["effect_id"])
     if edits:
         known = {**row, "edits": edits}
         before = edits_before(known)
         view = replace(view, fields=shown_fields(known, view.kind), edited=_seen(before) if before else None)
     if view.result is not None and view.result.code is ResultCode.REPLACED:
         return replace(view, replaced_by=await replacement_of(conn, view.approval_id))
-    return replace(view, can_edit=await _can_edit(engine, conn, row, view))
-
-
-async def _can_edit(engine: Engine, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
-    if view.status is not ApprovalStatus.REQUESTED:
-        return False
-    approval = await approvals.get_approval(conn, view.approval_id)
-    return approval is not None and await editable_verb(engine, conn, approval, row) is not None
+    return replace(view, can_edit=await editable_verb(engine, conn, row) is not None)
 
 
 def _seen(edits: Sequence[Mapping[str, Any]]) -> EditsView:

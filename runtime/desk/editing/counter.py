@@ -12,7 +12,7 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.editing.foresight import foreseen, refuse_foreseen
 from runtime.inbox.editing.rules import edited_fields
-from runtime.model.approvals.approval import Approval, AskKind
+from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import Refusal, RefusalCode
 from runtime.model.json_limits import error_text, fault
 from runtime.model.notification.people import EditPayload, VoteRefusal
@@ -36,7 +36,7 @@ class EditingCounter:
             row = await approvals.approval_view_row(conn, approval_id)
             if approval is None or row is None or row["tenant"] != self.tenant:
                 return None
-            verb = await editable_verb(self.engine, conn, approval, row)
+            verb = await editable_verb(self.engine, conn, row)
         if verb is None:
             return None
         return EditForm(approval_id, approval.stamp, row["title"], form_schema(verb), _present(verb, row["fields"]))
@@ -81,12 +81,12 @@ class EditingCounter:
         return None if facts["counted"] else Refusal(RefusalCode(facts["code"]), tuple(facts.get("about", ())))
 
 
-async def editable_verb(engine: Engine, conn: Conn, approval: Approval, run: Mapping[str, Any]) -> Verb | None:
-    """Return the verb of an open request of which something may be edited, None where nothing may."""
-    if (approval.kind, approval.status) != (AskKind.EFFECT, ApprovalStatus.REQUESTED):
+async def editable_verb(engine: Engine, conn: Conn, row: Mapping[str, Any]) -> Verb | None:
+    """Return the verb of an open request of which something may be edited, None where nothing may; `row` is its own."""
+    if (row["kind"], row["status"]) != (AskKind.EFFECT, ApprovalStatus.REQUESTED):
         return None
-    definition = await engine.definitions.get(conn, run["definition_name"], run["definition_version"])
-    verb = definition.verb_of(approval.step)
+    definition = await engine.definitions.get(conn, row["definition_name"], row["definition_version"])
+    verb = definition.verb_of(row["step"])
     return verb if verb.editable else None
 
 

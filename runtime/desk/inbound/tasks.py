@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from receipts.chain import Actor
-from runtime.desk.callers import AnswerConflictError
+from runtime.desk.callers import AnswerConflictError, Grants, grants_of
 from runtime.desk.desk import view_of
 from runtime.desk.inbound.said import Said, payload_of
 from runtime.desk.model import ApprovalView
@@ -14,8 +14,9 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import Via
-from runtime.model.notification.notification import Notification, word_key
+from runtime.model.notification.notification import Addressed, Notification, word_key
 from runtime.store import approvals, directory
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
 from runtime.store.tasks import NOBODY, SoughtTasks, find_tasks
 from runtime.store.tenant.rows import is_mocked
@@ -31,10 +32,12 @@ async def list_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime
 
 async def show_task(conn: Conn, tenant: str, task_id: str) -> ApprovalView | None:
     """Return a review of the tenant as it is now, open or not, or None."""
-    row = await approvals.approval_view_row(conn, task_id)
+    row, votes, mocked = await at_once(
+        approvals.approval_view_row(conn, task_id), approvals.votes_of(conn, task_id), is_mocked(conn, tenant)
+    )
     if row is None or row["tenant"] != tenant or row["kind"] != AskKind.TASK:
         return None
-    return view_of(row, await approvals.votes_of(conn, task_id), mocked=await is_mocked(conn, tenant))
+    return view_of(row, votes, mocked=mocked)
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,18 @@ class TaskDesk:
     async def show(self, task_id: str, person: str) -> ApprovalView | None:
         """Return a review that a person is asked, or has answered; None for any other."""
         async with self.engine.pool.connection() as conn:
-            view = await show_task(conn, self.tenant, task_id)
-            who = await directory.actor(conn, self.tenant, person)
-        if view is None or who is None or who["kind"] != "person":
-            return None
-        asked = {*view.groups, *view.joined}
-        return view if asked & set(who["groups"]) else None
+            view, who = await at_once(show_task(conn, self.tenant, task_id), directory.actor(conn, self.tenant, person))
+        return _asked(view, who)
+
+    async def show_to(self, caller: str, task_id: str, person: str) -> tuple[Grants | None, ApprovalView | None]:
+        """Return what the directory lets a caller do, and what `show` returns, read together."""
+        async with self.engine.pool.connection() as conn:
+            view, who, agent = await at_once(
+                show_task(conn, self.tenant, task_id),
+                directory.actor(conn, self.tenant, person),
+                directory.actor(conn, self.tenant, caller),
+            )
+        return grants_of(agent), _asked(view, who)
 
     async def bring(self, caller: str, ref: str, said: Said) -> Mapping[str, Any]:
         """Record what a person says, brought by a caller, and apply it; return the facts of its outcome.
@@ -73,9 +82,17 @@ class TaskDesk:
             actor=Actor(id=said.person, kind="person"),
             request_id=self.engine.new_id("req"),
         )
-        notification_id = await inbox.record(self.engine, new)
-        if notification_id != new.notification_id:
-            first = (await self.engine.addressed(notification_id)).notification
-            if not first.forgotten and first.payload != new.payload:
-                raise AnswerConflictError("this ref was used before, for something else; each has a ref of its own")
-        return await inbox.apply(self.engine, notification_id)
+        recorded = await inbox.record_addressed(self.engine, new)
+        if isinstance(recorded, Addressed):
+            return await inbox.apply(self.engine, new.notification_id, recorded)
+        first = (await self.engine.addressed(recorded)).notification
+        if not first.forgotten and first.payload != new.payload:
+            raise AnswerConflictError("this ref was used before, for something else; each has a ref of its own")
+        return await inbox.apply(self.engine, recorded)
+
+
+def _asked(view: ApprovalView | None, who: Mapping[str, Any] | None) -> ApprovalView | None:
+    """Return a review that the person in a row of the directory is asked, None of any other."""
+    if view is None or who is None or who["kind"] != "person":
+        return None
+    return view if {*view.groups, *view.joined} & set(who["groups"]) else None

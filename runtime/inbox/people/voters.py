@@ -1,6 +1,7 @@
 """Who says something about an approval, and why it does not count: what votes and claims share."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,14 +45,19 @@ async def present_person(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
 
 async def accounts_of(tx: RunTx, person: Person, payload: PersonPayload) -> Sequence[Account]:
     """Return the Slack account that spoke, or where none did all that the directory has of the person."""
-    if payload.via is Via.SLACK:
-        return [(payload.team, payload.user)]
-    return await directory.accounts_of(tx.conn, tx.tenant, person.id)
+    return await accounts_behind(tx, person.id, payload)
 
 
 async def account_of(tx: RunTx, person: Person, payload: PersonPayload) -> Account:
     """Return the account under which a vote is kept: nobody counts twice by another name."""
     return next(iter(await accounts_of(tx, person, payload)), ("", person.id))
+
+
+async def accounts_behind(tx: RunTx, person_id: str | None, payload: PersonPayload) -> Sequence[Account]:
+    """Return what `accounts_of` does, of somebody who is known by their id; nothing of nobody."""
+    if payload.via is Via.SLACK:
+        return [(payload.team, payload.user)]
+    return await directory.accounts_of(tx.conn, tx.tenant, person_id) if person_id else ()
 
 
 async def holder_of(tx: RunTx, approval: Approval) -> Person | None:
@@ -108,15 +114,17 @@ def refuse_way(tx: RunTx, approval: Approval, payload: PersonPayload) -> Refusal
     return None
 
 
-async def end_lapsed_claim(tx: RunTx, approval: Approval, *people: str) -> None:
+async def end_lapsed_claim(tx: RunTx, approval: Approval, *people: str) -> Approval:
     """Put on record, before somebody else goes on with a review, that the claim of who may not answer holds no more.
 
-    `people` are who goes on with it, and for whom.
+    `people` are who goes on with it, and for whom. Return the review as it then is.
     """
-    if approval.assignee not in (None, *people):
-        await approvals.assign(tx.conn, approval.approval_id, None)
-        facts = {"approval_id": approval.approval_id, "person": approval.assignee}
-        tx.leaf("task.released", facts, step=approval.step, approval_id=approval.approval_id)
+    if approval.assignee in (None, *people):
+        return approval
+    await approvals.assign(tx.conn, approval.approval_id, None)
+    facts = {"approval_id": approval.approval_id, "person": approval.assignee}
+    tx.leaf("task.released", facts, step=approval.step, approval_id=approval.approval_id)
+    return replace(approval, assignee=None, revision=approval.revision + 1)
 
 
 async def refuse(

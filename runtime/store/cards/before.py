@@ -36,7 +36,7 @@ _BEFORE = f"""
 async def before_votes(conn: Conn, approval_ids: Sequence[str]) -> dict[tuple[str, str], Before]:
     """Return what came before each counted vote, by request and person."""
     given = {"ids": list(approval_ids), "mark": Mark.LOOKED}
-    rows = await (await conn.execute(_BEFORE.encode(), given)).fetchall()
+    rows = await (await conn.read(_BEFORE, given)).fetchall()
     return {
         (row["approval_id"], row["person"]): Before(row["opened_at"], row["reviewed_at"], row["signed_at"])
         for row in rows

@@ -1,17 +1,28 @@
-"""Connections that know when a transaction is committed: what waits for that is written, and told, then."""
+"""Connections that know when a transaction is committed, and take few round trips to the database.
 
+A round trip costs what the way to PostgreSQL costs, so what can wait for company does: BEGIN goes with a transaction's
+first statement, what is gathered or put with the next statement of another sort, COMMIT with the last write, and reads
+that are wanted at the same moment go together. Statements reach PostgreSQL in the order in which they were given.
+"""
+
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, ClassVar
 
-from psycopg import AsyncConnection, AsyncCursor, AsyncTransaction, ProgrammingError
+from psycopg import AsyncConnection, AsyncCursor, Error, ProgrammingError
 from psycopg.errors import UniqueViolation
-from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
 from psycopg.types.json import set_json_loads
 
 from runtime.store.database import documents
+from runtime.store.database.flights import Company, Statement
 from runtime.store.database.gathered import Gathered, Kind
+
+Params = Mapping[str, Any] | Sequence[Any]
+
+log = logging.getLogger(__name__)
 
 
 class TellingConnection(AsyncConnection[DictRow]):
@@ -21,11 +32,18 @@ class TellingConnection(AsyncConnection[DictRow]):
     that nobody on this connection can tell the difference.
     """
 
+    begins: ClassVar[Sequence[str]] = ("BEGIN",)
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         set_json_loads(documents.read, self)
         self._waiting: list[Callable[[], None]] = []
         self._gathered = Gathered()
+        self._unsent: list[Statement] = []  # goes before the next statement
+        self._company = Company()
+        self._flying = asyncio.Lock()
+        self._in_transaction = self._has_begun = False
+        self._executions: dict[int, int] = {}  # of statements, by their hash
 
     def on_commit(self, tell: Callable[[], None]) -> None:
         """Do this after the commit."""
@@ -33,10 +51,10 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     async def gather(self, kind: Kind, row: Sequence[Any]) -> None:
         """Have a row written together with others of this transaction, without which nobody would ever write it."""
-        if self.pgconn.transaction_status == TransactionStatus.IDLE:
+        if not self._in_transaction:
             raise ProgrammingError(f"a row of {kind.table} was gathered outside a transaction")
         if self._gathered.holds(kind, row):
-            await self.write()
+            self._queue()
         self._gathered.add(kind, row)
 
     def amend(self, kind: Kind, key: Sequence[Any], **values: Any) -> bool:
@@ -44,55 +62,152 @@ class TellingConnection(AsyncConnection[DictRow]):
         return self._gathered.amend(kind, key, values)
 
     async def write(self) -> None:
-        """Write what is gathered; raise what a kind says of a row that took no effect."""
-        if not self._gathered.rows:
-            return
-        gathered, self._gathered = self._gathered, Gathered()
-        query, values = gathered.take()
-        try:
-            found = await (await super().execute(query.encode(), values)).fetchone()
-        except UniqueViolation as error:
-            raise gathered.taken(error.diag.constraint_name) or error from error
-        if lost := gathered.lost(found or {}):
-            raise lost
+        """Write what is gathered and unsent; raise what a kind says of a row that took no effect."""
+        async with self._flying:
+            self._queue()
+            await self._fly()
 
-    async def execute(self, *arguments: Any, **named: Any) -> AsyncCursor[DictRow]:
+    def _queue(self) -> None:
+        """Have what is gathered written before whatever comes next."""
+        if self._gathered.rows:
+            gathered, self._gathered = self._gathered, Gathered()
+            query, values = gathered.take()
+            self._unsent.append(Statement(query.encode(), values, gathered=gathered))
+
+    def put(self, query: str, values: Mapping[str, Any]) -> None:
+        """Have something written before whatever comes next, which raises its error; its result is not to be had."""
+        if not self._in_transaction:
+            raise ProgrammingError("a statement was put off outside a transaction")
+        self._queue()
+        self._unsent.append(Statement(query.encode(), values))
+
+    async def execute(self, query: Any, params: Any = None, **named: Any) -> AsyncCursor[DictRow]:
         """Do as psycopg does, after what is gathered."""
-        await self.write()
-        return await super().execute(*arguments, **named)
+        async with self._flying:
+            self._queue()
+            (cursor,) = await self._fly(Statement(query, params, named))
+        return cursor
+
+    async def execute_many(self, query: str, rows: Sequence[Any]) -> None:
+        """Execute a statement once for each of the rows, after what is gathered."""
+        async with self._flying:
+            self._queue()
+            await self._fly()
+            await self.cursor().executemany(query.encode(), rows)
 
     async def look(
         self, query: str, values: Mapping[str, Any], *, table: str, keys: Collection[str]
     ) -> AsyncCursor[DictRow]:
-        """Read past what is gathered, unless it is to change rows of `table` whose first key is one of `keys`."""
+        """Read past what is gathered, unless it is to change rows of `table` whose first key is one of `keys`.
+
+        Those who look at the same moment share a round trip.
+        """
         if self._gathered.changes(table, keys):
-            await self.write()
-        return await super().execute(query.encode(), values)
+            self._queue()
+        return await self._read(query, values)
 
-    @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[None]:
-        """Write what the block gathers; where it fails, forget it: the next statement must not write it after all."""
+    async def read(self, query: str, values: Params) -> AsyncCursor[DictRow]:
+        """Read after what is gathered; those who read at the same moment share a round trip."""
+        self._queue()
+        return await self._read(query, values)
+
+    async def _read(self, query: str, values: Params) -> AsyncCursor[DictRow]:
+        seat = self._company.take_seat(Statement(query.encode(), values))
+        if seat.is_first:
+            await self._company.fly(self._fly_together)
+        return await seat.result
+
+    async def _fly_together(self, statements: Sequence[Statement]) -> Sequence[AsyncCursor[DictRow]]:
+        async with self._flying:
+            return await self._fly(*statements)
+
+    async def _fly(self, *statements: Statement) -> Sequence[AsyncCursor[DictRow]]:
+        """Send what is unsent, and then these, in one round trip; return the cursors of these."""
+        before, self._unsent = self._unsent, []
+        flight = [*before, *statements]
+        self._has_begun = self._has_begun or (self._in_transaction and bool(flight))
+        prepared = sum(map(self._is_prepared_now, flight))
         try:
-            yield
-            await self.write()
-        finally:
-            self._gathered = Gathered()
+            if len(flight) > 1 or prepared:
+                async with self.pipeline():
+                    cursors = [await self._send(one) for one in flight]
+            else:
+                cursors = [await self._send(one) for one in flight]
+        except UniqueViolation as error:
+            refused = (one.gathered.taken(error.diag.constraint_name) for one in flight if one.gathered)
+            raise next(filter(None, refused), error) from error
+        for one, cursor in zip(flight, cursors, strict=True):
+            if one.gathered and one.gathered.is_fenced and (lost := one.gathered.lost(await cursor.fetchone() or {})):
+                raise lost
+        return cursors[len(before) :]
+
+    def _is_prepared_now(self, one: Statement) -> bool:
+        """Return whether psycopg prepares a statement now, which is one more to send: at its second execution."""
+        key = hash(one.query)
+        self._executions[key] = self._executions.get(key, 0) + 1
+        return self._executions[key] == self.prepare_threshold + 1 if self.prepare_threshold else False
+
+    async def _send(self, one: Statement) -> AsyncCursor[DictRow]:
+        return await super().execute(one.query, one.params, **one.how)
 
     @asynccontextmanager
-    async def transaction(
+    async def transaction(  # type: ignore[override]  # ours begins with its first statement, and gives nothing
         self,
         savepoint_name: str | None = None,
         force_rollback: bool = False,  # noqa: FBT001, FBT002 - psycopg's
-    ) -> AsyncIterator[AsyncTransaction]:
-        """Do as psycopg does, and then tell."""
-        if self.pgconn.transaction_status != TransactionStatus.IDLE:
-            await self.write()
-            async with super().transaction(savepoint_name, force_rollback) as tx, self._writing():
-                yield tx
+    ) -> AsyncIterator[None]:
+        """Do what the block does in a transaction, or in a savepoint of one, and then tell."""
+        if self._in_transaction:
+            async with self._savepoint(savepoint_name, force_rollback):
+                yield
             return
         self._waiting.clear()
-        async with super().transaction(savepoint_name, force_rollback) as tx, self._writing():
-            yield tx
+        self._unsent = [Statement(text) for text in self.begins]
+        self._in_transaction, self._has_begun = True, False
+        try:
+            yield
+            await (self._undo() if force_rollback else self._commit())
+        except BaseException:
+            await self._undo()
+            raise
+        finally:
+            self._in_transaction = False
+            self._forget()
         waiting, self._waiting = self._waiting, []
         for tell in waiting if not force_rollback else ():
             tell()
+
+    @asynccontextmanager
+    async def _savepoint(self, name: str | None, force_rollback: bool) -> AsyncIterator[None]:  # noqa: FBT001 - psycopg's
+        """Write what is gathered before and in the block; where it fails, nothing of the block is written after all."""
+        await self.write()
+        async with super().transaction(name, force_rollback):
+            try:
+                yield
+                await self.write()
+            finally:
+                self._forget()
+
+    async def _commit(self) -> None:
+        """Commit together with the last write, unless it has to be seen before whether that took effect."""
+        async with self._flying:
+            self._queue()
+            if not self._has_begun and len(self._unsent) == len(self.begins):
+                return  # nothing was asked of the database
+            if any(one.gathered and one.gathered.is_fenced for one in self._unsent):
+                await self._fly()
+            await self._fly(Statement("COMMIT"))
+
+    async def _undo(self) -> None:
+        """Roll back; an error of that is not what the caller has to hear of."""
+        self._forget()
+        try:
+            async with self._flying:
+                self._executions.clear()  # with which psycopg forgets what it has prepared
+                await self.rollback()
+        except Error as error:
+            log.warning("a transaction was not rolled back, and its connection is given up: %s", type(error).__name__)
+
+    def _forget(self) -> None:
+        """Forget what is not written: the next statement must not write it after all."""
+        self._gathered, self._unsent = Gathered(), []

@@ -63,6 +63,11 @@ class Gathered:
         self.rows[kind][place] = [values.get(name, said) for (name, _), said in zip(kind.columns, row, strict=True)]
         return True
 
+    @property
+    def is_fenced(self) -> bool:
+        """Return whether a row has to take effect, which only the result of the statement tells."""
+        return any(kind.lost for kind in self.rows)
+
     def take(self) -> tuple[str, dict[str, Any]]:
         """Return the statement that writes it all, and its parameters."""
         kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))

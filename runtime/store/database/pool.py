@@ -1,11 +1,8 @@
 """Connections to PostgreSQL for the hot path: autocommit, rows as dicts, transactions only where written."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Self
 
 import psycopg
-from psycopg import AsyncTransaction
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -53,20 +50,9 @@ class _Remembered(TellingConnection):
 
 
 class _Shared(_Remembered):
-    """A connection that a pooler shares out by transaction: what holds for a session holds for nobody there."""
+    """A connection that a pooler shares out by transaction: each begins with the limits that our own session has."""
 
-    @asynccontextmanager
-    async def transaction(
-        self,
-        savepoint_name: str | None = None,
-        force_rollback: bool = False,  # noqa: FBT001, FBT002 - psycopg's signature
-    ) -> AsyncIterator[AsyncTransaction]:
-        """Begin a transaction with the limits that a session of our own would have."""
-        begins = self.pgconn.transaction_status == TransactionStatus.IDLE
-        async with super().transaction(savepoint_name, force_rollback) as tx:
-            if begins:
-                await self.execute("; ".join(f"SET LOCAL {name} = '{value}'" for name, value in _LIMITS.items()))
-            yield tx
+    begins = ("BEGIN", *(f"SET LOCAL {name} = '{value}'" for name, value in _LIMITS.items()))
 
 
 class Pool(AsyncConnectionPool[Conn]):

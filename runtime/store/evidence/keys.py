@@ -33,7 +33,7 @@ async def newest_key(conn: Conn, tenant: str) -> str | None:
 
 async def keep_register(conn: Conn, tenant: str, entries: Sequence[Entry]) -> None:
     """Write the register as it is now: what it has, and nothing is left out of it."""
-    await conn.cursor().executemany(
+    await conn.execute_many(
         "INSERT INTO signing_keys (tenant, number, key_id, entry) VALUES (%s, %s, %s, %s)"
         " ON CONFLICT (tenant, number) DO UPDATE SET entry = EXCLUDED.entry",
         [(tenant, number, one.id, json.dumps(one.model_dump())) for number, one in enumerate(entries, 1)],

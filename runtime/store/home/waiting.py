@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runtime.model.home.pages import COUNTED, Edge, Narrowed
-from runtime.store.approvals import IS_FREE, JOINED, MAY_ANSWER, SHOWN
+from runtime.store.approvals import JOINED, SHOWN
 from runtime.store.database.pool import Conn
 from runtime.store.home.narrowing import Row, along_the_index, of_requests, page_of, values_of
+from runtime.store.people.may_answer import IS_FREE, MAY_ANSWER
 
 _UNTIL = "coalesce(a.prolonged_until, a.expires_at)"
 # Whoever is in none of these groups may not answer: read once, and looked at before what costs more.

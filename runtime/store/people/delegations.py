@@ -52,7 +52,7 @@ asked."""
 async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) -> list[StandIn]:
     """Return for whom a person may vote now, in the order in which that was recorded."""
     rows = await (
-        await conn.execute(
+        await conn.read(
             f"""
             SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
                    (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
@@ -71,7 +71,7 @@ async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) ->
 async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[tuple[str, str]]:
     """Return by their names who may now vote for whom in these groups, and is in none of them: a few, by name."""
     rows = await (
-        await conn.execute(
+        await conn.read(
             f"""
             SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
               JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
@@ -80,7 +80,7 @@ async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: date
                AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
                             WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
              ORDER BY delegate, delegator LIMIT 5
-            """.encode(),  # noqa: S608 - our own condition
+            """,  # noqa: S608 - our own condition
             {"tenant": tenant, "groups": list(groups), "now": now},
         )
     ).fetchall()

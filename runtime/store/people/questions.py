@@ -29,15 +29,16 @@ async def answer_question(conn: Conn, question_id: str, answer: Mapping[str, Any
 
 async def questions_of(conn: Conn, approval_id: str) -> list[Question]:
     """Return the questions about a request, in the order in which they were asked."""
-    query = f"SELECT {_COLUMNS} FROM questions WHERE approval_id = %s ORDER BY asked_at, question_id"  # noqa: S608 - ours
-    rows = await (await conn.execute(query.encode(), (approval_id,))).fetchall()
-    return [Question(**row) for row in rows]
+    (found,) = await questions_of_all(conn, [approval_id])
+    return found
 
 
 async def questions_of_all(conn: Conn, approval_ids: Sequence[str]) -> list[list[Question]]:
     """Return what `questions_of` does, of many."""
-    query = f"SELECT approval_id, {_COLUMNS} FROM questions WHERE approval_id = ANY(%s) ORDER BY asked_at, question_id"  # noqa: S608 - ours
-    rows = await (await conn.execute(query.encode(), (list(approval_ids),))).fetchall()
+    query = (
+        f"SELECT approval_id, {_COLUMNS} FROM questions WHERE approval_id = ANY(%(ids)s) ORDER BY asked_at, question_id"  # noqa: S608 - ours
+    )
+    rows = await (await conn.read(query, {"ids": list(approval_ids)})).fetchall()
     found: dict[str, list[Question]] = {approval_id: [] for approval_id in approval_ids}
     for row in rows:
         found[row.pop("approval_id")].append(Question(**row))

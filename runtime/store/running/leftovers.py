@@ -68,7 +68,7 @@ class StepOf:
 async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
     """Return of each step whether it still waits, has an effect to do or people to ask."""
     rows = await (
-        await conn.execute(
+        await conn.read(
             """
             SELECT EXISTS (SELECT FROM waits w
                             WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active' OFFSET 0)

@@ -21,24 +21,24 @@ async def put_act(conn: Conn, tenant: str, act: Act, actor: Actor, at: datetime)
     """
     if await _is_on_record(conn, tenant, act):
         return False
-    end = await lock_chain(conn, tenant)
+    end = await lock_chain(conn, tenant, act.once)
     if end.head.seq == 0:
         before = [one for one in await existing(conn, tenant) if one != act]
-        end = await _append(conn, tenant, end, before, PROGRAM, at)
-    if await _is_on_record(conn, tenant, act):  # since somebody else put it there while we waited
+        end = _append(conn, tenant, end, before, PROGRAM, at)
+    if end.has:  # since somebody else put it there while we waited
         return False
-    await _append(conn, tenant, end, [act], actor, at)
+    _append(conn, tenant, end, [act], actor, at)
     return True
 
 
 async def _is_on_record(conn: Conn, tenant: str, act: Act) -> bool:
     if act.once is None:
         return False
-    query = "SELECT 1 FROM tenant_leaves WHERE tenant = %s AND once = %s"
-    return await (await conn.execute(query, (tenant, act.once))).fetchone() is not None
+    query = "SELECT 1 FROM tenant_leaves WHERE tenant = %(tenant)s AND once = %(once)s"
+    return await (await conn.read(query, {"tenant": tenant, "once": act.once})).fetchone() is not None
 
 
-async def _append(conn: Conn, tenant: str, end: ChainEnd, acts: Sequence[Act], actor: Actor, at: datetime) -> ChainEnd:
+def _append(conn: Conn, tenant: str, end: ChainEnd, acts: Sequence[Act], actor: Actor, at: datetime) -> ChainEnd:
     """Append acts to the chain, whose end the caller has locked; return its end."""
     at = max(at, end.at or at)  # a clock that was set back must not make what came later look earlier
     head, rows = end.head, []
@@ -48,8 +48,8 @@ async def _append(conn: Conn, tenant: str, end: ChainEnd, acts: Sequence[Act], a
         said = orjson.Fragment(written.said)
         rows.append({"seq": head.seq, "hash": f"\\x{head.hash}", "leaf": said, "once": act.once})
     if rows:
-        await _write(conn, tenant, rows, head)
-    return ChainEnd(head, at)
+        _write(conn, tenant, rows, head)
+    return ChainEnd(head, at, end.has)
 
 
 def _leaf(tenant: str, head: Head, act: Act, actor: Actor, at: datetime) -> Written:
@@ -59,8 +59,8 @@ def _leaf(tenant: str, head: Head, act: Act, actor: Actor, at: datetime) -> Writ
     )
 
 
-async def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, Any]], head: Head) -> None:
-    await conn.execute(
+def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, Any]], head: Head) -> None:
+    conn.put(
         """
         WITH kept AS (
             INSERT INTO tenant_leaves (tenant, seq, hash, leaf, once)

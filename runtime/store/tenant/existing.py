@@ -6,6 +6,7 @@ from typing import Any
 from receipts import canonical
 from receipts.tenant.act import Act
 from receipts.tenant.acts import DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
+from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
 
 ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"
@@ -28,16 +29,18 @@ def rows_digest(
 
 async def directory_digest(conn: Conn, tenant: str) -> str:
     """Return the digest of the tenant's directory as it stands in the tables."""
-    actors, accounts = await _all(conn, ACTORS, tenant), await _all(conn, ACCOUNTS, tenant)
-    return rows_digest(actors, accounts, await _all(conn, SETTINGS, tenant))
+    actors, accounts, settings = await at_once(*(_all(conn, query, tenant) for query in (ACTORS, ACCOUNTS, SETTINGS)))
+    return rows_digest(actors, accounts, settings)
 
 
 async def existing(conn: Conn, tenant: str) -> list[Act]:
     """Return what was there before there was a chain to put it on."""
-    definitions = await _all(conn, "SELECT name, version, digest FROM definitions ORDER BY created_at, name, version")
-    policies = await _all(conn, "SELECT digest FROM policy_texts ORDER BY first_seen, digest")
-    directories = await _all(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant)
-    keys = await _all(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s ORDER BY number", tenant)
+    definitions, policies, directories, keys = await at_once(
+        _all(conn, "SELECT name, version, digest FROM definitions ORDER BY created_at, name, version"),
+        _all(conn, "SELECT digest FROM policy_texts ORDER BY first_seen, digest"),
+        _all(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant),
+        _all(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s ORDER BY number", tenant),
+    )
     return [
         *(DefinitionStored(**row) for row in definitions),
         *(PolicySeen(**row) for row in policies),
@@ -47,7 +50,7 @@ async def existing(conn: Conn, tenant: str) -> list[Act]:
 
 
 async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:
-    return await (await conn.execute(query.encode(), values)).fetchall()
+    return await (await conn.read(query, values)).fetchall()
 
 
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

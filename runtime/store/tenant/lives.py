@@ -1,6 +1,6 @@
 """Where each version of a runbook stands in a tenant, and its moves, each on record in the tenant's chain."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from runtime.store.tenant.acts import put_act
 _LIFE = """
     SELECT l.name, l.version, d.digest, l.trigger_type, l.status, l.trigger_when AS "when"
       FROM definition_lives l JOIN definitions d USING (name, version)
-     WHERE l.tenant = %s
+     WHERE l.tenant = %(tenant)s
 """
 
 
@@ -45,7 +45,16 @@ async def add_drafts(
 
 async def lives_of_name(conn: Conn, tenant: str, name: str) -> list[Life]:
     """Return all versions of a runbook in the tenant, the oldest first."""
-    return await _lives(conn, _LIFE + " AND l.name = %s ORDER BY l.version", tenant, name)
+    return (await lives_of_names(conn, tenant, [name]))[name]
+
+
+async def lives_of_names(conn: Conn, tenant: str, names: Sequence[str]) -> dict[str, list[Life]]:
+    """Return all versions of several runbooks in the tenant, by their names, the oldest first."""
+    found: dict[str, list[Life]] = {name: [] for name in names}
+    query = _LIFE + " AND l.name = ANY(%(names)s) ORDER BY l.name, l.version"
+    for life in await _lives(conn, query, tenant, names=list(names)):
+        found[life.name].append(life)
+    return found
 
 
 async def lives_of_trigger(conn: Conn, tenant: str, trigger_type: str) -> list[Life]:
@@ -54,12 +63,14 @@ async def lives_of_trigger(conn: Conn, tenant: str, trigger_type: str) -> list[L
     Of those that were moved at one moment the names count, and then the newest version.
     """
     order = "ORDER BY l.changed_at DESC, l.name, l.version DESC"
-    return await _lives(conn, f"{_LIFE} AND l.trigger_type = %s {order}", tenant, trigger_type)
+    return await _lives(conn, f"{_LIFE} AND l.trigger_type = %(type)s {order}", tenant, type=trigger_type)
 
 
 async def find_life(conn: Conn, tenant: str, name: str, version: int) -> Life | None:
     """Return a version, or None where the tenant has none by that name and number."""
-    found = await _lives(conn, _LIFE + " AND l.name = %s AND l.version = %s", tenant, name, version)
+    found = await _lives(
+        conn, _LIFE + " AND l.name = %(name)s AND l.version = %(version)s", tenant, name=name, version=version
+    )
     return found[0] if found else None
 
 
@@ -84,10 +95,18 @@ async def move(
     """
     if to not in DEFINITION[life.status]:
         raise IllegalTransitionError(f"{life} is {life.status}")
-    await conn.execute(
-        "UPDATE definition_lives SET status = %s, changed_by = %s, run_id = %s, changed_at = %s"
-        " WHERE tenant = %s AND name = %s AND version = %s",
-        (to, by.id, run_id, now, tenant, life.name, life.version),
+    conn.put(
+        "UPDATE definition_lives SET status = %(to)s, changed_by = %(by)s, run_id = %(run_id)s, changed_at = %(now)s"
+        " WHERE tenant = %(tenant)s AND name = %(name)s AND version = %(version)s",
+        {
+            "to": to,
+            "by": by.id,
+            "run_id": run_id,
+            "now": now,
+            "tenant": tenant,
+            "name": life.name,
+            "version": life.version,
+        },
     )
     form = DefinitionActivated if to is DefinitionStatus.ACTIVE else DefinitionRetired
     act = form(name=life.name, version=life.version, digest=life.digest, run_id=run_id)
@@ -152,6 +171,6 @@ async def list_lives(
     return await (await conn.execute(query, asked)).fetchall()
 
 
-async def _lives(conn: Conn, query: str, *values: Any) -> list[Life]:
-    rows = await (await conn.execute(query.encode(), values)).fetchall()
+async def _lives(conn: Conn, query: str, tenant: str, **values: Any) -> list[Life]:
+    rows = await (await conn.read(query, {"tenant": tenant, **values})).fetchall()
     return [Life(**{**row, "status": DefinitionStatus(row["status"])}) for row in rows]

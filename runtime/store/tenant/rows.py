@@ -10,10 +10,14 @@ from runtime.store.database.pool import Conn
 
 @dataclass(frozen=True)
 class ChainEnd:
-    """The last leaf of a tenant's chain and when that was said; None where the chain is empty."""
+    """The last leaf of a tenant's chain and when that was said; None where the chain is empty.
+
+    `has` says whether what was looked for stands in the chain.
+    """
 
     head: Head
     at: datetime | None
+    has: bool
 
 
 async def salt_of(conn: Conn, tenant: str) -> str:
@@ -34,31 +38,36 @@ async def bind(conn: Conn, tenant: str, *, mocked: bool) -> bool:
         "INSERT INTO tenants (tenant, salt, mocked) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         (tenant, secrets.token_hex(16), mocked),
     )
-    row = await (await conn.execute("SELECT mocked FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    row = await (await conn.read("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})).fetchone()
     return row is not None and bool(row["mocked"]) == mocked
 
 
-async def lock_chain(conn: Conn, tenant: str) -> ChainEnd:
+async def lock_chain(conn: Conn, tenant: str, once: str | None = None) -> ChainEnd:
     """Return the end of the tenant's chain, locked in the caller's transaction: one at a time appends to it.
 
-    The lock keeps away nobody who only refers to the tenant.
+    The lock keeps away nobody who only refers to the tenant. `once` is what is looked for in the chain.
     """
-    head = await _lock(conn, tenant)
-    if head is None:
+    end = await _lock(conn, tenant, once)
+    if end is None:
         await _make(conn, tenant)
-        head = await _lock(conn, tenant)
-    if head is None:
+        end = await _lock(conn, tenant, once)
+    if end is None:
         raise LookupError(f"no tenant {tenant}")
-    # by a statement of its own: one that has waited for a lock does not see what came meanwhile
-    query = "SELECT (leaf ->> 'at')::timestamptz AS at FROM tenant_leaves WHERE tenant = %s AND seq = %s"
-    last = await (await conn.execute(query, (tenant, head.seq))).fetchone()
-    return ChainEnd(head, last["at"] if last else None)
+    return end
 
 
-async def _lock(conn: Conn, tenant: str) -> Head | None:
-    query = "SELECT audit_seq, audit_hash FROM tenants WHERE tenant = %s FOR NO KEY UPDATE"
-    row = await (await conn.execute(query, (tenant,))).fetchone()
-    return Head(row["audit_seq"], row["audit_hash"]) if row else None
+async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
+    # the lock by a statement of its own: one that has waited for it does not see what came meanwhile
+    conn.put("SELECT FROM tenants WHERE tenant = %(tenant)s FOR NO KEY UPDATE", {"tenant": tenant})
+    query = """
+        SELECT audit_seq, audit_hash,
+               (SELECT (l.leaf ->> 'at')::timestamptz FROM tenant_leaves l
+                 WHERE l.tenant = t.tenant AND l.seq = t.audit_seq) AS at,
+               EXISTS (SELECT FROM tenant_leaves l WHERE l.tenant = t.tenant AND l.once = %(once)s) AS has
+          FROM tenants t WHERE t.tenant = %(tenant)s
+    """
+    row = await (await conn.read(query, {"tenant": tenant, "once": once})).fetchone()
+    return ChainEnd(Head(row["audit_seq"], row["audit_hash"]), row["at"], row["has"]) if row else None
 
 
 async def _make(conn: Conn, tenant: str) -> None:
@@ -70,5 +79,5 @@ async def _make(conn: Conn, tenant: str) -> None:
 
 async def is_mocked(conn: Conn, tenant: str) -> bool:
     """Return whether the tenant's runs are on mocks."""
-    row = await (await conn.execute("SELECT mocked FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    row = await (await conn.read("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})).fetchone()
     return bool(row and row["mocked"])

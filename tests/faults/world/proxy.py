@@ -46,6 +46,9 @@ class Proxy:
         self._server = await asyncio.get_running_loop().create_server(lambda: _Link(self), "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
+    def hear(self, link: object, data: bytes) -> None:
+        """Hear what a client says on its way to the server; a proxy that reads along does something with it."""
+
     async def stop(self) -> None:
         """End every connection, and listen no more."""
         self._cut()
@@ -114,6 +117,7 @@ class _Link(asyncio.Protocol):
             server.write_eof()
 
     def data_received(self, data: bytes) -> None:
+        self.proxy.hear(self, data)
         if self.server is None:
             self._early += data
         else:

@@ -1,0 +1,134 @@
+"""How many round trips to the database a vote and a start need, and that a vote counts where each takes 0.1 s.
+
+A connection prepares what it does a second time, so each is done three times.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from bot.cards.references import APPROVE
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.conftest import Targets
+from tests.integration.program_stage import composed, settings_of
+from tests.integration.test_edge_answers import Stage, staged
+from tests.integration.test_edge_tasks import get, post, review
+from tests.integration.test_home import until_voted
+from tests.integration.trips import Trips, along, road_to
+from tests.patience import MINUTE
+
+MOST = 5
+FIRST_START, START = 75, 30
+"""Round trips of the first start, which stores every definition, and of one that finds all as it was."""
+FAR = 0.1
+"""Seconds of a round trip."""
+RECORDED = "INSERT INTO notifications"
+APPLIED = "UPDATE notifications SET status"
+OPENED = "INSERT INTO marks"
+"""What is written once the click that opened a form is acknowledged."""
+TIMES = ("first", "second", "third")
+
+
+@pytest.fixture
+async def road(postgres: str) -> AsyncIterator[Trips]:
+    async with road_to(postgres) as road:
+        yield road
+
+
+@pytest.fixture
+async def chat(dsn: str, road: Trips, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(along(dsn, road), policy, targets) as running:
+        yield running
+
+
+@pytest.fixture
+async def stage(postgres: str, road: Trips, opa: OpaChild, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with staged(postgres, opa, tmp_path, partial(along, road=road)) as stage:
+        yield stage
+
+
+async def _newest_card(chat: Chat) -> dict[str, Any]:
+    return {**(await chat.cards())[0], "channel": CHANNEL}
+
+
+async def _until_opened(chat: Chat, approval_id: str) -> None:
+    """Wait until it is on record that somebody opened the form."""
+    async with asyncio.timeout(MINUTE):
+        while not await chat.bench.rows("SELECT FROM marks WHERE approval_id = %s", approval_id):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_click_is_recorded_and_acknowledged_within_five_round_trips(chat: Chat, road: Trips) -> None:
+    ann = await chat.person("ann")
+    for ref in TIMES:
+        task = await chat.bench.review(ref)
+        card = await _newest_card(chat)
+        road.made.clear()
+        await ann.click(card, APPROVE)
+        await until_voted(chat, task)
+        assert len(road.until(RECORDED)) <= MOST, road.made
+
+
+async def test_a_vote_with_a_reason_is_recorded_within_five_round_trips(chat: Chat, road: Trips) -> None:
+    ann = await chat.person("ann")
+    for ref in TIMES:
+        asked = await chat.file(ref)
+        card = await _newest_card(chat)
+        road.made.clear()
+        await ann.click(card, APPROVE)
+        await ann.find_modal()
+        await _until_opened(chat, asked)
+        assert len(road.until(OPENED)[:-1]) <= MOST, road.made
+        road.made.clear()
+        assert (await ann.submit({"reason": "seen and checked"}))["ok"]
+        await until_voted(chat, asked)
+        assert len(road.until(RECORDED)) <= MOST, road.made
+
+
+async def test_a_click_counts_where_a_round_trip_takes_a_tenth_of_a_second(chat: Chat, road: Trips) -> None:
+    ann = await chat.person("ann")
+    asked = await chat.file()
+    card = await _newest_card(chat)
+    road.delay = FAR
+    assert (await ann.click(card, APPROVE))["ok"]
+    await ann.find_modal()
+    assert (await ann.submit({"reason": "seen and checked"}))["ok"]
+    await until_voted(chat, asked)
+    assert [row["person"] for row in await chat.bench.rows("SELECT person FROM votes")] == ["ann"]
+
+
+async def test_an_answer_by_http_counts_within_five_round_trips(stage: Stage, road: Trips) -> None:
+    for ref in TIMES:
+        task = await review(stage, ref)
+        with psycopg.connect(stage.dsn, options="-c session_replication_role=replica") as conn:
+            conn.execute("UPDATE approvals SET requirement = jsonb_set(requirement::jsonb, '{quorum}', '2')::json")
+        task = (await get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body
+        road.made.clear()
+        answer = await post(stage, task, "answer")
+        assert (answer.status, answer.body) == (200, {"task_id": task["task_id"], "status": "requested"})
+        assert len(road.until(APPLIED)) <= MOST, road.made
+
+
+async def test_the_answer_by_http_that_ends_a_review_needs_one_more_for_the_runs_steps(
+    stage: Stage, road: Trips
+) -> None:
+    for ref in TIMES:
+        task = await review(stage, ref)
+        road.made.clear()
+        answer = await post(stage, task, "answer")
+        assert (answer.status, answer.body) == (200, {"task_id": task["task_id"], "status": "approved"})
+        assert len(road.until(APPLIED)) <= MOST + 1, road.made
+
+
+async def test_a_start_needs_few_round_trips(dsn: str, road: Trips, opa: OpaChild, tmp_path: Path) -> None:
+    for most in (FIRST_START, START, START):
+        road.made.clear()
+        async with composed(settings_of(along(dsn, road), opa.url, tmp_path)):
+            assert len(road.made) <= most, road.made
