@@ -13,22 +13,35 @@ from typing import Any
 
 from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
+from tests.opa_server import opa_program
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, Story, rewrite
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 2**20
-VERIFY = """
+LARGEST = MAX_MEMBER_SIZE - MIB
+"""Bytes of one member."""
+LONGEST = 300
+"""Seconds after which a measurement is given up."""
+MEASURED = """
 import resource, sys
 from pathlib import Path
+from evidence.replay.asking import Opa
+from evidence.replay.replay import replayed_by
+from evidence.report.report import report_on
+from evidence.verify.trust import trust_of
 from evidence.verify.verify import verify
+command, bundle, key, opa = sys.argv[1], *map(Path, sys.argv[2:])
 before = resource.getrusage(resource.RUSAGE_SELF)
-verify(Path(sys.argv[1]), Path(sys.argv[2]))
+if command == "report":
+    report_on(bundle, trust_of(key))
+else:
+    verify(bundle, key, *([replayed_by(Opa(opa))] if command == "replay" else []))
 after = resource.getrusage(resource.RUSAGE_SELF)
 spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 print(f"{spent:.1f} s {after.ru_maxrss * 1024 / 1e6:,.0f} MB")
 """
-"""What is measured: the CPU time of `verify`, and the most memory of the whole process."""
+"""The CPU time of a command without OPA's, and the most memory of the whole process."""
 
 
 def _repeated(item: Any) -> Callable[[int], Any]:
@@ -52,6 +65,9 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "whole numbers": _repeated(7),
     "fractions": _repeated(12345.678),
     "small fractions": _repeated(1.5e-7),
+    "fractions of millionths": _repeated(1.5e-6),
+    "rows with secrets": _repeated({**_ROW, "token": "s3cret" * 8}),
+    "rows, one with a secret": lambda wanted: [*_repeated(_ROW)(wanted), {**_ROW, "token": "s3cret" * 8}],
     "short texts": _repeated(""),
     "texts of all planes": _repeated("Ærøskøbing 😀"),
     "one text of escapes": lambda wanted: '\n"\\\x01' * (wanted // 12),
@@ -78,29 +94,67 @@ def asked(value: Callable[[int], Any], size: int) -> Story:
     return told
 
 
+def listed(value: Callable[[int], Any], size: int) -> Story:
+    """Return a run whose receipts name so many redacted places, and whose card is so large."""
+    told = bound()
+    for record in told.receipts.values():
+        record["redacted"] += [f"/response/rows/{number:08d}" for number in range(size // 3 // 26)]
+    told.approvals["a-1"]["cards"][0]["card"]["blocks"] = value(size // 3)
+    return told
+
+
+def chained(value: Callable[[int], Any], size: int) -> Story:
+    """Return a run of so many leaves as fit into a member, with a value of a few hundred bytes each."""
+    told = bound()
+    noted = {"step": None, "noted": value(_NOTED)}
+    told.events[-2:-2] = [("countersign.noted", {**noted, "minute": 9}) for _ in range(min(size, LARGEST) // _LEAF)]
+    return told
+
+
+_NOTED, _LEAF = 300, 850
+PLACES = {"answers": answered, "params": asked, "lists": listed, "leaves": chained}
+
+
+def replayable(told: Story) -> Story:
+    """Let a policy have decided that gives the answers of the records."""
+    answers = {str(place): record["answer"] for place, record in enumerate(told.decisions.values())}
+    files = {
+        "effect/decision.rego": f"package countersign.effect\n\ndecisions := {canonical.dumps(answers).decode()}\n",
+        "effect/config.rego": "package countersign.effect.config\n\nflaws := []\n",
+    }
+    told.policies = {canonical.digest(files): files}
+    for record in told.decisions.values():
+        record["policy_digest"] = canonical.digest(files)
+    return told
+
+
 def seal(shape: str, where: str, size: int, folder: Path) -> None:
     """Write the bundle."""
-    told = {"answers": answered, "params": asked}[where](SHAPES[shape], min(size, 3 * (MAX_MEMBER_SIZE - MIB)))
-    Office.in_folder(folder).seal(told.dossier())
+    told = PLACES[where](SHAPES[shape], min(size, 3 * LARGEST))
+    Office.in_folder(folder).seal(replayable(told).dossier())
 
 
-def measured(checkout: Path, folder: Path) -> str:
-    """Return what verification by a checkout takes."""
-    args = [sys.executable, "-c", VERIFY, str(folder / "bundle.zip"), str(folder / "keys/signing.pub.pem")]
-    done = subprocess.run(args, cwd=checkout, capture_output=True, text=True, check=False)
+def measured(checkout: Path, command: str, folder: Path) -> str:
+    """Return what a command by a checkout takes."""
+    files = map(str, (folder / "bundle.zip", folder / "keys/signing.pub.pem", opa_program()))
+    args = [sys.executable, "-c", MEASURED, command, *files]
+    try:
+        done = subprocess.run(args, cwd=checkout, capture_output=True, text=True, timeout=LONGEST, check=False)
+    except subprocess.TimeoutExpired:
+        return f"over {LONGEST} s"
     return done.stdout.strip() if done.returncode == 0 else done.stderr.strip().rpartition("\n")[2][:120]
 
 
-def lines(mib: int, shapes: list[str], beside: Path | None) -> Iterator[str]:
+def lines(command: str, mib: int, shapes: list[str], places: list[str], beside: Path | None) -> Iterator[str]:
     """Give a line for each shape and place."""
     for shape in shapes:
-        for where in ("answers", "params"):
+        for where in places:
             with tempfile.TemporaryDirectory() as folder:
                 args = [sys.executable, "-m", "benchmarks.bundles", "--seal", shape, where, folder, "--mib", str(mib)]
                 subprocess.run(args, cwd=ROOT, check=True)
                 size = (Path(folder) / "bundle.zip").stat().st_size / MIB
-                found = [measured(checkout, Path(folder)) for checkout in (ROOT, beside) if checkout]
-                yield f"{shape + ' in ' + where:34} {size:4.0f} MiB   {'   beside: '.join(found)}"
+                found = [measured(checkout, command, Path(folder)) for checkout in (ROOT, beside) if checkout]
+                yield f"{shape + ' in ' + where:38} {size:4.0f} MiB   {'   beside: '.join(found)}"
 
 
 def main() -> None:
@@ -108,6 +162,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.bundles", description=__doc__)
     parser.add_argument("--mib", type=int, default=84)
     parser.add_argument("--shape", action="append", choices=list(SHAPES))
+    parser.add_argument("--place", action="append", choices=list(PLACES))
+    parser.add_argument("--command", default="verify", choices=["verify", "replay", "report"])
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--seal", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -115,7 +171,8 @@ def main() -> None:
         shape, where, folder = options.seal
         seal(shape, where, options.mib * MIB, Path(folder))
         return
-    for line in lines(options.mib, options.shape or list(SHAPES), options.beside):
+    shapes, places = options.shape or list(SHAPES), options.place or list(PLACES)
+    for line in lines(options.command, options.mib, shapes, places, options.beside):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 

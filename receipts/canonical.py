@@ -1,8 +1,8 @@
 """Canonical JSON (RFC 8785) and its SHA-256: the one form in which anything is hashed, signed or compared.
 
-Almost every value is written by `orjson` with sorted names, which gives the same bytes where there is no exponent, no
-whole number written as a fraction and no character beyond the Basic Multilingual Plane; `rfc8785` writes the rest, and
-our own check names what is wrong.
+Almost every value is written by `orjson` with sorted names. It gives the same bytes where there is no whole number
+written as a fraction, no large exponent and no name with a character beyond the Basic Multilingual Plane; millionths
+are rewritten (1e-6 as 0.000001). `rfc8785` writes the rest, and our own check names what is wrong.
 
 A value may hold parts that are not built (`Apart`): they are canonical bytes already, and are written as they are.
 """
@@ -12,6 +12,7 @@ import json
 import math
 import re
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -30,7 +31,10 @@ _COMPILED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _DIGITS, _ALIKE = b"-0123456789", bytes.maketrans(b"[e", b",.")
 _OTHERWISE = re.compile(rb"[0-9](?:\.0|e(?:-[0-6]|\+?[0-9]{1,3}))(?:[,\]}]|\Z)")
 """What may be the end of a number that the standard writes otherwise: 1.0 as 1, and 1e-6 as 0.000001."""
-_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+_MILLIONTHS = re.compile(rb"(?<![0-9.])([0-9])\.?([0-9]*+)e-6(?![0-9])")
+"""A number from 0.000001 on and below 0.00001 as `orjson` writes it: its first digit, and the others."""
+_HOLE = b'"\2"'
+"""What no other value is written as: a text with a control character."""
 _ASTRAL_NAME = re.compile(rb'[\xf0-\xf4][^"\\\xf0-\xf4]*+(?:\\.[^"\\\xf0-\xf4]*+)*+":')
 """From a name's last character beyond the Basic Multilingual Plane on: UTF-16 orders such names otherwise."""
 
@@ -51,6 +55,16 @@ class Apart:
     def __init__(self, source: bytes, start: int, end: int) -> None:
         self._source = source
         self._span = slice(start, end)
+
+    @property
+    def source(self) -> bytes:
+        """Return the document in which it stands."""
+        return self._source
+
+    @property
+    def start(self) -> int:
+        """Return where it starts in its document."""
+        return self._span.start
 
     @property
     def data(self) -> memoryview:
@@ -109,22 +123,22 @@ def loads(data: bytes) -> Any:
     """Parse bytes that must be exactly canonical: no spaces, no repeated members, no other spelling of a number."""
     with suppress(TypeError, ValueError, RecursionError):  # then the slower reading says what is wrong
         value = orjson.loads(data)
-        if _is_written(value, data) and _is_standard(data):
+        if _standard(_written(value, data)) == data:
             return value
     return _slowly_read(data)
 
 
-def _is_written(value: Any, data: bytes) -> bool:
-    """Return whether `orjson` writes the value so; raise TypeError where it may be nested too deeply.
+def _written(value: Any, data: bytes) -> bytes:
+    """Return how `orjson` writes a value that was read of these bytes; raise TypeError where it may be too deep.
 
     It writes no more than 254 containers in each other, so with others around, it counts what is in these.
     """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
-        return orjson.dumps(value, option=_COMPILED) == data
-    for _ in range(_DEEPEST - MAX_DEPTH):
-        value = [value]
+        return orjson.dumps(value, option=_COMPILED)
     around = _DEEPEST - MAX_DEPTH
-    return orjson.dumps(value, option=_COMPILED) == b"[" * around + data + b"]" * around
+    for _ in range(around):
+        value = [value]
+    return orjson.dumps(value, option=_COMPILED)[around:-around]
 
 
 def _slowly_read(data: bytes) -> Any:
@@ -155,10 +169,11 @@ def _joined(value: Any) -> bytes | None:
     """Return the canonical bytes of a value of which parts stand apart; None for any other."""
     found: list[Apart] = []
 
-    def hollow(item: Any) -> None:
+    def hollow(item: Any) -> orjson.Fragment:
         if not isinstance(item, Apart):
             raise TypeError
         found.append(item)
+        return orjson.Fragment(_HOLE)
 
     try:
         data = orjson.dumps(value, default=hollow, option=_COMPILED)
@@ -166,8 +181,11 @@ def _joined(value: Any) -> bytes | None:
         return None
     if not found:
         return None
-    whole = orjson.dumps(value, default=lambda apart: orjson.Fragment(bytes(apart.data)), option=_COMPILED)
-    return whole if _is_standard(data) else dumps(orjson.loads(whole))
+    standard = _standard(data)
+    around = (data if standard is None else standard).split(_HOLE)
+    within: list[bytes | memoryview] = [*(apart.data for apart in found), b""]
+    whole = b"".join(chain.from_iterable(zip(around, within, strict=True)))
+    return dumps(orjson.loads(whole)) if standard is None else whole
 
 
 def _compiled(value: Any) -> bytes | None:
@@ -179,19 +197,44 @@ def _compiled(value: Any) -> bytes | None:
         data = orjson.dumps(value, option=_COMPILED)
     except (TypeError, RecursionError):  # of which orjson's own error is one
         return None
-    if not _is_standard(data) or orjson.loads(data) != value:
+    standard = _standard(data)
+    if standard is None or orjson.loads(data) != value:
         return None
-    return None if _is_too_deep(value) else data
+    return None if _is_too_deep(value) else standard
 
 
-def _is_standard(data: bytes) -> bool:
-    """Return whether what `orjson` wrote is what the standard writes; False for some texts, too."""
+def _standard(data: bytes) -> bytes | None:
+    """Return what the standard writes where `orjson` wrote this; None where that takes a closer look."""
     if not data.isascii() and _ASTRAL_NAME.search(data) is not None:
-        return False
+        return None
     rest = data.translate(_ALIKE, _DIGITS)  # of a number with a fraction or an exponent, this leaves a point
     if not (b",." in rest or b'":.' in rest or rest.startswith(b".")) or _OTHERWISE.search(data) is None:
-        return True
-    return _OTHERWISE.search(_TEXT.sub(b'""', data)) is None
+        return data
+    return _outside_texts(data)
+
+
+def _outside_texts(data: bytes) -> bytes | None:
+    """Return JSON with its millionths rewritten; None where other numbers are written otherwise, too.
+
+    It is split at the quotation marks: those inside of texts, and backslashes before them, are control characters
+    meanwhile, which stand in no JSON that `orjson` writes.
+    """
+    is_escaped = b"\\" in data
+    plain = data.replace(b"\\\\", b"\0\0").replace(b'\\"', b"\1\1") if is_escaped else data
+    parts = plain.split(b'"')
+    outside = _rewritten(b'"'.join(parts[::2]))
+    if _OTHERWISE.search(outside) is not None:
+        return None
+    parts[::2] = outside.split(b'"')
+    found = b'"'.join(parts)
+    return found.replace(b"\1\1", b'\\"').replace(b"\0\0", b"\\\\") if is_escaped else found
+
+
+def _rewritten(numbers: bytes) -> bytes:
+    """Return JSON without texts with its millionths as the standard writes them: `1.5e-6` as `0.0000015`."""
+    parts = _MILLIONTHS.split(numbers)
+    parts[1::3] = [b"0.00000" + digit for digit in parts[1::3]]
+    return b"".join(parts)
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -12,8 +12,10 @@ import json
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 from itertools import islice
+from json.scanner import make_scanner
 from typing import Any, TypeAlias
 
 import orjson
@@ -47,6 +49,7 @@ _NEAR = 1024
 """Brackets before the end of a piece among which the open containers are looked for first."""
 
 _DECODER = json.JSONDecoder()
+_scan = make_scanner(_DECODER)  # type: ignore[arg-type]  # typeshed takes the function for a class
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _NAME = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"):')
 _PLAIN = re.compile(rb"[-+.0-9A-Za-z]++")
@@ -65,11 +68,17 @@ class _UnreadError(Exception):
 def loads(data: bytes, outline: Outline = Part.BUILT) -> Any:
     """Return the value of bytes that must be exactly canonical, as `canonical.loads` does, with parts of it apart."""
     if len(data) > AT_ONCE:
-        try:
-            return _Reader(data).read(outline)
-        except (_UnreadError, CanonicalError, ValueError, TypeError, RecursionError):
-            pass  # the slower reading says what is wrong
+        with suppress(CanonicalError):  # the slower reading says what is wrong
+            return read(data, outline)
     return set_apart(canonical.loads(data), data, outline)
+
+
+def read(data: bytes, outline: Outline) -> Any:
+    """Return the value of large canonical bytes as `loads` does, or raise without saying what is wrong."""
+    try:
+        return _Reader(data).read(outline)
+    except (_UnreadError, ValueError, TypeError, RecursionError) as error:
+        raise CanonicalError("not read as canonical JSON (RFC 8785)") from error
 
 
 def set_apart(value: Any, data: bytes, outline: Outline) -> Any:
@@ -112,6 +121,33 @@ def written(value: Apart) -> Iterator[str]:
         yield decoder.decode(value.data[start : start + _PIECE])
 
 
+def members_at(data: bytes, at: int, *, named: bool) -> tuple[Any, int]:
+    """Return the members of a container from a place on, as a list or an object, and where they end.
+
+    They are built, and are no more than fit into a piece: none where the first one is larger. The data is canonical.
+    """
+    text = data[at : at + _PIECE].decode(errors="ignore")  # a character may be cut at its end
+    names, items, end = list[str](), list[Any](), 0
+    with suppress(ValueError, StopIteration):  # the last one is cut
+        while True:
+            name, start = _scan(text, end) if named else ("", end - 1)
+            item, after = _scan(text, start + 1)
+            if text[after : after + 1] not in (",", "]", "}"):  # a number may be cut before its point
+                break
+            names.append(name)
+            items.append(item)
+            end = after + 1
+            if text[after] != ",":
+                break
+    found = dict(zip(names, items, strict=True)) if named else items
+    return found, at + len(text[: max(0, end - 1)].encode())
+
+
+def end_of(data: bytes, start: int) -> int:
+    """Return where a value ends that starts at a place of canonical data."""
+    return _Reader(data).skip(start, 0)
+
+
 class _Reader:
     """Reads one document, which has containers that are open (`depth`) around what is read."""
 
@@ -129,7 +165,7 @@ class _Reader:
         first = self._data[start : start + 1]
         if isinstance(outline, Mapping) and first in (b"[", b"{"):
             return self._object(start, outline, depth) if first == b"{" else self._list(start, outline, depth)
-        end = self._skip(start, depth)
+        end = self.skip(start, depth)
         if _is_apart(self._data, start, end - start, outline):
             return Apart(self._data, start, end), end
         return orjson.loads(memoryview(self._data)[start:end]), end
@@ -168,7 +204,7 @@ class _Reader:
             raise _UnreadError
         return at + 1
 
-    def _skip(self, start: int, depth: int) -> int:
+    def skip(self, start: int, depth: int) -> int:
         """Return where a canonical value ends."""
         first = self._data[start : start + 1]
         if first in (b"[", b"{"):

@@ -10,12 +10,12 @@ is no secret, unless it holds credentials or a query.
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from receipts import canonical
+from receipts import canonical, piecewise
 from receipts.canonical import Apart
 from receipts.errors import ReceiptsError
 
@@ -41,10 +41,17 @@ Tokens = tuple[str, ...]
 _SECRETS = [word.encode() for word in (*_WORDS, *_PHRASES, "url", "uri", "endpoint")]
 _LOWER = bytes(range(256)).lower()
 _NO_LETTERS = bytes(byte for byte in range(256) if not bytes([byte]).isalnum())
+_LONGEST = max(map(len, _SECRETS))
+_PIECE = 1 << 20
 _NAMES = re.compile(rb'("(?:[^"\\]++|\\.)*+")(:?)')
 """Each text of a JSON document, and whether it is a name."""
 
-_CONTAINERS = (dict, list, tuple)
+_CONTAINERS = (dict, list, tuple, Apart)
+
+_Tree: TypeAlias = "dict[str, _Tree]"
+"""Pointers by their tokens."""
+_ALL: _Tree = {}
+"""Where a pointer ends: all that stands there is hidden."""
 
 
 class PointerError(ReceiptsError):
@@ -68,30 +75,10 @@ def redact(value: Any, pointers: Iterable[str] = ()) -> Redacted:
     return hide(value, pointers)
 
 
-def opened(members: Mapping[str, Any], pointers: Collection[str]) -> dict[str, Any]:
-    """Return an object with those of its members built that stand apart, and may have something to hide in them."""
-    return {
-        name: item.value() if isinstance(item, Apart) and _may_hide(name, item, pointers) else item
-        for name, item in members.items()
-    }
-
-
-def _may_hide(name: str, item: Apart, pointers: Collection[str]) -> bool:
-    if any(_looks(name)) or any(pointer.startswith(f"{canonical.pointer('', name)}/") for pointer in pointers):
-        return True
-    data = bytes(item.data)
-    if data.isascii() and b"\\" not in data:
-        letters = data.translate(_LOWER, _NO_LETTERS)
-        if not any(word in letters for word in _SECRETS):
-            return False
-    names = {found[1] for found in _NAMES.finditer(data) if found[2]}
-    return any(any(_looks(canonical.loads(one))) for one in names)
-
-
 def hide(value: Any, pointers: Iterable[str] = ()) -> Redacted:
     """Redact a value that is on record already, or whose canonical form is made right after."""
     paths: list[str] = []
-    hidden = _walk(value, "", [parse_pointer(text) for text in pointers], paths)
+    hidden = _walk(value, "", _trees(pointers), paths)
     return Redacted(hidden, tuple(sorted(paths)))
 
 
@@ -122,7 +109,10 @@ def is_secret_name(name: str) -> bool:
 def _is_secret(name: str, item: Any) -> bool:
     """Return whether a member is a secret: by its name, or as an address that bears credentials."""
     is_secret, is_address = _looks(name)
-    return is_secret or (is_address and not (isinstance(item, str) and _BEARING.search(item) is None))
+    if is_secret or not is_address:
+        return is_secret
+    said = item.value() if isinstance(item, Apart) and item.is_text else item
+    return not (isinstance(said, str) and _BEARING.search(said) is None)
 
 
 @lru_cache(maxsize=4096)
@@ -135,30 +125,147 @@ def _looks(name: str) -> tuple[bool, bool]:
     return any(word.endswith(_WORDS) for word in words) or any(phrase in together for phrase in _PHRASES), is_address
 
 
-def _walk(value: Any, path: str, pointers: list[Tokens], paths: list[str]) -> Any:
-    """Return `value` with the hidden parts replaced; `pointers` hold the tokens that are still to follow from here."""
-    if () in pointers:
+def _trees(pointers: Iterable[str]) -> list[_Tree]:
+    """Return the pointers as a tree, in a list, if there is one; without those to what its name hides."""
+    tree: _Tree = {}
+    for tokens in map(parse_pointer, pointers):
+        if tokens and is_secret_name(tokens[-1]):
+            continue
+        if not tokens:
+            return [_ALL]
+        under = tree
+        for token in tokens[:-1]:
+            under = under.setdefault(token, {})
+            if under is _ALL:
+                break
+        else:
+            under[tokens[-1]] = _ALL
+    return [tree] if tree else []
+
+
+def _walk(value: Any, path: str, trees: list[_Tree], paths: list[str], before: int = 0) -> Any:
+    """Return `value` with the hidden parts replaced; `trees` are what pointers lead to from here.
+
+    Of a list these may be items that stand behind others (`before`).
+    """
+    if _is_end(trees):
         paths.append(path)
         return MARKER
     if isinstance(value, dict):
-        return {name: _member(name, item, path, pointers, paths) for name, item in value.items()}
+        return {name: _member(name, item, path, trees, paths) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        if not pointers and not any(isinstance(item, _CONTAINERS) for item in value):
+        if not trees and not any(isinstance(item, _CONTAINERS) for item in value):
             return list(value)
-        return [_walk(item, f"{path}/{i}", _after(pointers, str(i), "*"), paths) for i, item in enumerate(value)]
+        return [
+            _walk(item, f"{path}/{i}", _after(trees, str(i), "*"), paths) for i, item in enumerate(value, start=before)
+        ]
+    if isinstance(value, Apart) and not value.is_text and (trees or _may_hide(value.data)):
+        return _Parts(value.source, path, trees, paths).hidden(value.start)
     return value
 
 
-def _member(name: str, item: Any, path: str, pointers: list[Tokens], paths: list[str]) -> Any:
+def _member(name: str, item: Any, path: str, trees: list[_Tree], paths: list[str]) -> Any:
     """Return a member's value as `_walk` does; most have no need of a path."""
     if _is_secret(name, item):
         paths.append(canonical.pointer(path, name))
         return MARKER
-    if pointers or isinstance(item, _CONTAINERS):
-        return _walk(item, canonical.pointer(path, name), _after(pointers, name), paths)
+    if trees or isinstance(item, _CONTAINERS):
+        return _walk(item, canonical.pointer(path, name), _after(trees, name), paths)
     return item
 
 
-def _after(pointers: list[Tokens], *tokens: str) -> list[Tokens]:
-    """Return the rests of the pointers whose next token is one of `tokens`."""
-    return [rest for first, *others in pointers if first in tokens for rest in (tuple(others),)]
+def _after(trees: list[_Tree], *tokens: str) -> list[_Tree]:
+    """Return what the pointers lead to behind a token, which is one of these."""
+    return [tree[token] for tree in trees for token in tokens if token in tree]
+
+
+def _is_end(trees: list[_Tree]) -> bool:
+    return any(tree is _ALL for tree in trees)
+
+
+def _may_hide(data: bytes | memoryview) -> bool:
+    """Return whether a name in canonical JSON looks like that of something to hide."""
+    letters = b""
+    for start in range(0, len(data), _PIECE):
+        piece = bytes(data[start : start + _PIECE])
+        letters = letters[-_LONGEST:] + piece.translate(_LOWER, _NO_LETTERS)
+        if not piece.isascii() or b"\\" in piece or any(word in letters for word in _SECRETS):
+            break
+    else:
+        return False
+    names = (bytes(found[1]) for found in _NAMES.finditer(data) if found[2])
+    return any(any(_looks(canonical.loads(name))) for name in names)
+
+
+@dataclass
+class _Level:
+    """A container that is open: where it stands, what pointers lead to in it, and how many members are behind."""
+
+    path: str
+    trees: list[_Tree]
+    named: bool
+    count: int = 0
+
+
+class _Parts:
+    """Redacts a large value that stands apart: as many of its members at once as fit into a piece."""
+
+    def __init__(self, data: bytes, path: str, trees: list[_Tree], paths: list[str]) -> None:
+        self._data, self._paths = data, paths
+        self._written, self._open = list[bytes](), list[_Level]()
+        self._path, self._trees = path, trees
+
+    def hidden(self, start: int) -> Apart:
+        """Return the value that starts there without what is to be hidden; it stands apart, too."""
+        at = self._enter(start, self._path, self._trees)
+        while self._open:
+            byte = self._data[at : at + 1]
+            if byte in b"]}":
+                self._open.pop()
+            if byte in b"]},":
+                self._written.append(byte)
+                at += 1
+            else:
+                at = self._members(at, self._open[-1])
+        whole = b"".join(self._written)
+        return Apart(whole, 0, len(whole))
+
+    def _enter(self, at: int, path: str, trees: list[_Tree]) -> int:
+        byte = self._data[at : at + 1]
+        self._written.append(byte)
+        self._open.append(_Level(path, trees, byte == b"{"))
+        return at + 1
+
+    def _members(self, at: int, level: _Level) -> int:
+        """Write the next members; return where they end."""
+        found, end = piecewise.members_at(self._data, at, named=level.named)
+        if not found:
+            return self._large(at, level)
+        as_it_is = self._data[at:end]
+        if level.trees or _may_hide(as_it_is):
+            as_it_is = canonical.dumps(_walk(found, level.path, level.trees, self._paths, level.count))[1:-1]
+        self._written.append(as_it_is)
+        level.count += len(found)
+        return end
+
+    def _large(self, at: int, level: _Level) -> int:
+        """Write a member that is larger than a piece, or begin with it; return where to go on."""
+        token = str(level.count)
+        if level.named:
+            name_end = piecewise.end_of(self._data, at)
+            token = canonical.loads(self._data[at:name_end])
+            self._written.append(self._data[at : name_end + 1])
+            at = name_end + 1
+        level.count += 1
+        path, trees = canonical.pointer(level.path, token), _after(level.trees, token, *([] if level.named else "*"))
+        is_text = self._data[at] == ord('"')
+        end = piecewise.end_of(self._data, at) if is_text else 0
+        item: Any = Apart(self._data, at, end) if is_text else {}
+        if _is_end(trees) or (level.named and _is_secret(token, item)):
+            self._paths.append(path)
+            self._written.append(canonical.dumps(MARKER))
+            return end or piecewise.end_of(self._data, at)
+        if not is_text:
+            return self._enter(at, path, trees)
+        self._written.append(self._data[at:end])
+        return end

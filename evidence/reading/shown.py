@@ -7,6 +7,7 @@ what is no character. `⟨` itself is one of them, so that nothing can pass for 
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from receipts import canonical, piecewise
@@ -63,12 +64,28 @@ def quoted(text: str, limit: int) -> str:
 
 def told(value: Any, limit: int) -> str:
     """Return a JSON value between quotation marks, for a line of Markdown."""
-    if not isinstance(value, Apart):
-        return quoted(written(value), limit)
-    first, size = "", 0
-    for part in piecewise.written(value):
-        first, size = first + part[: limit - len(first)], size + len(part)
+    first, size = beginning(value, limit)
     return f"“{_prose(first, size - limit)}”"
+
+
+def beginning(value: Any, limit: int) -> tuple[str, int]:
+    """Return the first characters of a JSON value as text (see `written`), and how many there are of all."""
+    if isinstance(value, str):
+        return value[:limit], len(value)
+    first, size = "", 0
+    for part in _parts(value):
+        first, size = first + part[: limit - len(first)], size + len(part)
+    return first, size
+
+
+def _parts(value: Any) -> Iterator[str]:
+    if isinstance(value, Apart):
+        return piecewise.written(value)
+    try:
+        data = canonical.dumps(value)
+    except canonical.CanonicalError as error:  # of a bundle that does not hold
+        return iter((f"({error})",))
+    return piecewise.written(Apart(data, 0, len(data)))
 
 
 def is_document(value: Any) -> bool:
@@ -90,12 +107,7 @@ def code(text: str) -> str:
 
 def written(value: Any) -> str:
     """Return a JSON value as text: a string as it is, anything else in its canonical form."""
-    if isinstance(value, str):
-        return value
-    try:
-        return canonical.dumps(value).decode()
-    except canonical.CanonicalError as error:  # of a bundle that does not hold
-        return f"({error})"
+    return value if isinstance(value, str) else "".join(_parts(value))
 
 
 def _number(match: re.Match[str]) -> str:

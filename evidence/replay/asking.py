@@ -6,7 +6,7 @@ time; it runs in a folder of its own, with an empty environment, for a limited t
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -104,15 +104,18 @@ class Opa:
                 return value.strip()
         raise AskingError(f"{self.program} does not tell its version")
 
-    def ask(self, version: int, files: Mapping[str, str], questions: Sequence[Any]) -> dict[str, Any]:
-        """Return the answers to a policy's questions by their places, as a bundle of this format asked them."""
+    def ask(self, version: int, files: Mapping[str, str], questions: Iterable[bytes]) -> dict[str, Any]:
+        """Return the answers to a policy's questions by their places, as a bundle of this format asked them.
+
+        The questions are JSON.
+        """
         with TemporaryDirectory(prefix="countersign-replay-") as made:
             folder = Path(made)
             for name, text in files.items():
                 _write(folder / "policy" / name, text)
             _write(folder / "policy/.manifest", json.dumps({"roots": [""], "rego_version": 1}))
             _write(folder / "capabilities.json", self._capabilities)
-            _write(folder / "input.json", json.dumps(list(questions)))
+            _write_list(folder / "input.json", questions)
             arguments = ["--bundle", "policy", "--input", "input.json", "--capabilities", "capabilities.json"]
             limit = ["--strict-builtin-errors", "--timeout", f"{self.seconds:.0f}s", "--format", "json"]
             code, printed = self._run(folder, "eval", *arguments, *limit, _QUERIES[version])
@@ -168,6 +171,15 @@ def _parse(model: type[Printed], printed: bytes) -> Printed:
     except ValidationError as error:
         first = error.errors()[0]
         raise AskingError(f"opa printed something else than was expected: {first['msg'][:_SHOWN]}") from error
+
+
+def _write_list(path: Path, items: Iterable[bytes]) -> None:
+    """Write a list of items that are JSON, one after the other."""
+    with path.open("wb") as file:
+        file.write(b"[")
+        for number, item in enumerate(items):
+            file.write(b"," + item if number else item)
+        file.write(b"]")
 
 
 def _write(path: Path, text: str) -> None:

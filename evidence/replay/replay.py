@@ -11,6 +11,7 @@ from evidence.verify.acts import policies
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import Rule, counted
 from receipts import canonical
+from receipts.canonical import built
 
 NAME = "decisions.replay"
 SENTENCE = "OPA gives each answer again, asked with the policy and the question of the decision."
@@ -30,12 +31,12 @@ def replay(opa: Opa, contents: Contents) -> str:
     Raise `asking.AskingError` where it could not be asked.
     """
     version, texts = int(contents.statement.predicate.builder_version), policies.texts(contents)
-    records = {name: canonical.loads(contents.member(name)) for name in contents.decisions}
+    records = {name: contents.value(name) for name in contents.decisions}
     by_policy = sorted(records.items(), key=lambda item: (item[1]["policy_digest"], item[0]))
     for digest, group in groupby(by_policy, key=lambda item: item[1]["policy_digest"]):
         decisions = list(group)
         try:
-            answers = opa.ask(version, texts[digest], [record["input"] for _, record in decisions])
+            answers = opa.ask(version, texts[digest], (canonical.dumps(record["input"]) for _, record in decisions))
         except NoAnswerError as error:
             raise BrokenError(f"{names.POLICIES}/{digest}", str(error)) from error
         for place, (name, record) in enumerate(decisions):
@@ -58,6 +59,7 @@ def _compare(name: str, record: Record, answer: Any) -> None:
 
 def _is_same(told: Any, answered: Any) -> bool:
     """Compare what is on record with what is answered; on record, secrets in texts have been hidden."""
+    told = built(told)
     if isinstance(told, str) and isinstance(answered, str) and _HIDDEN in told:
         hidden = ".*".join(map(re.escape, re.split(rf"(?:{re.escape(_HIDDEN)})+", told)))
         return re.fullmatch(hidden, answered, re.DOTALL) is not None

@@ -7,9 +7,10 @@ from typing import Any
 from markupsafe import Markup
 
 from evidence.reading.requests import Card, Request
-from evidence.reading.shown import lines, visible, written
+from evidence.reading.shown import beginning, lines, visible
 from evidence.reading.words import KINDS, counted, listed, moment
 from evidence.report.cards import blocks_of
+from receipts.canonical import Apart, built
 
 _LONGEST = 4_000
 """Characters of one text."""
@@ -28,9 +29,9 @@ def data(value: Any) -> Markup:
     """Return a text or a JSON value as it is, each of its characters visible; a cut is said."""
     if value is None or value == "":
         return Markup('<span class="soft">none</span>')
-    text = written(value)
-    more = len(text) - _LONGEST
-    shown = Markup('<bdi class="words">{}</bdi>').format(lines(text[:_LONGEST]))
+    text, size = beginning(value, _LONGEST)
+    more = size - _LONGEST
+    shown = Markup('<bdi class="words">{}</bdi>').format(lines(text))
     return shown + Markup(' <span class="soft">… {} more characters</span>').format(f"{more:,}") if more > 0 else shown
 
 
@@ -44,11 +45,16 @@ def line(text: str) -> str:
     return visible(" ".join(text.split()))[:_MOST]
 
 
+def opened(value: Any) -> Any:
+    """Return a JSON value itself where it stands apart, unless it is too large to be taken apart."""
+    return built(value) if isinstance(value, Apart) and beginning(value, 0)[1] <= _LARGEST else value
+
+
 def form(value: Any, depth: int) -> str:
     """Return how a JSON value is shown: as `hidden`, `entries`, `items` or `text`."""
     if isinstance(value, str) and _HIDDEN.fullmatch(value):
         return "hidden"
-    is_small = depth > 0 or len(written(value)) <= _LARGEST
+    is_small = depth > 0 or beginning(value, 0)[1] <= _LARGEST
     if not value or depth >= _DEEPEST or not is_small:
         return "text"
     return "entries" if isinstance(value, dict) else "items" if isinstance(value, list) else "text"
@@ -96,6 +102,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "left_out": left_out,
     "line": line,
     "moment": moment,
+    "opened": opened,
     "short": short,
     "some": some,
     "spaced": spaced,

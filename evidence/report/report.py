@@ -18,7 +18,7 @@ from evidence.report.cover import cover_of
 from evidence.report.filters import FILTERS
 from evidence.report.verdict import NO_KEY, Verdict, verdict_of, verdict_on
 from evidence.verify.judgement import Standing, judge
-from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.contents import BrokenError, Contents, told_by
 from evidence.verify.opening import FORM, open_file, readable
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust
@@ -52,7 +52,7 @@ def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents], quick: ti
     verdict = verdict_on(judged, trust) if judged and trust else NO_KEY
     if broken is not None and judged is None:
         verdict = verdict_of(VerificationError(1, FORM, broken.member, broken.what), Standing.BROKEN)
-    material = Material(archive.members) if archive and verdict.is_told else None
+    material = told_by(archive.members) if archive and verdict.is_told else None
     page = _page(file.name, digest, verdict, material, quick)
     return Report(page, verdict.heading, verdict.exit_status)
 

@@ -155,7 +155,7 @@ def test_what_was_hidden_on_record_may_have_been_anything(
 def test_both_formats_ask_for_the_same_answers(stories: Mapping[str, Story], again: Opa) -> None:
     story = stories["kyc"]
     ((_, files),) = story.policies.items()
-    questions = [decision["input"] for decision in story.decisions]
+    questions = [canonical.dumps(decision["input"]) for decision in story.decisions]
     assert again.ask(1, files, questions) == again.ask(2, files, questions)
 
 

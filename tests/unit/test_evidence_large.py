@@ -75,8 +75,14 @@ def large_params(value: Any) -> Any:
 @pytest.mark.parametrize("dossier", [large_answers, large_params])
 @pytest.mark.parametrize(
     "value",
-    [[[]] * (MIB // 3), [{"name": "Ingrid Halvorsen", "share": 36}] * (MIB // 40), [0.5] * (MIB // 4)],
-    ids=["lists", "rows", "numbers"],
+    [
+        [[]] * (MIB // 3),
+        [{"name": "Ingrid Halvorsen", "share": 36}] * (MIB // 40),
+        [{"name": "Ingrid Halvorsen", "token": "s3cret"}] * (MIB // 40),
+        [0.5] * (MIB // 4),
+        [0.0000015] * (MIB // 9),
+    ],
+    ids=["lists", "rows", "rows with secrets", "numbers", "millionths"],
 )
 def test_large_json_is_verified_in_little_more_memory_than_its_bytes(office: Office, dossier: Any, value: Any) -> None:
     path = office.seal(dossier(value))

@@ -34,6 +34,14 @@ def test_what_is_read_back_has_the_same_bytes(value: Any) -> None:
     assert canonical.loads(data) == value
 
 
+millionths = st.floats(5e-7, 2e-5).flatmap(lambda number: st.sampled_from([number, -number])) | st.sampled_from(
+    [1e-6, 1.5e-6, 9.999999999999999e-6, 1e-5, 0.5]
+)
+texts_of_numbers = st.lists(st.sampled_from(['"', "\\", ",", "[", ":", "1.5e-6", "1e-6", "0.0000015", "]"])).map(
+    "".join
+)
+
+
 # What two writers could disagree about: order of names, escapes, fractions, exponents, and texts that look like these.
 edgy = st.text(st.sampled_from('ae.,:[]{}"\\/-019 \n\x00\x1f\x7f\x80ö€\u2028\ud7ff\ue000\uffff\U00010000\U0001f600'))
 edges = st.recursive(
@@ -41,7 +49,7 @@ edges = st.recursive(
     | st.booleans()
     | numbers
     | edgy
-    | st.sampled_from([0.0, -0.0, 1.0, 1e15, 1e-7, 5e-324, LARGEST, -LARGEST]),
+    | st.sampled_from([0.0, -0.0, 1.0, 1e15, 1e-7, 1e-6, 1.5e-6, 5e-324, LARGEST, -LARGEST]),
     lambda inner: st.lists(inner) | st.dictionaries(edgy, inner) | st.lists(inner, max_size=3).map(tuple),
     max_leaves=30,
 )
@@ -65,13 +73,35 @@ def test_what_is_almost_always_written_does_not_take_the_long_way(monkeypatch: p
     assert canonical.loads(expected) == leaf
 
 
+@given(
+    st.lists(millionths | texts_of_numbers | st.integers(0, 9), min_size=1)
+    | st.dictionaries(texts_of_numbers, millionths | st.lists(millionths | texts_of_numbers), min_size=1)
+)
+@settings(deadline=None, max_examples=500)
+def test_millionths_are_written_and_read_as_the_package_of_the_standard_writes_them(value: Any) -> None:
+    data = rfc8785.dumps(value)
+    assert canonical.dumps(value) == data
+    assert canonical.loads(data) == value
+
+
+def test_millionths_do_not_take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    value: Any = {"rates": [0.000001, -0.0000015, 9.999e-6, 0.00001, 1e-7], "said": 'it was "[1.5e-6]", \\'}
+    data = rfc8785.dumps(value)
+    monkeypatch.delattr(rfc8785, "dumps")
+    assert canonical.dumps(value) == data
+    assert canonical.loads(data) == value
+    for wrong in (b"1e-6", b"0.0000010", b"1.0e-6", b"10e-7", b"0.1e-5"):
+        with pytest.raises(CanonicalError, match="not in canonical form"):
+            canonical.loads(data.replace(b"0.000001,", wrong + b","))
+
+
 @given(st.lists(st.floats(-LARGEST, LARGEST), min_size=1) | st.dictionaries(edgy, st.floats(-1e-4, 1e-4), min_size=1))
 @settings(deadline=None, max_examples=1000)
 def test_every_fraction_is_written_as_the_package_of_the_standard_writes_it(value: Any) -> None:
     assert canonical.dumps(value) == rfc8785.dumps(value)
 
 
-@given(edges, st.integers(0, 2**16), st.sampled_from([*b' 0.1e-+",:[]{}\\\x00', None]))
+@given(edges, st.integers(0, 2**16), st.sampled_from([*b' 0.16e-+",:[]{}\\\x00', None]))
 @settings(deadline=None, max_examples=500)
 def test_bytes_are_canonical_where_their_value_is_written_as_they_are(value: Any, at: int, byte: int | None) -> None:
     data = bytearray(rfc8785.dumps(value))

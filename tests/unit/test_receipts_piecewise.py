@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from receipts import canonical, piecewise
 from receipts.canonical import MAX_DEPTH, Apart, CanonicalError
 from receipts.piecewise import Outline, Part
-from receipts.redaction import MARKER, opened, redact
+from receipts.redaction import MARKER, redact
 
 MIB = 2**20
 OUTLINES: list[Outline] = [
@@ -23,7 +23,7 @@ OUTLINES: list[Outline] = [
 ]
 texts = st.text(st.sampled_from('ae,:[]{}"\\/-0 \n\x00ö€😀\ue000'))
 values: st.SearchStrategy[Any] = st.recursive(
-    st.sampled_from([None, True, 0, -1, 1.5, 1e-7, 1e-6, 12, {}, []]) | texts,
+    st.sampled_from([None, True, 0, -1, 1.5, 1e-7, 1e-6, 1.5e-6, 12, {}, []]) | texts,
     lambda inner: st.lists(inner) | st.dictionaries(texts | st.just("a"), inner),
     max_leaves=40,
 )
@@ -124,11 +124,12 @@ def test_nesting_has_the_same_limit_in_large_json() -> None:
         b"[" + b"[]," * (4 * MIB // 3) + b"[]]",
         b"[" + b'"",' * (4 * MIB // 3) + b'""]',
         b"[" + b"1.5e-7," * (4 * MIB // 7) + b"0]",
+        b"[" + b"0.0000015," * (4 * MIB // 10) + b"0]",
         b"[" + b'{"a":{"b":[1,true]}},' * (4 * MIB // 21) + b"0]",
         b'"' + b'\\n\\u0001\\"' * (4 * MIB // 10) + b'"',
         b'["' + "😀".encode() * MIB + b'"]',
     ],
-    ids=["lists", "texts", "numbers", "objects", "escapes", "emoji"],
+    ids=["lists", "texts", "numbers", "millionths", "objects", "escapes", "emoji"],
 )
 def test_large_json_is_checked_in_little_memory(value: bytes) -> None:
     data = b'{"a":1,"b":' + value + b"}"
@@ -169,7 +170,55 @@ def test_what_has_to_be_hidden_within_what_stands_apart_is_hidden(name: str) -> 
     value, pointers = {"param": HIDDEN[name], "rows": [LEFT]}, ["/param/share"]
     read = piecewise.loads(canonical.dumps(value), {"*": Part.APART})
     assert isinstance(read["param"], Apart)
-    hidden = redact(opened(read, pointers), pointers).value
+    hidden = redact(read, pointers).value
     assert canonical.dumps(hidden) == canonical.dumps(redact(value, pointers).value)
     assert MARKER.encode() in canonical.dumps(hidden)
     assert isinstance(hidden["rows"], Apart)
+
+
+named: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, 1.5e-6, 12, "", "https://example.test", "https://example.test?a=b"]) | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*"abc", "token", "token_url", "0"]), inner),
+    max_leaves=40,
+)
+pointers = st.lists(
+    st.lists(st.sampled_from([*"abc*012", "token", "token_url"])).map(lambda all_: "/".join(["", *all_]))
+)
+
+
+@pytest.mark.parametrize("number", [12, 0.5, -1.5, 1.5e-7, -0.0000015])
+def test_a_number_is_redacted_whole_wherever_a_piece_ends(short: None, number: float) -> None:
+    for before in range(64):
+        value = {"a": ["x" * before, number, {"token": 1}]}
+        read = piecewise.loads(canonical.dumps(value), {"*": Part.APART})
+        assert redact(read).value == {"a": ["x" * before, number, {"token": MARKER}]}
+
+
+def plainly(value: Any, declared: list[list[str]], path: str, hidden: list[str]) -> Any:
+    """Redact as simply as it can be said: each pointer is followed by itself."""
+    if [] in declared:
+        hidden.append(path)
+        return MARKER
+    if isinstance(value, list):
+        inside = [[rest[1:] for rest in declared if rest[0] in (str(i), "*")] for i in range(len(value))]
+        return [plainly(item, inside[i], f"{path}/{i}", hidden) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, item in value.items():
+        is_secret = name == "token" or (name == "token_url" and not (isinstance(item, str) and "?" not in item))
+        rest = [[]] if is_secret else [rest[1:] for rest in declared if rest[0] == name]
+        found[name] = plainly(item, rest, f"{path}/{name}", hidden)
+    return found
+
+
+@given(value=st.dictionaries(st.sampled_from("abc"), named), declared=pointers)
+@unharried
+def test_large_json_is_redacted_in_parts_as_small_json_at_once(short: None, value: Any, declared: list[str]) -> None:
+    read = piecewise.loads(canonical.dumps(value), {"*": Part.APART})
+    paths: list[str] = []
+    expected = plainly(value, [pointer.split("/")[1:] for pointer in declared], "", paths)
+    for given_ in (value, read):
+        redacted = redact(given_, declared)
+        assert canonical.dumps(redacted.value) == canonical.dumps(expected)
+        assert redacted.paths == tuple(sorted(paths))

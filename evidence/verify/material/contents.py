@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -35,6 +36,23 @@ class BrokenError(EvidenceError):
 def parse(model: type[Record], member: str, data: bytes) -> Record:
     """Return canonical JSON as a record, or say at which of its members it is not one."""
     return _record(model, member, _value(member, data))
+
+
+def told_by(members: Mapping[str, bytes]) -> Material:
+    """Return the members of a bundle that was not verified as a reader takes them.
+
+    As a verifier does, it leaves large parts apart. Large JSON that is not canonical is not there: no bundle has it.
+    """
+
+    def read(name: str) -> Any:
+        data = members[name]
+        if len(data) <= piecewise.AT_ONCE:
+            return any_value(data)
+        with suppress(canonical.CanonicalError):
+            return piecewise.read(data, outline(name))
+        return None
+
+    return Material(members, read)
 
 
 def _value(member: str, data: bytes) -> Any:

@@ -12,7 +12,7 @@ from receipts import canonical
 from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.model import Receipt
-from receipts.redaction import opened, redact
+from receipts.redaction import redact
 
 ACTED = ("success", "in_doubt")
 _REQUEST = "/request"
@@ -162,7 +162,7 @@ def _check_action(name: str, receipt: Receipt, asked: AskedEffect) -> None:
         raise BrokenError(name, "the action that was decided on does not give its digest")
     paths = [path.removeprefix(_REQUEST) for path in receipt.redacted if f"{path}/".startswith(f"{_REQUEST}/")]
     try:
-        sent = redact(opened(asked.fields, paths), paths).value
+        sent = redact(asked.fields, paths).value
     except ReceiptsError as error:
         raise BrokenError(name, f"redacted: {error}") from error
     if canonical.dumps(sent) != canonical.dumps(receipt.request):
