@@ -1,11 +1,12 @@
 """Statements that share a round trip: in their order, all or none in a transaction, and each hears of an error."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import pytest
 from psycopg import InterfaceError, ProgrammingError
-from psycopg.errors import DivisionByZero, NotNullViolation
+from psycopg.errors import DivisionByZero, InFailedSqlTransaction, NotNullViolation
 
 from runtime.store.database.flights import at_once
 from runtime.store.database.gathered import Kind
@@ -71,6 +72,22 @@ async def test_reads_of_one_moment_share_a_round_trip_and_come_after_what_was_pu
         cursors = await at_once(*(conn.read(_SALT, {"tenant": tenant}) for tenant in ("a", "b")))
         assert [await cursor.fetchone() for cursor in cursors] == [{"salt": "one"}, None]
         assert len(road.made) == 1
+
+
+async def _catch_an_error(conn: Conn, tell: Callable[[], None]) -> None:
+    """End a transaction as if no statement had failed in it."""
+    async with conn.transaction():
+        conn.on_commit(tell)
+        conn.put(_MAKE, {"tenant": "ACME", "salt": "one"})
+        with suppress(DivisionByZero):
+            await conn.execute("SELECT 1 / 0")
+
+
+async def test_a_commit_that_rolled_back_is_an_error_and_nothing_is_told(conn: Conn) -> None:
+    told = list[str]()
+    with pytest.raises(InFailedSqlTransaction):
+        await _catch_an_error(conn, lambda: told.append("committed"))
+    assert (told, await _salts(conn)) == ([], [])
 
 
 async def test_what_fails_at_the_commit_takes_all_back_and_the_connection_goes_on(conn: Conn) -> None:

@@ -25,8 +25,8 @@ from tests.integration.trips import Trips, along, road_to
 from tests.patience import MINUTE
 
 MOST = 5
-FIRST_START, START = 75, 30
-"""Round trips of the first start, which stores every definition, and of one that finds all as it was."""
+FIRST_START, START = 75, 35
+"""Round trips of the first start, which stores every definition, and of a later one; people are loaded before each."""
 FAR = 0.1
 """Seconds of a round trip."""
 RECORDED = "INSERT INTO notifications"

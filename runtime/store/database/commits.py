@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 from psycopg import AsyncConnection, AsyncCursor, Error, ProgrammingError
-from psycopg.errors import UniqueViolation
+from psycopg.errors import InFailedSqlTransaction, UniqueViolation
 from psycopg.rows import DictRow
 from psycopg.types.json import set_json_loads
 
@@ -196,7 +196,9 @@ class TellingConnection(AsyncConnection[DictRow]):
                 return  # nothing was asked of the database
             if any(one.gathered and one.gathered.is_fenced for one in self._unsent):
                 await self._fly()
-            await self._fly(Statement("COMMIT"))
+            (ended,) = await self._fly(Statement("COMMIT"))
+        if ended.statusmessage != "COMMIT":  # an error was caught on the way, so PostgreSQL has rolled back
+            raise InFailedSqlTransaction("a transaction in which a statement had failed was rolled back")
 
     async def _undo(self) -> None:
         """Roll back; an error of that is not what the caller has to hear of."""
