@@ -291,6 +291,14 @@ def test_whatever_a_member_holds_there_is_a_report(office: Office, member: str, 
         assert report_on(path, trust).page.startswith(b"<!DOCTYPE html>")
 
 
+def test_large_json_that_is_not_canonical_is_not_shown(office: Office) -> None:
+    large = f'{{"tenant" : "elsewhere", "title": "{"x" * 70_000}"}}'.encode()
+    path = resealed(office, office.seal(looked().dossier()), **{"run.json": large})
+    page = report_on(path, None).page
+    assert page.startswith(b"<!DOCTYPE html>")
+    assert b"elsewhere" not in page
+
+
 CARDS: list[Any] = [
     {"blocks": [{"type": "header"}, {"type": "section", "fields": [1, None, {}]}, {"type": 7}, "x"]},
     {"blocks": {"type": "header"}, "text": 5},
