@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
@@ -27,7 +27,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ON: Literal["ON"] = "ON"
 _OFF: Literal["OFF"] = "OFF"
 _TOLERANCE = timedelta(days=1)
-"""By how much a retention may be shorter than wanted: what was stored on an earlier try stays as it is."""
+"""By how much a retention may be shorter than wanted: what was stored on an earlier try stays as it is.
+
+Of a retention of two days or less half of it: one that has almost run out holds nothing.
+"""
 
 
 class S3Archive:
@@ -69,7 +72,7 @@ class S3Archive:
             return self._upload(key, data, sha256, None)
         hold = retention.starting(self._clock())
         stored = self._upload(key, data, sha256, hold)
-        return stored if _lasts(stored, hold) else self._prolong(stored, hold)
+        return stored if _lasts(stored, hold, self._clock()) else self._prolong(stored, hold)
 
     def replace(self, name: str, data: bytes) -> None:
         """Upload another version of the object; those before stay for as long as their locks say."""
@@ -163,7 +166,7 @@ class S3Archive:
                 **self._address(stored.location), Retention={"Mode": hold.mode, "RetainUntilDate": hold.until}
             )
         found = self.head(stored.location)
-        if not _lasts(found, hold):
+        if not _lasts(found, hold, self._clock()):
             raise ArchiveError(
                 f"{stored.location} can be deleted: its retention should last until {hold.until.date()}"
                 f" and {f'ends {found.retention_until.date()}' if found.retention_until else 'is missing'}"
@@ -194,8 +197,9 @@ class S3Archive:
         return {"Bucket": self._bucket, "Key": key} | ({"VersionId": unquote(version)} if version else {})
 
 
-def _lasts(stored: Stored, hold: Hold) -> bool:
-    return stored.retention_until is not None and stored.retention_until >= hold.until - _TOLERANCE
+def _lasts(stored: Stored, hold: Hold, now: datetime) -> bool:
+    shorter = min(_TOLERANCE, (hold.until - now) / 2)
+    return stored.retention_until is not None and stored.retention_until >= hold.until - shorter
 
 
 def _checksum(sha256: str) -> str:

@@ -237,18 +237,35 @@ def test_nothing_is_stored_while_it_is_not_known_whether_the_bucket_has_object_l
     assert lasts(archive.put(NAME, DATA, DIGEST)) > 6.9
 
 
+@pytest.mark.parametrize("days", [1, 7])
 def test_retention_that_the_store_does_not_show_after_the_put_is_an_error(
-    server: MinioServer, proxy: FaultProxy, locked: str
+    server: MinioServer, proxy: FaultProxy, locked: str, days: int
 ) -> None:
     def forgetful(method: str, _path: str, answer: Answer) -> Answer:
         kept = [header for header in answer.headers if not header[0].lower().startswith("x-amz-object-lock")]
         return replace(answer, headers=kept) if method == "HEAD" else answer
 
-    archive = behind(proxy, server, locked, Retention("GOVERNANCE", 7))
+    archive = behind(proxy, server, locked, Retention("GOVERNANCE", days))
     proxy.bend = forgetful
     with pytest.raises(ArchiveError, match=r"can be deleted: its retention .* is missing"):
         archive.put(NAME, DATA, DIGEST)
-    assert lasts(s3(server, locked).put(NAME, DATA, DIGEST)) > 6.9, "the store did have it"
+    assert lasts(s3(server, locked).put(NAME, DATA, DIGEST)) > days - 0.1, "the store did have it"
+
+
+def test_retention_of_a_day_that_the_store_lets_run_out_in_minutes_is_an_error(
+    server: MinioServer, proxy: FaultProxy, locked: str
+) -> None:
+    soon = (datetime.now(UTC) + timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251
+
+    def stingy(method: str, _path: str, answer: Answer) -> Answer:
+        name = "x-amz-object-lock-retain-until-date"
+        kept = [(key, soon if key.lower() == name else value) for key, value in answer.headers]
+        return replace(answer, headers=kept) if method == "HEAD" else answer
+
+    archive = behind(proxy, server, locked, Retention("GOVERNANCE", 1))
+    proxy.bend = stingy
+    with pytest.raises(ArchiveError, match="can be deleted: its retention should last until"):
+        archive.put(NAME, DATA, DIGEST)
 
 
 def test_bundle_that_was_stored_without_retention_gets_it_when_it_is_put_again(
