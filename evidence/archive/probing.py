@@ -3,16 +3,25 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, TypedDict
 
 from evidence.archive.archive import ArchiveConflictError, ArchiveError, ArchiveFact
 from evidence.archive.bucket import bucket_lock, errors
 from evidence.archive.retention import BucketLock, Retention
+from runtime.clock import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectLockRetentionTypeDef
 
 _PROBE = "countersign-probe"
+_MINUTE = timedelta(minutes=1)
+
+
+class _Address(TypedDict):
+    Bucket: str
+    Key: str
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,7 @@ class Probe:
     bucket: str
     prefix: str
     retention: Callable[[BucketLock], Retention | None]
+    clock: Clock
 
     def __call__(self) -> list[ArchiveFact]:
         """Return what was found, up to the first thing that cannot be found out."""
@@ -66,6 +76,24 @@ class Probe:
         if not lock.is_on:
             return ArchiveFact("locked", ok=False, text=f"the bucket {self.bucket} has no Object Lock")
         retention = self.retention(lock)
+        if retention and not self._keeps_retention():
+            text = f"the bucket {self.bucket} says that it has Object Lock, and shows no retention that is set"
+            return ArchiveFact("locked", ok=False, text=text)
         own = "" if lock.default else ", and no default retention of its own"
         stay = f"; bundles stay for {retention.days} days ({retention.mode})" if retention else ""
         return ArchiveFact("locked", ok=True, text=f"the bucket {self.bucket} has Object Lock{own}{stay}")
+
+    def _keeps_retention(self) -> bool:
+        """Lock the probe for a minute unless it is locked, and look: a store may take a retention and ignore it."""
+        address: _Address = {"Bucket": self.bucket, "Key": self.prefix + _PROBE}
+        now = self.clock()
+        with errors(f"s3://{self.bucket}/{self.prefix}{_PROBE} cannot be locked"):
+            if self._is_locked(address, now):
+                return True
+            hold: ObjectLockRetentionTypeDef = {"Mode": "GOVERNANCE", "RetainUntilDate": now + _MINUTE}
+            self.client.put_object_retention(**address, Retention=hold)
+            return self._is_locked(address, now)
+
+    def _is_locked(self, address: _Address, now: datetime) -> bool:
+        until = self.client.head_object(**address).get("ObjectLockRetainUntilDate")
+        return until is not None and until > now

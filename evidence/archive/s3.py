@@ -133,7 +133,7 @@ class S3Archive:
 
     def check(self) -> list[ArchiveFact]:
         """Try to create an object, always the same, and another in its place; ask for versioning and Object Lock."""
-        return Probe(self._client, self._bucket, self._prefix, self._applicable)()
+        return Probe(self._client, self._bucket, self._prefix, self._applicable, self._clock)()
 
     def head(self, location: str) -> Stored:
         """Ask for metadata, retention and the server's own checksum, which must agree with ours."""

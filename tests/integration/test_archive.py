@@ -237,14 +237,26 @@ def test_nothing_is_stored_while_it_is_not_known_whether_the_bucket_has_object_l
     assert lasts(archive.put(NAME, DATA, DIGEST)) > 6.9
 
 
+def forgetful(method: str, _path: str, answer: Answer) -> Answer:
+    """Answer as a store that takes a retention and keeps none."""
+    kept = [header for header in answer.headers if not header[0].lower().startswith("x-amz-object-lock")]
+    return replace(answer, headers=kept) if method == "HEAD" else answer
+
+
+def test_the_doctor_finds_a_store_that_says_object_lock_and_keeps_no_retention(
+    server: MinioServer, proxy: FaultProxy, locked: str
+) -> None:
+    archive = behind(proxy, server, locked, Retention("COMPLIANCE", 7))
+    assert facts(archive)["locked"]
+    proxy.bend = forgetful
+    assert not facts(archive)["locked"]
+    assert "shows no retention that is set" in archive.check()[-1].text
+
+
 @pytest.mark.parametrize("days", [1, 7])
 def test_retention_that_the_store_does_not_show_after_the_put_is_an_error(
     server: MinioServer, proxy: FaultProxy, locked: str, days: int
 ) -> None:
-    def forgetful(method: str, _path: str, answer: Answer) -> Answer:
-        kept = [header for header in answer.headers if not header[0].lower().startswith("x-amz-object-lock")]
-        return replace(answer, headers=kept) if method == "HEAD" else answer
-
     archive = behind(proxy, server, locked, Retention("GOVERNANCE", days))
     proxy.bend = forgetful
     with pytest.raises(ArchiveError, match=r"can be deleted: its retention .* is missing"):
