@@ -220,9 +220,9 @@ class _Routes:
             raise _not_signed()
         request.state.caller = claim.caller
         if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
-            raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
+            raise Problem(429, f"{claim.caller} sends too many requests", {"Retry-After": str(math.ceil(wait))})
         if sent["query_string"] and not query:
-            raise Problem(400, "this route takes no query string: leave out what follows the question mark")
+            raise Problem(400, "this route takes no query string: remove it")
         return claim.caller, body
 
     async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:

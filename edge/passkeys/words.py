@@ -10,7 +10,7 @@ CLOSED = {
 }
 REMEDY = (
     "A link is for one person and for one time. If you were about to sign, start again from the card. If you "
-    "were about to register a passkey, ask whoever invited you for another link."
+    "were about to register a passkey, ask the person who invited you for another link."
 )
 SIGNED = "Signed. Your approval counts, and the card in Slack says so. You can close this page."
 REGISTERED = "Your passkey is registered. You can close this page."

@@ -31,10 +31,10 @@ _REFUSED = {
     RefusalCode.CLAIMED_BEFORE: (409, "this person has claimed it before"),
     RefusalCode.NOT_CLAIMED: (409, "this person has not claimed it"),
     RefusalCode.REASON_MISSING: (422, "reason: a reason is needed, in a few words"),
-    RefusalCode.REQUESTER: (403, "whoever asked for a run decides nothing in it"),
+    RefusalCode.REQUESTER: (403, "the requester of a run cannot decide in it"),
     RefusalCode.EXCLUDED: (403, "policy excludes this person"),
     RefusalCode.NOT_IN_GROUP: (403, "this is for members of: {}"),
-    RefusalCode.BROUGHT: (403, "whoever brought a run in brings no answer to it"),
+    RefusalCode.BROUGHT: (403, "the caller that started a run cannot bring answers to it"),
     RefusalCode.NOT_IN_DIRECTORY: (403, "the directory has no such person"),
 }
 """The status and the sentence of what does not count, and is recorded; `{}` is what it is about."""

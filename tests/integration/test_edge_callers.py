@@ -22,7 +22,7 @@ async def test_a_caller_that_asks_for_too_much_is_told_when_to_come_back_and_oth
     async with composed(settings) as system, edge_of(system) as edge:
         answers = [await edge.run("nobody") for _ in range(3)]
         assert [answer.status for answer in answers] == [404, 404, 429]
-        assert is_problem(answers[-1], 429, "onboarding-portal asks for too much")
+        assert is_problem(answers[-1], 429, "onboarding-portal sends too many requests")
         assert 90 <= int(answers[-1].headers["Retry-After"]) <= 100
         assert (await edge.run("nobody", by="servicenow")).status == 404
 

@@ -65,7 +65,7 @@ async def test_a_review_is_listed_claimed_answered_and_its_vote_says_who_brought
     ("by", "sent", "status", "says"),
     [
         ("servicenow", {"as": "sena"}, 403, "servicenow may not answer for sena"),
-        ("onboarding-portal", {}, 403, "whoever brought a run in brings no answer to it"),
+        ("onboarding-portal", {}, 403, "the caller that started a run cannot bring answers to it"),
         ("servicenow", {"as": "ivan"}, 404, "no task"),
         ("servicenow", {"as": "rita"}, 404, "no task"),
         ("servicenow", {"stamp": "0" * 16}, 409, "it has changed since it was seen"),

@@ -69,8 +69,8 @@ def test_a_verb_of_which_nothing_may_be_edited_has_the_canonical_form_that_it_ha
     ("named", "why"),
     [
         ("day", "[dangling_reference] verbs[0].editable[0]: 'day': no param of input_schema (did you mean 'days'?)"),
-        ("hidden", "[rule] verbs[0].editable[0]: 'hidden': is hidden, and whoever approves does not see it"),
-        ("api_token", "[rule] verbs[0].editable[0]: 'api_token': is hidden, and whoever approves does not see it"),
+        ("hidden", "[rule] verbs[0].editable[0]: 'hidden': is hidden, so approvers do not see it"),
+        ("api_token", "[rule] verbs[0].editable[0]: 'api_token': is hidden, so approvers do not see it"),
         ("list", "[rule] verbs[0].editable[0]: 'list': no single text, number, choice, or yes and no"),
         ("any", "[rule] verbs[0].editable[0]: 'any': no single text, number, choice, or yes and no"),
         ("either", "[rule] verbs[0].editable[0]: 'either': no single text, number, choice, or yes and no"),

@@ -60,5 +60,5 @@ def test_nothing_starts_whose_verb_is_about_an_entity_that_is_not_sound(tmp_path
     assert load_catalog([sound], HANDLERS).latest("probe") is not None
     wrong = pack(tmp_path / "wrong", entities_x=ENTITY.format(required=required), verbs_x=VERB, runbooks_x=step)
     catalog = load_catalog([wrong], HANDLERS)
-    assert "the entity 'thing' has a problem of its own" in [problem.message for problem in catalog.problems]
+    assert "the entity 'thing' is invalid itself" in [problem.message for problem in catalog.problems]
     assert catalog.latest("probe") is None

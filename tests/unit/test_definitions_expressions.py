@@ -183,7 +183,7 @@ def test_evaluation_that_fails_names_the_expression(text: str, message: str) -> 
         ("optional.of(1)", "expression 'optional.of(1)': unknown function 'of'"),
         (".steps.look.result", "expression '.steps.look.result': '.steps' may not begin with a dot"),
         ("1 in .steps", "expression '1 in .steps': '.steps' may not begin with a dot"),
-        ("[1].map(trigger, trigger)", "'trigger' is a name of its own and may not be bound by map()"),
+        ("[1].map(trigger, trigger)", "'trigger' is reserved and may not be bound by map()"),
         ("[1].map(a, [1].map(b, [1].map(c, 1)))", "map, filter, all and exists nested more than 2 deep"),
         ("[1].map(a, 1).map(a, 1).map(a, 1).map(a, 1).map(a, 1)", "more than 4 of map, filter, all and exists"),
         ("1" + " " * MAX_EXPRESSION, f"is longer than {MAX_EXPRESSION} characters"),

@@ -132,7 +132,7 @@ def _macros(tokens: Sequence[Token]) -> Iterator[_Macro]:
         if called and _text(tokens, index + 3) == ",":
             name = tokens[index + 2].text
             if name in RESERVED:
-                raise TokenError(f"'{name}' is a name of its own and may not be bound by {token.text}()")
+                raise TokenError(f"'{name}' is reserved and may not be bound by {token.text}()")
             yield _Macro(name, index + 2, closing[index + 1])
 
 

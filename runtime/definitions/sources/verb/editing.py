@@ -33,7 +33,7 @@ def _fault(verb: VerbShape, schema: Schema, name: str) -> str:
     if name not in properties:
         return f"no param of input_schema{hint(name, properties)}"
     if is_secret_name(name) or any(parse_pointer(pointer)[0] == name for pointer in verb.redact):
-        return "is hidden, and whoever approves does not see it"
+        return "is hidden, so approvers do not see it"
     declared = deref(schema, properties[name]) if isinstance(properties[name], dict) else {}
     kinds = types(schema, declared)
     if not kinds or not kinds <= _PLAIN or IN_PLACE & declared.keys():

@@ -45,7 +45,7 @@ def _rules(verb: Verb, entities: Entities) -> Iterator[Finding]:
     elif not isinstance(name, str) or name not in entities:
         yield ("execution", "params", "entity"), "unknown_entity", f"unknown entity '{name}'{hint(name, entities)}"
     elif (entity := entities[name]) is None:
-        yield ("execution", "params", "entity"), "rule", f"the entity '{name}' has a problem of its own"
+        yield ("execution", "params", "entity"), "rule", f"the entity '{name}' is invalid itself"
     else:
         yield from _input_rules(verb, entity, Operation(str(operation)) if verb.handler == WRITE else None)
 
