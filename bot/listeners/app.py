@@ -175,7 +175,9 @@ class Bot:
 
     async def watch(self) -> None:
         """Ask Slack again and again where the app is installed, and who made unconfirmed clicks, until canceled."""
-        await asyncio.gather(self._installation.run(), self._confirming.run())
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._installation.run())
+            both.create_task(self._confirming.run())
 
     async def run_socket_mode(self) -> None:
         """Keep a Socket Mode connection until canceled."""

@@ -51,7 +51,8 @@ class Confirming:
             await asyncio.sleep(SOON)
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(profiles.missed.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await profiles.missed.wait()
 
     async def confirm_all(self) -> bool:
         """Confirm whom Slack confirms now; return whether nobody is left."""

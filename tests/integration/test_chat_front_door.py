@@ -19,8 +19,8 @@ from tests.patience import MINUTE
 @pytest.fixture
 async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
     async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(dsn, policy, targets) as running:
-        await running.bench.rows(
-            """UPDATE actors SET grants = '{"triggers": ["bench.file"]}' WHERE actor_id = 'rita' RETURNING 1"""
+        await running.bench.meddle(
+            "UPDATE actors SET grants = '{\"triggers\": [\"bench.file\"]}' WHERE actor_id = 'rita'"
         )
         yield running
 

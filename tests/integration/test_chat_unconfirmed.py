@@ -12,6 +12,7 @@ from bot.listeners.private import PrivateAnswers
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
+from tests.integration.bot_stage import until
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE
@@ -86,3 +87,13 @@ async def test_a_click_that_a_process_left_behind_is_counted_by_another_and_by_o
     await asyncio.gather(*(one.confirm_all() for one in others))
     assert await _statuses(chat) == ["applied", "applied"]
     assert len(await chat.bench.rows("SELECT 1 FROM votes")) == 1
+
+
+async def test_the_watch_ends_although_it_is_canceled_just_as_somebody_is_missed(chat: Chat) -> None:
+    before, missed = asyncio.all_tasks(), chat.bot._installation.profiles.missed
+    watching = asyncio.create_task(chat.bot.watch())
+    await until(lambda: len(missed._waiters) == 2)  # of the stage, too
+    missed.set()
+    watching.cancel()
+    await asyncio.wait({watching}, timeout=MINUTE)
+    assert asyncio.all_tasks() - before == set()

@@ -21,10 +21,11 @@ sent: list[tuple[Any, Any]] = []
 
 
 class Recording(AsyncCursor[DictRow]):
-    """Remembers what is sent."""
+    """Remembers what is sent, but for BEGIN and COMMIT."""
 
     async def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
-        sent.append((query, params))
+        if query not in ("BEGIN", "COMMIT"):
+            sent.append((query, params))
         return await super().execute(query, params, **kwargs)
 
 

@@ -175,7 +175,7 @@ async def test_the_run_says_so_in_everything_that_it_leaves(played: Played) -> N
     assert {row["document"]["mocked"] for row in rows} == {True}
     assert '"mocked":true' in played.member("run.json")
     assert "**This run was on mocks: nothing was done for real.**" in played.member("summary.md")
-    assert "on mocks, so nothing is done for real" in played.member("timeline.md")
+    assert "on mocks: nothing real is done" in played.member("timeline.md")
     assert verify(played.bundle, played.key).run_id == played.run_id
 
 

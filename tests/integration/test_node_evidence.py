@@ -66,7 +66,7 @@ async def test_people_read_the_outcome_what_was_handled_and_paths_in_words(playe
     assert "- Skipped, condition not met: route: left out and route: behind\n" in summary
     assert "- Not started when the run ended: never\n" in summary
     assert "| The run ended as “timed out”, after 5 writes |" in timeline
-    assert "| The step “route” was begun, by “case 2” |" in timeline
+    assert "| The step “route” started, by the branch “case 2” |" in timeline
     assert "for the step “letters, round 3: write” |" in timeline
     page = report_on(played.bundle, trust_of(played.office.public)).page.decode()
     assert "Timed out" in page

@@ -152,9 +152,9 @@ ROWS = (
     ),
     Guard(
         "what a declared pointer leads to is hidden",
-        "_walk",
-        "if () in pointers:",
-        "if False:",
+        "_is_end",
+        "return any(tree is _ALL for tree in trees)",
+        "return False",
         ("tests/unit/test_receipts_redaction.py",),
     ),
 )

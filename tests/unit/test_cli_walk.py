@@ -172,6 +172,7 @@ def test_a_database_that_is_away_is_said_in_one_sentence(
 
 _AWAY = {
     "COUNTERSIGN_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+    "COUNTERSIGN_DIRECTORY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
     "COUNTERSIGN_DATABASE_PATIENCE": "0.1",
     "COUNTERSIGN_OPA_URL": "http://127.0.0.1:1",
     "COUNTERSIGN_PUBLIC_URL": "http://localhost:1",

@@ -52,7 +52,8 @@ class GroupWatch:
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody else has to stop for it
                 slack_logger().warning("user groups were not read and will be: %s", type(error).__name__)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), REFRESH_SECONDS)
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await self._changed.wait()
 
     async def refresh(self) -> None:
         """Ask Slack for every user group that the directory names, and hand in what it said."""
