@@ -14,7 +14,7 @@ from evidence.archive.archive import Archive, Stored
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
 from runtime.clock import utc_now
-from tests.integration.fault_proxy import FaultProxy
+from tests.integration.fault_proxy import Answer, FaultProxy
 from tests.integration.minio_server import MinioServer
 
 DATA = b"PK a bundle"
@@ -78,3 +78,9 @@ def deleted(server: MinioServer, stored: Stored, *, bypass: bool) -> bool:
 
 def facts(archive: Archive) -> dict[str, bool]:
     return {fact.name: fact.ok for fact in archive.check()}
+
+
+def forgetful(method: str, _path: str, answer: Answer) -> Answer:
+    """Answer as a store that takes a retention and keeps none."""
+    kept = [header for header in answer.headers if not header[0].lower().startswith("x-amz-object-lock")]
+    return replace(answer, headers=kept) if method == "HEAD" else answer

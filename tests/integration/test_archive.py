@@ -32,6 +32,7 @@ from tests.integration.archive_stage import (
     behind,
     deleted,
     facts,
+    forgetful,
     give_default,
     keys,
     lasts,
@@ -235,12 +236,6 @@ def test_nothing_is_stored_while_it_is_not_known_whether_the_bucket_has_object_l
     assert facts(archive) == {"writable": True, "written once": True, "versioned": True, "locked": False}
     proxy.fault = lambda _method, _path: None
     assert lasts(archive.put(NAME, DATA, DIGEST)) > 6.9
-
-
-def forgetful(method: str, _path: str, answer: Answer) -> Answer:
-    """Answer as a store that takes a retention and keeps none."""
-    kept = [header for header in answer.headers if not header[0].lower().startswith("x-amz-object-lock")]
-    return replace(answer, headers=kept) if method == "HEAD" else answer
 
 
 def test_the_doctor_finds_a_store_that_says_object_lock_and_keeps_no_retention(

@@ -7,6 +7,7 @@ from psycopg_pool import PoolClosed
 
 from runtime.store.database.pool import AT_HAND, REST, Conn, Pool, make_pool
 from tests.logins import as_program
+from tests.patience import MINUTE
 
 
 def _pool(dsn: str, size: int) -> Pool:
@@ -89,3 +90,23 @@ async def test_a_pool_that_is_closed_leaves_no_connection_open(dsn: str) -> None
     assert all(conn.closed for conn in conns)
     with pytest.raises(PoolClosed):
         await pool.getconn()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_is_canceled_as_a_connection_comes_is_canceled_and_it_goes_to_the_next(dsn: str, turns: int) -> None:
+    async with _pool(dsn, 1) as pool:
+        taken = await pool.getconn()
+        waiting = asyncio.create_task(pool.getconn())
+        while not pool.get_stats().get("requests_waiting"):
+            await asyncio.sleep(0)
+        await pool.putconn(taken)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        has_one = waiting.done()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        assert waiting.cancelled() is not has_one
+        if has_one:
+            await pool.putconn(waiting.result())
+        async with asyncio.timeout(MINUTE):
+            await pool.putconn(await pool.getconn())

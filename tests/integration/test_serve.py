@@ -141,7 +141,7 @@ async def test_a_start_is_refused_where_evidence_has_to_be_locked_and_its_bucket
         settings = settings_of(dsn, opa.url, tmp_path, port=0, require_lock=False, **s3)
         async with serving(settings, "worker") as (running, _):
             running.process.terminate()
-            assert await running.ended() == 0
+            assert await running.ended() == 0, running.lines
             assert not [line for line in running.lines if "retention" in line["message"]]
         async with serving(settings.model_copy(update={"retention_days": 1}), "worker") as (running, _):
             running.process.terminate()

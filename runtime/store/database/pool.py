@@ -1,5 +1,6 @@
 """Connections to PostgreSQL for the hot path: autocommit, rows as dicts, transactions only where written."""
 
+import asyncio
 from typing import Any, ClassVar, Self
 
 import psycopg
@@ -77,12 +78,22 @@ class Pool(AsyncConnectionPool[Conn]):
             await super().putconn(conn)
         self._wanting += 1
         try:
-            return await super().getconn(timeout)
+            return await self._wait_for_one(timeout)
         except PoolTimeout as error:
             why = getattr(self.connection_class, "why", "") or f"all {self.max_size} are in use"
             raise PoolTimeout(f"{error}: {why}") from error
         finally:
             self._wanting -= 1
+
+    async def _wait_for_one(self, timeout: float | None) -> Conn:  # noqa: ASYNC109 - psycopg's signature
+        """Return a connection of the library's, unless the task was canceled: `wait_for`, which that uses, loses it."""
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        conn = await super().getconn(timeout)
+        if task and task.cancelling() > before:
+            await super().putconn(conn)
+            raise asyncio.CancelledError
+        return conn
 
     async def putconn(self, conn: Conn) -> None:
         """Take a connection back."""
