@@ -22,8 +22,8 @@ from runtime.model.notification.payload import PayloadError
 from runtime.model.passage import PassageFacts
 from runtime.model.routing.rules import Destination, Fallback, Rule, Subject, first_fit
 from runtime.store import directory, notifications
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn, Pool
+from runtime.store.database.round_trips import at_once
 from runtime.store.definitions import Definitions
 from runtime.store.leasing.passages import read_all_facts
 from runtime.store.transactions.batches import Batches, apart

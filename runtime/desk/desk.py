@@ -46,8 +46,8 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.before import UNKNOWN, Before, before_votes
 from runtime.store.cards.posted import Location, approval_at, location_of, remember_card, title_of
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
+from runtime.store.database.round_trips import at_once
 from runtime.store.editing.edits import edits_of
 from runtime.store.people.delegations import stand_ins_in
 from runtime.store.people.questions import questions_of

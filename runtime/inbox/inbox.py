@@ -35,12 +35,12 @@ from runtime.inbox.operators.retries import apply_repair, apply_retry
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.people.confirming import CONFIRMED_AS, is_unconfirmed
-from runtime.inbox.people.looking import look_at
 from runtime.inbox.people.strangers import apply_stranger
+from runtime.inbox.people.vote_context import vote_context
 from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
-from runtime.model.approvals.seen import Seen
+from runtime.model.approvals.vote_context import VoteContext
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
@@ -66,8 +66,8 @@ from runtime.model.notification.tenants import (
 from runtime.model.states import NotificationStatus
 from runtime.outbox.retry import delay
 from runtime.store import notifications
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import AWAY, Conn
+from runtime.store.database.round_trips import at_once
 from runtime.store.transactions.loads import Loads
 from runtime.store.transactions.run_tx import RunTx
 
@@ -228,7 +228,7 @@ async def _settle(
 ) -> Mapping[str, Any]:
     """Apply a notification, unless somebody has meanwhile; the runs' locks come before its own."""
     notification = found.notification
-    standing, seen = await at_once(loads.standing(notification.notification_id), _look(notification, runs))
+    standing, context = await at_once(loads.standing(notification.notification_id), _vote_context(notification, runs))
     if standing.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
         await notifications.move(
             conn, notification.notification_id, standing.status, NotificationStatus.RECEIVED, None, engine.clock()
@@ -239,7 +239,7 @@ async def _settle(
         for tx in runs.values():
             asked.enter_context(tx.asked_by(notification.request_id))
         waits = waits_meant(found)
-        matter = Matter(engine, conn, loads, notification, waits, runs, found.judged, seen, found.foreseen)
+        matter = Matter(engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen)
         applied = await _dispatch(matter)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
@@ -249,10 +249,10 @@ async def _settle(
     return facts
 
 
-async def _look(notification: Notification, runs: Mapping[str, RunTx]) -> Seen | None:
-    """Read by what a vote is judged, together with where its notification stands."""
+async def _vote_context(notification: Notification, runs: Mapping[str, RunTx]) -> VoteContext | None:
+    """Return what a vote is judged by, None of what is no vote; read with where its notification stands."""
     payload, tx = notification.payload, next(iter(runs.values()), None)
-    return await look_at(tx, payload) if tx is not None and isinstance(payload, VotePayload) else None
+    return await vote_context(tx, payload) if tx is not None and isinstance(payload, VotePayload) else None
 
 
 async def _dispatch(matter: Matter) -> Applied:

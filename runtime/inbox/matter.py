@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from policy.model import Verdict
 from runtime.engine import Engine
 from runtime.inbox.answer_rules import meant_by
-from runtime.model.approvals.seen import Seen
+from runtime.model.approvals.vote_context import VoteContext
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload
 from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Addressed, Applied, Judged, Notification
@@ -28,7 +28,7 @@ class Matter:
     waits: Sequence[NamedWait]  # that it is for, as they were before the locks
     runs: Mapping[str, RunTx]
     judged: Judged | None = None  # by policy, which was asked before anything was locked
-    seen: Seen | None = None  # by what a vote is judged
+    vote_context: VoteContext | None = None  # what a vote is judged by
     foreseen: Verdict | None = None  # what policy would say of the request that an edit makes, asked then, too
 
     def run(self) -> RunTx | None:

@@ -17,6 +17,7 @@ from runtime.inbox.operators.delegation_notices import tell_of_delegate_vote
 from runtime.inbox.people.glass import ask_afterwards, way_past_glass
 from runtime.inbox.people.signing import signature_on
 from runtime.inbox.people.voters import (
+    account_of,
     ballot_of,
     end_lapsed_claim,
     holder_of,
@@ -29,7 +30,7 @@ from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.passkeys import Signature
-from runtime.model.approvals.seen import Seen
+from runtime.model.approvals.vote_context import VoteContext
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
 from runtime.model.notification.notification import Applied
@@ -56,27 +57,28 @@ class Voter(NamedTuple):
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
-    tx, seen = matter.run(), matter.seen
-    if tx is None or seen is None or seen.approval is None:
+    tx, context = matter.run(), matter.vote_context
+    if tx is None or context is None:
         return unknown()
     # runs share transactions: how often somebody has broken the glass must not be counted by two before either writes
     async with tx.loads.alone if payload.ticket else nullcontext():
-        return await _apply(matter, tx, seen.approval, seen, payload)
+        return await _apply(matter, tx, context, payload)
 
 
-async def _apply(matter: Matter, tx: RunTx, approval: Approval, seen: Seen, payload: VotePayload) -> Applied:
-    person = seen.person
-    voter = person if isinstance(person, Refusal) else await _voter(tx, approval, seen, person, payload)
+async def _apply(matter: Matter, tx: RunTx, context: VoteContext, payload: VotePayload) -> Applied:
+    approval, person = context.approval, context.person
+    voter = person if isinstance(person, Refusal) else await _voter(tx, context, person, payload)
     if isinstance(voter, Voter):
-        return await _count(matter, tx, approval, seen, voter, payload)
+        return await _count(matter, tx, context, voter, payload)
     applied = await refuse(tx, approval, payload, payload.verdict, voter)
     if payload.stamp not in ("", approval.stamp):
         await messages.card_outdated(matter.engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
 
 
-async def _voter(tx: RunTx, approval: Approval, seen: Seen, person: Person, payload: VotePayload) -> Voter | Refusal:
-    stand_in = None if payload.ticket else await _way(tx, approval, seen, person, payload)
+async def _voter(tx: RunTx, context: VoteContext, person: Person, payload: VotePayload) -> Voter | Refusal:
+    approval = context.approval
+    stand_in = None if payload.ticket else await _way(tx, context, person, payload)
     if isinstance(stand_in, Refusal):
         return stand_in
     glass = await way_past_glass(tx, approval, person, payload) if payload.ticket else None
@@ -86,27 +88,24 @@ async def _voter(tx: RunTx, approval: Approval, seen: Seen, person: Person, payl
     return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
 
 
-async def _way(
-    tx: RunTx, approval: Approval, seen: Seen, person: Person, payload: VotePayload
-) -> StandIn | Refusal | None:
+async def _way(tx: RunTx, context: VoteContext, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
     """Return why the vote does not count, or for whom it does: None for the person themselves."""
+    approval = context.approval
     if payload.verdict is VoteVerdict.CHANGES and approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
-    ballot = ballot_of(approval, seen.votes, tx.row, await holder_of(tx, approval))
+    ballot = ballot_of(approval, context.votes, tx.row, await holder_of(tx, approval))
     asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now) if asks_for_others else []
-    way = way_to_vote(ballot, person, seen.accounts, stand_ins, payload.verdict, payload.reason, tx.now)
+    way = way_to_vote(ballot, person, context.accounts, stand_ins, payload.verdict, payload.reason, tx.now)
     if isinstance(way, Refusal):
         return way
     return refuse_stale(approval, payload) or refuse_way(tx, approval, payload) or way
 
 
-async def _count(
-    matter: Matter, tx: RunTx, approval: Approval, seen: Seen, voter: Voter, payload: VotePayload
-) -> Applied:
+async def _count(matter: Matter, tx: RunTx, context: VoteContext, voter: Voter, payload: VotePayload) -> Applied:
     engine, notification = matter.engine, matter.notification
     person, stand_in, glass, signature = voter
-    team, account = next(iter(seen.accounts), ("", person.id))  # nobody counts twice by another name
+    team, account = account_of(context.accounts, person)
     vote = Vote(
         person=person.id,
         person_name=person.name,
@@ -123,7 +122,7 @@ async def _count(
         passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
     )
-    approval = await end_lapsed_claim(tx, approval, *vote.people)
+    approval = await end_lapsed_claim(tx, context.approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",
@@ -132,17 +131,17 @@ async def _count(
             "person": person.id,
             "verdict": str(vote.verdict),
             "digest": digest(vote.document()),
-            **({"card": seen.card} if seen.card else {}),
+            **({"card": context.card} if context.card else {}),
             **({"delegator": vote.delegator} if vote.delegator else {}),
             **({"break_glass": glass} if glass else {}),
-            **({"opened_at": timestamp(seen.opened_at)} if seen.opened_at else {}),
+            **({"opened_at": timestamp(context.opened_at)} if context.opened_at else {}),
         },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,
         approval_id=approval.approval_id,
         effect_id=approval.effect_id,
     )
-    votes = sorted([*seen.votes, vote], key=lambda one: (one.at, one.person))
+    votes = sorted([*context.votes, vote], key=lambda one: (one.at, one.person))
     requirement = approval.requirement
     status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"

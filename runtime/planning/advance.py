@@ -43,7 +43,7 @@ from runtime.planning.response import response_of
 from runtime.planning.waiting.children import cancel_child, cancel_children, is_waited_for, tell_parent
 from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, effects, waits
-from runtime.store.database.flights import at_once
+from runtime.store.database.round_trips import at_once
 from runtime.store.running import steps as step_rows
 from runtime.store.running.leftovers import StepOf, withdraw_questions
 from runtime.store.transactions.run_tx import RunTx

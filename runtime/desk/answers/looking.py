@@ -13,8 +13,8 @@ from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import Account, StandIn
 from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
+from runtime.store.database.round_trips import at_once
 from runtime.store.people.glass import count_broken
 from runtime.store.workspaces.absentees import person_left
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from receipts.chain import Actor
 from runtime.model.life import Life
 from runtime.model.states import DefinitionStatus
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
+from runtime.store.database.round_trips import at_once
 from runtime.store.tenant.lives import lives_of_name, lives_of_trigger, move
 
 

@@ -16,8 +16,8 @@ from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import Via
 from runtime.model.notification.notification import Addressed, Notification, word_key
 from runtime.store import approvals, directory
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
+from runtime.store.database.round_trips import at_once
 from runtime.store.tasks import NOBODY, SoughtTasks, find_tasks
 from runtime.store.tenant.rows import is_mocked
 
@@ -87,7 +87,7 @@ class TaskDesk:
             return await inbox.apply(self.engine, new.notification_id, recorded)
         first = (await self.engine.addressed(recorded)).notification
         if not first.forgotten and first.payload != new.payload:
-            raise AnswerConflictError("this ref was used before, for something else; each has a ref of its own")
+            raise AnswerConflictError("this ref was used before for something else; give each answer its own ref")
         return await inbox.apply(self.engine, recorded)
 
 

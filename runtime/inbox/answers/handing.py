@@ -43,7 +43,7 @@ async def _refusal(answer: Answer, to: Candidate | None, payload: HandPayload) -
         return Refusal(RefusalCode.IN_DOUBT)
     if to is None:
         return Refusal(RefusalCode.NOT_ENTITLED, (payload.to,))
-    who = Candidate(answer.person, await accounts_of(answer.tx, answer.person, payload))
+    who = Candidate(answer.person, await accounts_of(answer.tx, answer.person.id, payload))
     tx, ballot = answer.tx, answer.ballot
     refusal = refuse_hand(ballot, who, to, payload.reason, tx.now)
     if refusal or answer.approval.kind is not AskKind.TASK:  # of others more people than one may go on deciding

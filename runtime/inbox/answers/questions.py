@@ -38,7 +38,7 @@ async def _refusal(answer: Answer, payload: AskPayload) -> Refusal | None:
     tx, person = answer.tx, answer.person
     if answer.approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
-    accounts = await accounts_of(tx, person, payload)
+    accounts = await accounts_of(tx, person.id, payload)
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now)
     way = way_to_vote(answer.ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, tx.now)
     asked = await questions_of(tx.conn, answer.approval.approval_id)
@@ -95,7 +95,7 @@ async def apply_reply(matter: Matter, payload: ReplyPayload) -> Applied:
 async def _asker(answer: Answer, payload: ReplyPayload) -> Asker:
     """Return who answers: a program has no accounts, and is in no group."""
     tx, person = answer.tx, answer.person
-    accounts = [] if payload.via is Via.EDGE else await accounts_of(tx, person, payload)
+    accounts = [] if payload.via is Via.EDGE else await accounts_of(tx, person.id, payload)
     group = (await tx.definition()).questions_to
     return Asker(person.id, frozenset(accounts), group if group in person.groups else "")
 

@@ -51,7 +51,7 @@ async def _refusal(
     if approval.kind is not AskKind.EFFECT:
         return Refusal(RefusalCode.NOT_EDITABLE)
     votes = await tx.loads.votes(approval.approval_id)
-    accounts = await accounts_of(tx, person, payload)
+    accounts = await accounts_of(tx, person.id, payload)
     ballot = ballot_of(approval, votes, tx.row)
     if refusal := refuse_vote(ballot, person, accounts, VoteVerdict.REJECT, payload.reason, tx.now):
         return refusal
@@ -69,7 +69,7 @@ async def _replace(
     matter: Matter, tx: RunTx, approval: Approval, effect: Effect, person: Person, payload: EditPayload
 ) -> None:
     fields, action, changes = edited_action(effect, payload.params, tx.row["salt"])
-    team, account = await account_of(tx, person, payload)
+    team, account = account_of(await accounts_of(tx, person.id, payload), person)
     edit = Edit(
         approval_id=approval.approval_id,
         effect_id=effect.effect_id,

@@ -53,7 +53,7 @@ async def _refusal(
     if payload.act is ClaimAct.RELEASE:
         refusal = refuse_release(ballot, person)
     else:
-        refusal = refuse_claim(ballot, person, await accounts_of(tx, person, payload), tx.now)
+        refusal = refuse_claim(ballot, person, await accounts_of(tx, person.id, payload), tx.now)
     return refusal or refuse_way(tx, approval, payload)
 
 

@@ -30,7 +30,7 @@ async def way_past_glass(
     await hold_glass(tx.conn, tx.tenant, person.id)
     used = await count_broken(tx.conn, tx.tenant, person.id, tx.now - glass.lasts)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row)
-    accounts = await accounts_of(tx, person, payload)
+    accounts = await accounts_of(tx, person.id, payload)
     refusal = refuse_glass(ballot, person, accounts, payload.reason, used, tx.now)
     if refusal is None and not payload.ticket.strip():
         refusal = Refusal(RefusalCode.NO_TICKET)

@@ -43,18 +43,13 @@ async def present_person(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
     return person
 
 
-async def accounts_of(tx: RunTx, person: Person, payload: PersonPayload) -> Sequence[Account]:
-    """Return the Slack account that spoke, or where none did all that the directory has of the person."""
-    return await accounts_behind(tx, person.id, payload)
-
-
-async def account_of(tx: RunTx, person: Person, payload: PersonPayload) -> Account:
+def account_of(accounts: Sequence[Account], person: Person) -> Account:
     """Return the account under which a vote is kept: nobody counts twice by another name."""
-    return next(iter(await accounts_of(tx, person, payload)), ("", person.id))
+    return next(iter(accounts), ("", person.id))
 
 
-async def accounts_behind(tx: RunTx, person_id: str | None, payload: PersonPayload) -> Sequence[Account]:
-    """Return what `accounts_of` does, of somebody who is known by their id; nothing of nobody."""
+async def accounts_of(tx: RunTx, person_id: str | None, payload: PersonPayload) -> Sequence[Account]:
+    """Return the Slack account that spoke, or where none did all that the directory has of the person."""
     if payload.via is Via.SLACK:
         return [(payload.team, payload.user)]
     return await directory.accounts_of(tx.conn, tx.tenant, person_id) if person_id else ()

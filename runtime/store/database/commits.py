@@ -1,6 +1,6 @@
 """Connections that know when a transaction is committed, and take few round trips to the database.
 
-A round trip costs what the way to PostgreSQL costs, so what can wait for company does: BEGIN goes with a transaction's
+A round trip costs what the way to PostgreSQL costs, so what can wait for others does: BEGIN goes with a transaction's
 first statement, what is gathered or put with the next statement of another sort, COMMIT with the last write, and reads
 that are wanted at the same moment go together. Statements reach PostgreSQL in the order in which they were given.
 """
@@ -17,8 +17,8 @@ from psycopg.rows import DictRow
 from psycopg.types.json import set_json_loads
 
 from runtime.store.database import documents
-from runtime.store.database.flights import Company, Statement
 from runtime.store.database.gathered import Gathered, Kind
+from runtime.store.database.round_trips import SharedTrip, Statement
 
 Params = Mapping[str, Any] | Sequence[Any]
 
@@ -40,8 +40,8 @@ class TellingConnection(AsyncConnection[DictRow]):
         self._waiting: list[Callable[[], None]] = []
         self._gathered = Gathered()
         self._unsent: list[Statement] = []  # goes before the next statement
-        self._company = Company()
-        self._flying = asyncio.Lock()
+        self._shared = SharedTrip()
+        self._sending = asyncio.Lock()
         self._in_transaction = self._has_begun = False
         self._executions: dict[int, int] = {}  # of statements, by their hash
 
@@ -63,9 +63,9 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     async def write(self) -> None:
         """Write what is gathered and unsent; raise what a kind says of a row that took no effect."""
-        async with self._flying:
+        async with self._sending:
             self._queue()
-            await self._fly()
+            await self._send_all()
 
     def _queue(self) -> None:
         """Have what is gathered written before whatever comes next."""
@@ -83,16 +83,16 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     async def execute(self, query: Any, params: Any = None, **named: Any) -> AsyncCursor[DictRow]:
         """Do as psycopg does, after what is gathered."""
-        async with self._flying:
+        async with self._sending:
             self._queue()
-            (cursor,) = await self._fly(Statement(query, params, named))
+            (cursor,) = await self._send_all(Statement(query, params, named))
         return cursor
 
     async def execute_many(self, query: str, rows: Sequence[Any]) -> None:
         """Execute a statement once for each of the rows, after what is gathered."""
-        async with self._flying:
+        async with self._sending:
             self._queue()
-            await self._fly()
+            await self._send_all()
             await self.cursor().executemany(query.encode(), rows)
 
     async def look(
@@ -112,31 +112,31 @@ class TellingConnection(AsyncConnection[DictRow]):
         return await self._read(query, values)
 
     async def _read(self, query: str, values: Params) -> AsyncCursor[DictRow]:
-        seat = self._company.take_seat(Statement(query.encode(), values))
-        if seat.is_first:
-            await self._company.fly(self._fly_together)
-        return await seat.result
+        pending = self._shared.add(Statement(query.encode(), values))
+        if pending.is_first:
+            await self._shared.send(self._send_together)
+        return await pending.result
 
-    async def _fly_together(self, statements: Sequence[Statement]) -> Sequence[AsyncCursor[DictRow]]:
-        async with self._flying:
-            return await self._fly(*statements)
+    async def _send_together(self, statements: Sequence[Statement]) -> Sequence[AsyncCursor[DictRow]]:
+        async with self._sending:
+            return await self._send_all(*statements)
 
-    async def _fly(self, *statements: Statement) -> Sequence[AsyncCursor[DictRow]]:
+    async def _send_all(self, *statements: Statement) -> Sequence[AsyncCursor[DictRow]]:
         """Send what is unsent, and then these, in one round trip; return the cursors of these."""
         before, self._unsent = self._unsent, []
-        flight = [*before, *statements]
-        self._has_begun = self._has_begun or (self._in_transaction and bool(flight))
-        prepared = sum(map(self._is_prepared_now, flight))
+        sent = [*before, *statements]
+        self._has_begun = self._has_begun or (self._in_transaction and bool(sent))
+        prepared = sum(map(self._is_prepared_now, sent))
         try:
-            if len(flight) > 1 or prepared:
+            if len(sent) > 1 or prepared:
                 async with self.pipeline():
-                    cursors = [await self._send(one) for one in flight]
+                    cursors = [await self._send(one) for one in sent]
             else:
-                cursors = [await self._send(one) for one in flight]
+                cursors = [await self._send(one) for one in sent]
         except UniqueViolation as error:
-            refused = (one.gathered.taken(error.diag.constraint_name) for one in flight if one.gathered)
+            refused = (one.gathered.taken(error.diag.constraint_name) for one in sent if one.gathered)
             raise next(filter(None, refused), error) from error
-        for one, cursor in zip(flight, cursors, strict=True):
+        for one, cursor in zip(sent, cursors, strict=True):
             if one.gathered and one.gathered.is_fenced and (lost := one.gathered.lost(await cursor.fetchone() or {})):
                 raise lost
         return cursors[len(before) :]
@@ -190,13 +190,13 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     async def _commit(self) -> None:
         """Commit together with the last write, unless it has to be seen before whether that took effect."""
-        async with self._flying:
+        async with self._sending:
             self._queue()
             if not self._has_begun and len(self._unsent) == len(self.begins):
                 return  # nothing was asked of the database
             if any(one.gathered and one.gathered.is_fenced for one in self._unsent):
-                await self._fly()
-            (ended,) = await self._fly(Statement("COMMIT"))
+                await self._send_all()
+            (ended,) = await self._send_all(Statement("COMMIT"))
         if ended.statusmessage != "COMMIT":  # an error was caught on the way, so PostgreSQL has rolled back
             raise InFailedSqlTransaction("a transaction in which a statement had failed was rolled back")
 
@@ -204,7 +204,7 @@ class TellingConnection(AsyncConnection[DictRow]):
         """Roll back; an error of that is not what the caller has to hear of."""
         self._forget()
         try:
-            async with self._flying:
+            async with self._sending:
                 self._executions.clear()  # with which psycopg forgets what it has prepared
                 await self.rollback()
         except Error as error:

@@ -6,8 +6,8 @@ from typing import Any
 from receipts import canonical
 from receipts.tenant.act import Act
 from receipts.tenant.acts import DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
-from runtime.store.database.flights import at_once
 from runtime.store.database.pool import Conn
+from runtime.store.database.round_trips import at_once
 
 ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"
 ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s"

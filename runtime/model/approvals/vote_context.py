@@ -10,10 +10,10 @@ from runtime.model.approvals.delegation import Account
 from runtime.model.approvals.votes import Refusal, Vote
 
 
-class Seen(NamedTuple):
+class VoteContext(NamedTuple):
     """A request with its counted votes and newest card, who votes by which accounts, and when they opened it."""
 
-    approval: Approval | None
+    approval: Approval
     votes: Sequence[Vote]
     person: Person | Refusal
     accounts: Sequence[Account]

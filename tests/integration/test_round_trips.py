@@ -8,9 +8,9 @@ import pytest
 from psycopg import InterfaceError, ProgrammingError
 from psycopg.errors import DivisionByZero, InFailedSqlTransaction, NotNullViolation
 
-from runtime.store.database.flights import at_once
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn, make_pool
+from runtime.store.database.round_trips import at_once
 from tests.integration.trips import Trips, along, road_to
 
 _MAKE = "INSERT INTO tenants (tenant, salt) VALUES (%(tenant)s, %(salt)s)"
@@ -125,7 +125,7 @@ async def test_everybody_who_reads_together_hears_of_an_error(conn: Conn) -> Non
     assert await _salts(conn) == []
 
 
-async def test_whoever_reads_with_one_that_is_canceled_hears_of_it(conn: Conn) -> None:
+async def test_who_reads_with_one_that_is_canceled_hears_of_it(conn: Conn) -> None:
     first, second = (asyncio.create_task(conn.read("SELECT 1 AS one", {})) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()

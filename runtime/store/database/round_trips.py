@@ -25,45 +25,46 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Seat:
-    """The place of a statement in the company; whoever has the first one makes it fly."""
+class Pending:
+    """A statement that waits for the others; who gave the first one sends them all."""
 
     statement: Statement
     result: asyncio.Future[AsyncCursor[DictRow]]
     is_first: bool
 
 
-class Company:
+class SharedTrip:
     """Statements that were given at the same moment of the loop."""
 
     def __init__(self) -> None:
-        self._seats: list[Seat] = []
+        self._pending: list[Pending] = []
 
-    def take_seat(self, statement: Statement) -> Seat:
+    def add(self, statement: Statement) -> Pending:
         """Have a statement go with the others."""
-        seat = Seat(statement, asyncio.get_running_loop().create_future(), is_first=not self._seats)
-        self._seats.append(seat)
-        return seat
+        new = Pending(statement, asyncio.get_running_loop().create_future(), is_first=not self._pending)
+        self._pending.append(new)
+        return new
 
-    async def fly(self, send: Callable[[Sequence[Statement]], Awaitable[Sequence[AsyncCursor[DictRow]]]]) -> None:
-        """Send all that take a seat at this moment; each seat gets its result, or the error of all."""
-        seats = self._seats
+    async def send(self, send_all: Callable[[Sequence[Statement]], Awaitable[Sequence[AsyncCursor[DictRow]]]]) -> None:
+        """Send all that are added at this moment; each gets its result, or the error of all."""
+        pending = self._pending
         try:
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
-            self._seats = []
-            for seat, cursor in zip(seats, await send([seat.statement for seat in seats]), strict=True):
-                if not seat.result.done():  # whoever wanted it may have gone
-                    seat.result.set_result(cursor)
+            self._pending = []
+            cursors = await send_all([one.statement for one in pending])
+            for one, cursor in zip(pending, cursors, strict=True):
+                if not one.result.done():  # its task may have been canceled
+                    one.result.set_result(cursor)
         except Exception as error:  # noqa: BLE001 - it is for those who wait
-            for seat in seats:
-                if not seat.result.done():
-                    seat.result.set_exception(error)
+            for one in pending:
+                if not one.result.done():
+                    one.result.set_exception(error)
         except asyncio.CancelledError:
-            self._seats = self._seats if self._seats is not seats else []
-            for seat in seats:
-                if not (seat.is_first or seat.result.done()):
-                    seat.result.set_exception(InterfaceError("a statement was given up with the one it went with"))
+            self._pending = self._pending if self._pending is not pending else []
+            for one in pending:
+                if not (one.is_first or one.result.done()):
+                    one.result.set_exception(InterfaceError("a statement was given up with the one it went with"))
             raise
 
 
