@@ -63,7 +63,7 @@ class Authenticator:
         return {**vars(self), "key": pem}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Be the authenticator of which this is known."""
+        """Be the authenticator that this describes."""
         vars(self).update(state, key=load_pem_private_key(state["key"], None))
 
     @cached_property

@@ -24,7 +24,7 @@ def as_program(dsn: str) -> str:
 
 
 def as_directory(dsn: str) -> str:
-    """Return the DSN, be it the superuser's or the program's, with a login that loads the directory."""
+    """Return the DSN of a superuser or of the program with a login that loads the directory."""
     return as_program(dsn).replace(f"//{PROGRAM}:@", f"//{DIRECTORY}:@", 1)
 
 

@@ -35,7 +35,7 @@ async def load_people(settings: Settings, file: Path) -> Directory:
     await asyncio.to_thread(check_migrations, required(settings, "directory_database_url"))
     try:
         async with connected(settings.model_copy(update={"database_url": settings.directory_database_url})) as conn:
-            # whoever comes first to a tenant says whether its runs are on mocks
+            # the first process of a tenant says whether its runs are on mocks
             await bind(conn, settings.tenant, mocked=settings.overlay is not None)
             return await load_directory(conn, settings.tenant, file)
     except InsufficientPrivilege as error:

@@ -35,7 +35,7 @@ class CommandRefused(Act):
 class DelegationRefused(Act):
     """Policy denied what somebody wanted of a delegation; `why` are its reasons, `policy` is by which decision.
 
-    The others are what was wanted: `groups` is empty for all, `reason` that of whoever wanted it.
+    The others are what was wanted: `groups` is empty for all, `reason` that of the person who wanted it.
     """
 
     event = "delegation.refused"

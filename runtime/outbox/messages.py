@@ -79,7 +79,7 @@ async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
 
 
 async def card_moved_on(engine: Engine, tx: RunTx, approval: Approval) -> None:
-    """Ask for all its cards to be edited to a revision that this transaction makes, so that nobody has asked before."""
+    """Ask for all its cards to be edited to a revision that this transaction makes: nobody can have asked before."""
     await _edit_cards(engine, tx, approval, f"card:{approval.approval_id}:{approval.revision}", is_new=True)
 
 

@@ -1,9 +1,10 @@
-"""The database lets an approval be used once, while it is approved and before it expires: the last wall of the gate."""
+"""The database lets an approval be ended once, and used once while it is approved and before it expires."""
 
 from datetime import timedelta
 
 import pytest
 
+from runtime.model.states import ApprovalStatus
 from runtime.store import approvals
 from tests.bench import Bench
 
@@ -45,3 +46,12 @@ async def test_a_request_that_is_still_open_is_not_used(bench: Bench) -> None:
     await bench.start("bench.file", FILE)
     await bench.settle()
     assert not await use(bench, await bench.approval_id(), left=timedelta(hours=1))
+
+
+async def test_an_approval_that_has_ended_is_not_ended_again(bench: Bench) -> None:
+    approval_id = await approved(bench)
+    with pytest.raises(approvals.ApprovalEndedError):
+        async with bench.engine.pool.connection() as conn, conn.transaction():
+            await approvals.close_approval(conn, approval_id, ApprovalStatus.REJECTED, bench.clock())
+    (row,) = await bench.rows("SELECT status FROM approvals WHERE approval_id = %s", approval_id)
+    assert row["status"] == ApprovalStatus.APPROVED

@@ -38,7 +38,7 @@ ROUTE = "POST /v1/tasks/{task_id}/answer"
 
 @dataclass
 class Office:
-    """A system without an edge of its own, and its database."""
+    """A system whose edge each test starts, and its database."""
 
     system: System
     dsn: str
@@ -197,14 +197,19 @@ def _says(log: pytest.LogCaptureFixture, words: str) -> Callable[[], Any]:
     return says
 
 
+async def _refused_unrecorded(edge: Edge, log: pytest.LogCaptureFixture) -> None:
+    """Be refused, and wait until the record of that has failed."""
+    assert (await vote_for(edge, "sena")).status == 403
+    await until(_says(log, "refused requests that are not on record yet: 1"))
+
+
 async def test_a_refusal_stands_where_it_cannot_be_recorded_and_is_recorded_later(
     office: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     async with edge_of(office.system) as edge:
         with without_writes(office.dsn):
-            assert (await vote_for(edge, "sena")).status == 403
-            await until(_says(caplog, "refused requests that are not on record yet: 1"))
+            await _refused_unrecorded(edge, caplog)
             assert (await vote_for(edge, "olga")).status == 403
         assert office.acts() == []
     ((_, act),) = office.acts()
@@ -217,8 +222,7 @@ async def test_a_refusal_is_on_record_once_the_database_is_back(
     caplog.set_level(logging.WARNING)
     async with edge_of(office.system) as edge:
         with without_writes(office.dsn):
-            assert (await vote_for(edge, "sena")).status == 403
-            await until(_says(caplog, "refused requests that are not on record yet: 1"))
+            await _refused_unrecorded(edge, caplog)
         with down(office.dsn):
             assert is_problem(await vote_for(edge, "sena"), 503), "who may do what stands in the database"
         await until(lambda: _is_denied(edge))

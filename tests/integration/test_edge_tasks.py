@@ -83,7 +83,7 @@ async def test_what_may_not_count_is_refused_with_a_sentence_and_the_review_stay
     assert (await get(stage, f"/v1/tasks/{task['task_id']}?as=boris")).body["status"] == "requested"
 
 
-async def test_an_answer_by_whoever_brought_the_run_in_is_on_record_in_the_tenants_chain(stage: Stage) -> None:
+async def test_an_answer_by_the_caller_that_started_the_run_is_on_record_in_the_tenants_chain(stage: Stage) -> None:
     task = await review(stage, "brought")
     assert (await post(stage, task, "claim", by="onboarding-portal")).status == 403
     await until(lambda: _brought(stage, f"/v1/tasks/{task['task_id']}/claim"))

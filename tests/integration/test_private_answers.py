@@ -135,7 +135,7 @@ async def test_an_answer_is_none_of_the_messages_that_are_limited(chat: Chat) ->
 
 @dataclass(frozen=True)
 class Watched(NoticeCounter):
-    """A counter of which the turns are kept that it gave."""
+    """A counter that keeps which turns it gave."""
 
     turns: list[AnswerTurn] = field(default_factory=list)
 

@@ -8,8 +8,6 @@ from receipts.tenant.refused import CommandRefused, DelegationRefused, RequestRe
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.refused import refusals_between
 
-__all__ = ["RefusedAttempt", "find_refusals"]
-
 Refused = CommandRefused | DelegationRefused | RequestRefused
 
 _FORMS: dict[str, type[Refused]] = {form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused)}

@@ -82,7 +82,7 @@ class EditingCounter:
 
 
 async def editable_verb(engine: Engine, conn: Conn, row: Mapping[str, Any]) -> Verb | None:
-    """Return the verb of an open request of which something may be edited, None where nothing may; `row` is its own."""
+    """Return the verb of an open request that may be edited, None where nothing may; `row` is the request's."""
     if (row["kind"], row["status"]) != (AskKind.EFFECT, ApprovalStatus.REQUESTED):
         return None
     definition = await engine.definitions.get(conn, row["definition_name"], row["definition_version"])

@@ -57,7 +57,7 @@ async def lock_chain(conn: Conn, tenant: str, once: str | None = None) -> ChainE
 
 
 async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
-    # the lock by a statement of its own: one that has waited for it does not see what came meanwhile
+    # two statements: one that has waited for the lock does not see what came meanwhile
     conn.put("SELECT FROM tenants WHERE tenant = %(tenant)s FOR NO KEY UPDATE", {"tenant": tenant})
     query = """
         SELECT audit_seq, audit_hash,
