@@ -29,7 +29,7 @@ NOT_NOW = "Slack did not answer. Nothing was installed. Open the link again in a
 
 def page(status: int, title: str, text: str) -> BoltResponse:
     """Return a page with a title and a sentence."""
-    shown = f"<h1>{escape(title)}</h1><p>{escape(text)}</p>"
+    shown = f"<main><h1>{escape(title)}</h1><p>{escape(text)}</p></main>"
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     body = f'<!doctype html><html lang="en">{head}<style>{_STYLE}</style>{shown}</html>'
     return BoltResponse(status=status, body=body, headers=dict(_HEADERS))
