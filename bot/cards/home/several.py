@@ -113,9 +113,8 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
 
     A request in which the person's own question has no answer yet is not ticked from the beginning.
     """
-    count, word = len(found.together), _VERDICTS[verdict]
-    left = _left_out(found.apart)
-    if not count:
+    word, left = _VERDICTS[verdict], _left_out(found.apart)
+    if not found.together:
         return modal(DONE_MODAL, "Decide several", None, None, [section(Shown("None of these can be decided.")), *left])
     needs_reason = verdict is VoteVerdict.REJECT or any(view.reason_required for view in found.together)
     same, other, lines = alike(found.together)
@@ -126,7 +125,7 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
         if not found.concerns.get(view.approval_id, NO_CONCERNS).own_question
     ]
     blocks = [
-        section(Shown(f"You {word.lower()} {count:,} requests, each with its own vote. {_CONSEQUENCE[verdict]}")),
+        section(Shown(f"You {word.lower()} each ticked request with its own vote. {_CONSEQUENCE[verdict]}")),
         heading(_heading(found, now)),
         *request_rows(found.together, lines, found.concerns, now),
         *([heading("What differs"), *other] if other else []),
