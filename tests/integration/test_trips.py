@@ -15,8 +15,12 @@ import pytest
 from bot.cards.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.desk.model import ClickOutcome
+from runtime.desk.passkeys.model import SigningPage
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
+from tests.integration.delegates_stage import delegate
+from tests.integration.passkeys_stage import asked, counter, open_vault, register, token_to_sign
 from tests.integration.program_stage import composed, settings_of
 from tests.integration.test_edge_answers import Stage, staged
 from tests.integration.test_edge_tasks import get, post, review
@@ -24,7 +28,8 @@ from tests.integration.test_home import until_voted
 from tests.integration.trips import Trips, along, road_to
 from tests.patience import MINUTE
 
-MOST = 5
+MOST, SIGNED = 5, 7
+"""Round trips of a vote; one that is signed with a passkey is answered when it is counted."""
 FIRST_START, START = 75, 35
 """Round trips of the first start, which stores every definition, and of a later one; people are loaded before each."""
 FAR = 0.1
@@ -76,6 +81,33 @@ async def test_a_click_is_recorded_and_acknowledged_within_five_round_trips(chat
         assert len(road.until(RECORDED)) <= MOST, road.made
 
 
+async def test_a_delegates_click_is_recorded_and_acknowledged_within_five_round_trips(chat: Chat, road: Trips) -> None:
+    await delegate(chat.bench, "ann", "sam", "compliance")
+    sam = await chat.person("sam")
+    for ref in TIMES:
+        task = await chat.bench.review(ref)
+        card = await _newest_card(chat)
+        road.made.clear()
+        await sam.click(card, APPROVE)
+        await until_voted(chat, task)
+        assert len(road.until(RECORDED)) <= MOST, road.made
+        [vote] = await chat.bench.rows("SELECT person, delegator FROM votes WHERE approval_id = %s", task)
+        assert vote == {"person": "sam", "delegator": "ann"}
+
+
+async def test_a_click_on_a_claimed_review_is_recorded_within_five_round_trips(chat: Chat, road: Trips) -> None:
+    ann = await chat.person("ann")
+    for ref in TIMES:
+        task = await chat.bench.review(ref)
+        await chat.bench.claim("ann", task)
+        await chat.bench.settle()
+        card = await _newest_card(chat)
+        road.made.clear()
+        await ann.click(card, APPROVE)
+        await until_voted(chat, task)
+        assert len(road.until(RECORDED)) <= MOST, road.made
+
+
 async def test_a_vote_with_a_reason_is_recorded_within_five_round_trips(chat: Chat, road: Trips) -> None:
     ann = await chat.person("ann")
     for ref in TIMES:
@@ -102,6 +134,24 @@ async def test_a_click_counts_where_a_round_trip_takes_a_tenth_of_a_second(chat:
     assert (await ann.submit({"reason": "seen and checked"}))["ok"]
     await until_voted(chat, asked)
     assert [row["person"] for row in await chat.bench.rows("SELECT person FROM votes")] == ["ann"]
+
+
+async def test_a_vote_signed_with_a_passkey_is_recorded_within_five_round_trips_and_counted_within_seven(
+    dsn: str, road: Trips, opa: OpaChild
+) -> None:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_vault(along(dsn, road), policy) as vault:
+        passkey = await register(vault, "sam")
+        for ref in TIMES:
+            approval = await asked(vault, ref)
+            token = await token_to_sign(vault, "sam", approval)
+            page = await counter(vault).open(token)
+            assert isinstance(page, SigningPage)
+            signed = passkey.sign(page.ceremony.challenge)
+            road.made.clear()
+            outcome = await counter(vault).sign(token, signed)
+            assert isinstance(outcome, ClickOutcome)
+            assert outcome.counted
+            assert (len(road.until(RECORDED)) <= MOST, len(road.until(APPLIED)) <= SIGNED) == (True, True), road.made
 
 
 async def test_an_answer_by_http_counts_within_five_round_trips(stage: Stage, road: Trips) -> None:

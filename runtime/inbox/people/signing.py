@@ -4,9 +4,10 @@ from receipts.signatures.passkeys import Said
 from runtime.approvals.passkeys import PasskeyError, check_assertion, document_of
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
-from runtime.model.approvals.passkeys import Assertion, Passkey, Signature
+from runtime.model.approvals.passkeys import Passkey, Signature
 from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.model.notification.people import VotePayload
+from runtime.store.database.round_trips import at_once
 from runtime.store.people import passkeys
 from runtime.store.transactions.run_tx import RunTx
 
@@ -25,7 +26,10 @@ async def signature_on(
     if assertion is None:
         is_wanted = approval.requirement.sign_with and payload.verdict is VoteVerdict.APPROVE
         return Refusal(RefusalCode.PASSKEY_NEEDED) if is_wanted else None  # 1
-    passkey = await passkeys.lock_passkey(tx.conn, tx.tenant, assertion.credential_id)
+    passkey, acts = await at_once(
+        passkeys.lock_passkey(tx.conn, tx.tenant, assertion.credential_id),
+        passkeys.acts_about(tx.conn, tx.tenant, assertion.credential_id),
+    )
     refusal = _refuse(passkey, person)  # 2
     if passkey is None or refusal is not None:
         return refusal
@@ -35,7 +39,8 @@ async def signature_on(
         count = check_assertion(passkey, assertion, document)  # 3, 4
     except PasskeyError:
         return Refusal(RefusalCode.PASSKEY_WRONG)
-    return await _kept(tx, assertion, count)
+    passkeys.count_signature(tx.conn, tx.tenant, assertion.credential_id, count)
+    return Signature(assertion, acts)
 
 
 async def said_of(tx: RunTx, person_name: str, reason: str, ticket: str) -> Said:
@@ -48,8 +53,3 @@ def _refuse(passkey: Passkey | None, person: Person) -> Refusal | None:
     if passkey is None or passkey.person != person.id:
         return Refusal(RefusalCode.PASSKEY_UNKNOWN)
     return Refusal(RefusalCode.PASSKEY_REVOKED) if passkey.revoked_at else None
-
-
-async def _kept(tx: RunTx, assertion: Assertion, count: int) -> Signature:
-    await passkeys.count_signature(tx.conn, tx.tenant, assertion.credential_id, count)
-    return Signature(assertion, await passkeys.acts_about(tx.conn, tx.tenant, assertion.credential_id))

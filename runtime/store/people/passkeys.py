@@ -17,7 +17,7 @@ _LINK = ", ".join(Link.__dataclass_fields__)
 async def lock_passkey(conn: Conn, tenant: str, credential_id: str) -> Passkey | None:
     """Return a passkey, locked in the caller's transaction: nobody revokes it, or signs with it, meanwhile."""
     query = f"SELECT {_SELF} FROM passkeys WHERE tenant = %s AND credential_id = %s FOR UPDATE"  # noqa: S608 - our own columns
-    row = await (await conn.execute(query.encode(), (tenant, credential_id))).fetchone()
+    row = await (await conn.read(query, (tenant, credential_id))).fetchone()
     return passkey_of(row) if row else None
 
 
@@ -63,11 +63,11 @@ async def add_passkey(conn: Conn, tenant: str, new: Passkey) -> bool:
     return done.rowcount == 1
 
 
-async def count_signature(conn: Conn, tenant: str, credential_id: str, sign_count: int) -> None:
+def count_signature(conn: Conn, tenant: str, credential_id: str, sign_count: int) -> None:
     """Note how often the authenticator has signed; the caller has locked the passkey."""
-    await conn.execute(
-        "UPDATE passkeys SET sign_count = %s WHERE tenant = %s AND credential_id = %s",
-        (sign_count, tenant, credential_id),
+    conn.put(
+        "UPDATE passkeys SET sign_count = %(count)s WHERE tenant = %(tenant)s AND credential_id = %(credential_id)s",
+        {"count": sign_count, "tenant": tenant, "credential_id": credential_id},
     )
 
 

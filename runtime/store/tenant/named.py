@@ -15,7 +15,7 @@ async def acts_named(conn: Conn, tenant: str, names: Sequence[str]) -> list[dict
           FROM tenant_leaves l LEFT JOIN tenant_leaves before ON before.tenant = l.tenant AND before.seq = l.seq - 1
          WHERE l.tenant = %s AND l.once = ANY(%s) ORDER BY l.seq
     """
-    rows = await (await conn.execute(query, (tenant, list(names)))).fetchall()
+    rows = await (await conn.read(query, (tenant, list(names)))).fetchall()
     return [
         {
             **row["leaf"],
