@@ -2,33 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import aiohttp
-import yaml
 
 from runtime.definitions.checks.schemas import violations
 from runtime.handlers import Call, Handler, JsonObject
 from tests.handled import result_of
+from tests.integration.pack_verbs import sync_verbs
 
 Completions = list[tuple[str, str, str, JsonObject]]
 
 
-def _sync_verbs() -> dict[str, JsonObject]:
-    """Return the sync verbs by handler, each output schema with the definitions that it refers to."""
-    declared = yaml.safe_load(Path("packs/kyc/verbs/kyc.yaml").read_text(encoding="utf-8"))
-    verbs = {verb["execution"]["handler"]: verb for verb in declared["verbs"] if verb["execution"]["kind"] == "sync"}
-    for verb in verbs.values():
-        verb["output_schema"]["definitions"] = declared["definitions"]
-    return verbs
-
-
-SYNC_VERBS = _sync_verbs()
-
-
 async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = "") -> JsonObject:
     result = await result_of(pack[operation], call(operation, params, key))
-    verb = SYNC_VERBS.get(operation)
+    verb = sync_verbs("kyc").get(operation)
     assert verb is None or violations(verb["output_schema"], result) == []
     return result
 

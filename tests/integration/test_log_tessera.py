@@ -16,13 +16,12 @@ from receipts.log.hashes import TreeHead
 from receipts.log.tile_data import data_at
 from receipts.log.tiles import tiles_between
 from tests.patience import MINUTE
-from tests.unit.log_sample import MemoryLog, sample_log, signer, vkey
+from tests.unit.log_sample import MemoryLog, large_log, sample_log, signer, vkey
 from tools import tessera
 
 FSCK = tessera.find()
 OWNER = signer("log.example/acme", 1)
 SIZES = [1, 2, 255, 256, 257, 700, 66_000]
-LOG = sample_log(SIZES[-1])
 
 pytestmark = pytest.mark.skipif(FSCK is None, reason="set-up found no Go to build Tessera's fsck with")
 
@@ -80,14 +79,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_log_of_any_size_is_whole(folder: Path, size: int) -> None:
-    publish(folder, LOG, 0, size)
+    publish(folder, large_log(), 0, size)
     assert f"Successfully fsck'd log with size {size} " in checked(folder)
 
 
 def test_log_that_grew_in_steps_is_whole_at_each(folder: Path) -> None:
     before = 0
     for size in (3, 256, 300, 700):
-        publish(folder, LOG, before, size)
+        publish(folder, large_log(), before, size)
         assert f"Successfully fsck'd log with size {size} " in checked(folder)
         before = size
 
@@ -114,7 +113,7 @@ def _root_of_another_log(folder: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [_entry_changed, _hash_changed, _tile_lost, _root_of_another_log])
 def test_log_that_is_not_whole_is_found(folder: Path, spoil: Callable[[Path], None]) -> None:
-    publish(folder, LOG, 0, 700)
+    publish(folder, large_log(), 0, 700)
     spoil(folder)
     said = checked(folder, workers=8)
     assert "fsck failed" in said
@@ -122,5 +121,5 @@ def test_log_that_is_not_whole_is_found(folder: Path, spoil: Callable[[Path], No
 
 
 def test_checkpoint_of_another_key_is_found(folder: Path) -> None:
-    publish(folder, LOG, 0, 700)
+    publish(folder, large_log(), 0, 700)
     assert "fsck failed" in checked(folder, str(vkey(signer(OWNER.name, 9))))

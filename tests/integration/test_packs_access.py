@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-import yaml
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from countersign_access_request.handlers import handlers
@@ -26,20 +24,9 @@ from runtime.handlers import (
     Untouched,
 )
 from tests.handled import result_of
+from tests.integration.pack_verbs import sync_verbs
 
 ASKED = {"system": "payments", "account": "rita", "role": "operator", "minutes": 60, "justification": "an outage"}
-
-
-def _verbs() -> dict[str, JsonObject]:
-    """Return the verbs by handler, each output schema with the definitions that it refers to."""
-    declared = yaml.safe_load(Path("packs/access-request/verbs/access-request.yaml").read_text(encoding="utf-8"))
-    verbs = {verb["execution"]["handler"]: verb for verb in declared["verbs"]}
-    for verb in verbs.values():
-        verb["output_schema"] = {**verb["output_schema"], "definitions": declared["definitions"]}
-    return verbs
-
-
-VERBS = _verbs()
 
 
 @dataclass
@@ -51,7 +38,7 @@ class Desk:
 
     async def do(self, operation: str, params: JsonObject, key: str = "") -> JsonObject:
         result = await result_of(self.pack[operation], _call(operation, params, key))
-        assert violations(VERBS[operation]["output_schema"], result) == []
+        assert violations(sync_verbs("access-request")[operation]["output_schema"], result) == []
         return result
 
     async def grant(self, key: str = "k1", **changes: Json) -> JsonObject:

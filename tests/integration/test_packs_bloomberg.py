@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-import yaml
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from countersign_connector.http import Service
@@ -30,12 +28,9 @@ from runtime.handlers import (
     Usage,
 )
 from tests.bench import HandClock
+from tests.integration.pack_verbs import sync_verbs
 
 OPERATION = "bloomberg::query_subsidiaries"
-DECLARED = yaml.safe_load(Path("packs/kyc/verbs/kyc.yaml").read_text(encoding="utf-8"))
-VERB = next(verb for verb in DECLARED["verbs"] if verb["execution"]["handler"] == OPERATION)
-RESULT = {**VERB["output_schema"], "definitions": DECLARED["definitions"]}
-ASKED = {**VERB["execution"]["params"], "include_voting_shares": True}
 
 
 @dataclass
@@ -70,7 +65,9 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 def call(entity: str = seed.CLIENT, step: str = "step", **changes: Json) -> Call:
-    return Call("acme", "run-1", step, "query_subsidiaries", {**ASKED, "entity_identifier": entity, **changes})
+    declared = sync_verbs("kyc")[OPERATION]["execution"]["params"]
+    params = {**declared, "include_voting_shares": True, "entity_identifier": entity, **changes}
+    return Call("acme", "run-1", step, "query_subsidiaries", params)
 
 
 async def until_there(operation: Handler, asked: Call) -> Answer:
@@ -83,7 +80,7 @@ async def until_there(operation: Handler, asked: Call) -> Answer:
 
 async def test_subsidiaries_come_with_who_votes_with_how_much(desk: Desk) -> None:
     answer = await until_there(desk.operation(), call())
-    assert violations(RESULT, answer.result) == []
+    assert violations(sync_verbs("kyc")[OPERATION]["output_schema"], answer.result) == []
     assert [(one["lei"], one["voting_percent"]) for one in answer.result["subsidiaries"]] == [
         (seed.TERMINAL, "100"),
         (seed.AGENCY, "74.9"),

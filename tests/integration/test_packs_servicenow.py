@@ -6,7 +6,6 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-import yaml
 from aiohttp.test_utils import TestServer
 from countersign_incident_triage.handlers import handlers
 from countersign_incident_triage.incidents import marker
@@ -31,6 +30,7 @@ from runtime.handlers import (
     Untouched,
 )
 from tests.handled import result_of
+from tests.integration.pack_verbs import sync_verbs
 
 NOTE = {"sys_id": VPN_INCIDENT, "number": "INC0010042", "priority": 3, "note": "Looks like the VPN."}
 ASSIGN = {
@@ -54,25 +54,13 @@ def pack(base: str) -> Mapping[str, Handler]:
     return handlers({**settings(base), "timeout": "2"})
 
 
-def _sync_verbs() -> dict[str, JsonObject]:
-    """Return the sync verbs by handler, each output schema with the definitions that it refers to."""
-    declared = yaml.safe_load(Path("packs/incident-triage/verbs/incident-triage.yaml").read_text(encoding="utf-8"))
-    verbs = {verb["execution"]["handler"]: verb for verb in declared["verbs"] if verb["execution"]["kind"] == "sync"}
-    for verb in verbs.values():
-        verb["output_schema"]["definitions"] = declared["definitions"]
-    return verbs
-
-
-SYNC_VERBS = _sync_verbs()
-
-
 def call(operation: str, params: JsonObject, key: str = "", before: JsonObject | None = None) -> Call:
     return Call("acme", "run-1", "step", operation, params, "target", key, before=before)
 
 
 async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = "") -> JsonObject:
     result = await result_of(pack[operation], call(operation, params, key))
-    verb = SYNC_VERBS.get(operation)
+    verb = sync_verbs("incident-triage").get(operation)
     assert verb is None or violations(verb["output_schema"], result) == []
     return result
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -61,6 +63,12 @@ class MemoryLog:
         """Return the log as it was at a size, told by its leaves alone."""
         return EMPTY.append([hash_leaf(entry) for entry in self.entries[:size]]).range.head()
 
+    def heads(self) -> list[TreeHead]:
+        """Return the log as it was at each size from 0 on, told by its leaves alone."""
+        leaves = map(hash_leaf, self.entries)
+        grown = accumulate(leaves, lambda before, leaf: before.append([leaf]).range, initial=EMPTY)
+        return [one.head() for one in grown]
+
     def inclusion(self, index: int, size: int) -> list[bytes]:
         """Return a proof."""
         return inclusion_proof(self.node, index, size)
@@ -77,6 +85,15 @@ class MemoryLog:
 def sample_log(size: int, salt: str = "") -> MemoryLog:
     """Return a log of entries of different lengths."""
     return MemoryLog().append(*(f"{salt}entry {number} {'x' * (number % 7)}".encode() for number in range(size)))
+
+
+LARGE = 70_000
+
+
+@cache
+def large_log() -> MemoryLog:
+    """Return a log of LARGE entries, which takes long to make: it stays as it is, and tests make it, no import."""
+    return sample_log(LARGE)
 
 
 def publish(folder: Path, entries: Sequence[bytes], by: NoteSigner, size: int | None = None) -> None:

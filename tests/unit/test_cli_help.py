@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
+import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -18,7 +19,10 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from _commands(child, f"{path} {name}")
 
 
-COMMANDS = dict(_commands(get_command(app), "countersign"))
+@pytest.fixture(scope="module")
+def commands() -> list[tuple[str, Any]]:
+    """Every command, behind its words."""
+    return list(_commands(get_command(app), "countersign"))
 
 
 def _is_sentence(text: str | None) -> bool:
@@ -26,14 +30,14 @@ def _is_sentence(text: str | None) -> bool:
     return len(first.split()) > 1 and first[0].isupper() and first.endswith(".")
 
 
-def test_every_command_says_in_a_sentence_what_it_does() -> None:
-    assert [path for path, command in COMMANDS.items() if not _is_sentence(command.help)] == []
+def test_every_command_says_in_a_sentence_what_it_does(commands: list[tuple[str, Any]]) -> None:
+    assert [path for path, command in commands if not _is_sentence(command.help)] == []
 
 
-def test_every_argument_and_option_says_in_a_sentence_what_it_is_for() -> None:
+def test_every_argument_and_option_says_in_a_sentence_what_it_is_for(commands: list[tuple[str, Any]]) -> None:
     silent = [
         f"{path} {parameter.name}"
-        for path, command in COMMANDS.items()
+        for path, command in commands
         for parameter in command.params
         if parameter.name != "help" and not _is_sentence(getattr(parameter, "help", None))
     ]

@@ -13,7 +13,6 @@ from tools import layout
 from tools.layout import Source
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = layout.python_sources(ROOT)
 
 Rule = Callable[[Source], Iterator[str]]
 
@@ -52,6 +51,12 @@ ALLOWED: list[tuple[Rule, str, str]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def tree() -> list[Source]:
+    """Every Python file of ours."""
+    return layout.python_sources(ROOT)
+
+
 @pytest.mark.parametrize(("rule", "path", "text"), BREACHES)
 def test_rule_finds_what_breaks_it(rule: Rule, path: str, text: str) -> None:
     found = list(rule(Source(path, text)))
@@ -65,9 +70,9 @@ def test_rule_lets_pass_what_is_allowed(rule: Rule, path: str, text: str) -> Non
 
 
 @pytest.mark.parametrize("rule", PYTHON_RULES)
-def test_every_source_file_keeps_the_rule(rule: Rule) -> None:
-    assert len(PYTHON) > len(layout.CODE)
-    assert [finding for source in PYTHON for finding in rule(source)] == []
+def test_every_source_file_keeps_the_rule(tree: list[Source], rule: Rule) -> None:
+    assert len(tree) > len(layout.CODE)
+    assert [finding for source in tree for finding in rule(source)] == []
 
 
 def test_no_file_names_a_home_folder_or_a_package_registry() -> None:
@@ -76,10 +81,10 @@ def test_no_file_names_a_home_folder_or_a_package_registry() -> None:
     assert [finding for source in files for finding in layout.names_no_machine(source)] == []
 
 
-def test_files_and_functions_are_small_as_a_rule() -> None:
-    lengths = [length for source in PYTHON for _, _, length in source.functions]
+def test_files_and_functions_are_small_as_a_rule(tree: list[Source]) -> None:
+    lengths = [length for source in tree for _, _, length in source.functions]
     assert statistics.median(lengths) <= 10
-    assert statistics.median(source.lines for source in PYTHON) <= 150
+    assert statistics.median(source.lines for source in tree) <= 150
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock"])
@@ -97,11 +102,11 @@ def test_import_contracts_are_kept() -> None:
     assert finished.returncode == 0, finished.stdout
 
 
-def test_every_package_is_one_of_the_wheel() -> None:
+def test_every_package_is_one_of_the_wheel(tree: list[Source]) -> None:
     """What is not listed works in a checkout and is missing where the program is installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = set(project["tool"]["setuptools"]["packages"])
-    folders = {Path(source.path).parent for source in PYTHON if source.path.endswith("/__init__.py")}
+    folders = {Path(source.path).parent for source in tree if source.path.endswith("/__init__.py")}
     packs = {".".join(folder.parts[2:]) for folder in folders if folder.parts[0] == "packs"}
     ours = {".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "tests", "tools")}
     assert listed == ours | packs | {"packs", "rego"}

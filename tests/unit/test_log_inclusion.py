@@ -11,7 +11,7 @@ from tests.unit.log_sample import sample_log
 
 SIZE = 130
 LOG = sample_log(SIZE)
-HEADS = [LOG.head(size) for size in range(SIZE + 1)]
+HEADS = LOG.heads()
 LEAVES = [hash_leaf(entry) for entry in LOG.entries]
 
 sizes = st.integers(1, SIZE)

@@ -22,7 +22,7 @@ KEYS, WITNESSES = LogKeys((vkey(OWNER),)), [witness_key(WITNESS)]
 SIGNED = LOG.checkpoint(OWNER, SIZE)
 COSIGNED = SIGNED.signed_by(WITNESS.cosign(SIGNED.text, 1_790_000_000))
 FILES = {place: data_at(place, LOG.node, lambda a, b: LOG.entries[a:b]) for place in tiles_between(0, SIZE)}
-HEADS = [LOG.head(size) for size in range(SIZE + 1)]
+HEADS = LOG.heads()
 PROVEN = 41
 LEAF = hash_leaf(LOG.entries[PROVEN])
 

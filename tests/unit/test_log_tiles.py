@@ -1,5 +1,7 @@
 """A log in tiles: which there are, where they stand, what they hold, and proofs that are made of them alone."""
 
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,10 +20,8 @@ from receipts.log.tile_data import (
     tile_root,
 )
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, parse_path, tiles_between, width_at
-from tests.unit.log_sample import MemoryLog, new_nodes, sample_log
+from tests.unit.log_sample import LARGE, MemoryLog, large_log, new_nodes, sample_log
 
-SIZE = 70_000
-LOG = sample_log(SIZE)
 Files = dict[str, bytes]
 
 
@@ -33,17 +33,20 @@ def written(log: MemoryLog, old: int, new: int) -> Files:
     }
 
 
-FILES = written(LOG, 0, SIZE)
+@cache
+def large_files() -> Files:
+    """Return all that is written of the large log."""
+    return written(large_log(), 0, LARGE)
 
 
 def test_log_of_seventy_thousand_has_the_tiles_of_the_specification() -> None:
-    tiles = [place for place in tiles_between(0, SIZE) if isinstance(place, Tile)]
+    tiles = [place for place in tiles_between(0, LARGE) if isinstance(place, Tile)]
     counted = {
         (level, width): sum(1 for tile in tiles if (tile.level, tile.width) == (level, width))
         for level, width in {(tile.level, tile.width) for tile in tiles}
     }
     assert counted == {(0, 256): 273, (0, 112): 1, (1, 256): 1, (1, 17): 1, (2, 1): 1}
-    bundles = [place for place in tiles_between(0, SIZE) if isinstance(place, EntryBundle)]
+    bundles = [place for place in tiles_between(0, LARGE) if isinstance(place, EntryBundle)]
     assert [bundle.tile for bundle in bundles] == [tile for tile in tiles if tile.level == 0]
 
 
@@ -118,47 +121,52 @@ def test_width_of_a_tile_is_what_its_level_has_of_hashes(level: int, index: int,
 
 
 def test_root_of_a_full_tile_is_its_hash_in_the_tile_above() -> None:
-    above = read_tile(Tile(1, 0, 256), FILES["tile/1/000"])
-    assert [tile_root(FILES[Tile(0, index, 256).path]) for index in range(256)] == above
+    files = large_files()
+    above = read_tile(Tile(1, 0, 256), files["tile/1/000"])
+    assert [tile_root(files[Tile(0, index, 256).path]) for index in range(256)] == above
 
 
-@pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 511, 1000, 65_535, 65_536, 65_537, SIZE])
+@pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 511, 1000, 65_535, 65_536, 65_537, LARGE])
 def test_proofs_are_made_of_the_tiles_of_a_size_alone(size: int) -> None:
-    files = written(LOG, 0, size)
+    log = large_log()
+    files = written(log, 0, size)
     node = nodes_of(lambda tile: files[tile.path], size)
-    head = LOG.head(size)
+    head = log.head(size)
     assert root_of(node, size) == head.root
     for index in {0, size // 3, size - 1}:
-        verify_inclusion(head, index, LOG.node(0, index), inclusion_proof(node, index, size))
+        verify_inclusion(head, index, log.node(0, index), inclusion_proof(node, index, size))
     for old in {1, size // 2 + 1, size}:
-        verify_consistency(LOG.head(old), head, consistency_proof(node, old, size))
+        verify_consistency(log.head(old), head, consistency_proof(node, old, size))
 
 
 def test_log_grows_by_its_tiles_and_the_new_entries_alone() -> None:
+    log = large_log()
     old, new = 65_000, 66_000
-    files = written(LOG, 0, old)
+    files = written(log, 0, old)
     before = nodes_of(lambda tile: files[tile.path], old)
-    growth = sample_log(old).range.append([LOG.node(0, index) for index in range(old, new)])
+    growth = sample_log(old).range.append([log.node(0, index) for index in range(old, new)])
     nodes = new_nodes(growth)
 
     def node(level: int, index: int) -> bytes:
         return nodes.get((level, index)) or before(level, index)
 
-    grown = {place.path: data_at(place, node, lambda a, b: LOG.entries[a:b]) for place in tiles_between(old, new)}
-    assert grown == written(LOG, old, new)
+    grown = {place.path: data_at(place, node, lambda a, b: log.entries[a:b]) for place in tiles_between(old, new)}
+    assert grown == written(log, old, new)
 
 
 def test_node_that_a_log_of_this_size_has_not_is_refused() -> None:
-    node = nodes_of(lambda tile: FILES[tile.path], SIZE)
-    for level, index in ((0, SIZE), (8, 273), (4, SIZE >> 4), (16, 1), (24, 0)):
+    files = large_files()
+    node = nodes_of(lambda tile: files[tile.path], LARGE)
+    for level, index in ((0, LARGE), (8, 273), (4, LARGE >> 4), (16, 1), (24, 0)):
         with pytest.raises(TileError, match="has no node"):
             node(level, index)
 
 
 def test_entries_of_a_bundle_read_back() -> None:
+    files = large_files()
     bundle = EntryBundle(273, 112)
-    entries = check_bundle(bundle, FILES[bundle.path], FILES[bundle.tile.path])
-    assert entries == LOG.entries[-112:]
+    entries = check_bundle(bundle, files[bundle.path], files[bundle.tile.path])
+    assert entries == large_log().entries[-112:]
 
 
 def test_entry_may_be_empty_and_as_long_as_its_length_can_say() -> None:
@@ -171,9 +179,9 @@ def test_entry_may_be_empty_and_as_long_as_its_length_can_say() -> None:
 @pytest.mark.parametrize("width", [1, 111, 113, 256])
 def test_tile_or_bundle_of_another_width_than_its_name_is_refused(width: int) -> None:
     with pytest.raises(TileError, match=f"has 3584 bytes, not {width * 32}"):
-        read_tile(Tile(0, 273, width), FILES["tile/0/273.p/112"])
+        read_tile(Tile(0, 273, width), large_files()["tile/0/273.p/112"])
     with pytest.raises(TileError, match=f"has 112 entries, not {width}"):
-        read_bundle(EntryBundle(273, width), FILES["tile/entries/273.p/112"])
+        read_bundle(EntryBundle(273, width), large_files()["tile/entries/273.p/112"])
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
@@ -186,7 +194,7 @@ def test_bundle_that_breaks_off_is_refused(cut: int) -> None:
 
 
 def test_bundle_of_other_entries_than_the_tile_says_is_refused() -> None:
-    entries = LOG.entries[:TILE_WIDTH]
+    entries = large_log().entries[:TILE_WIDTH]
     swapped = [entries[1], entries[0], *entries[2:]]
     with pytest.raises(TileError, match="tile/entries/000: entry 0 does not give the hash in tile/0/000"):
-        check_bundle(EntryBundle(0, TILE_WIDTH), bundle_data(swapped), FILES["tile/0/000"])
+        check_bundle(EntryBundle(0, TILE_WIDTH), bundle_data(swapped), large_files()["tile/0/000"])

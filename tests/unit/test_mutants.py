@@ -8,11 +8,17 @@ import pytest
 from tests.mutants.__main__ import ROOT, judge
 from tests.mutants.guards import GUARDS, Guard
 from tests.mutants.planting import LostGuardError, find, sources
+from tools.layout import Source
 
-SOURCES = sources(ROOT)
 SMALL = Guard("nobody signs twice", "may_sign", "person not in signed", "True", ("tests/test_signing.py",))
 PROGRAM = "def may_sign(person: str, signed: set[str]) -> bool:\n    return person not in signed\n"
 TEST = "from policy.signing import may_sign\n\n\ndef test_it() -> None:\n    assert {}\n"
+
+
+@pytest.fixture(scope="module")
+def program() -> list[Source]:
+    """The sources of this program."""
+    return sources(ROOT)
 
 
 @pytest.fixture
@@ -29,14 +35,14 @@ def write_test(tree: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: f"{guard.name}: {guard.rule}")
-def test_the_code_of_each_guard_is_found_once(guard: Guard) -> None:
-    assert find(SOURCES, guard).source.text.count(guard.code) >= 1
+def test_the_code_of_each_guard_is_found_once(program: list[Source], guard: Guard) -> None:
+    assert find(program, guard).source.text.count(guard.code) >= 1
     assert all((ROOT / test).is_file() for test in guard.tests)
 
 
-def test_a_guard_whose_code_is_gone_is_named() -> None:
+def test_a_guard_whose_code_is_gone_is_named(program: list[Source]) -> None:
     with pytest.raises(LostGuardError, match="consume: its code is found 0 times"):
-        find(SOURCES, replace(GUARDS[0], name="consume", code="AND it is not there"))
+        find(program, replace(GUARDS[0], name="consume", code="AND it is not there"))
 
 
 def test_a_guard_whose_code_is_found_twice_is_named(tree: Path) -> None:
