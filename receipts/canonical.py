@@ -98,6 +98,11 @@ def built(value: Any) -> Any:
     return value.value() if isinstance(value, Apart) else value
 
 
+def said(value: Any) -> Any:
+    """Return a text itself where it stands apart, and anything else as it is."""
+    return value.value() if isinstance(value, Apart) and value.is_text else value
+
+
 def dumps(value: Any) -> bytes:
     """Return the canonical bytes of a JSON value; `loads` gives back a value with the same bytes."""
     data = _compiled(value)

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from receipts import canonical
-from receipts.canonical import Apart, CanonicalError
+from receipts.canonical import Apart, CanonicalError, said
 
 
 class Part(Enum):
@@ -141,6 +141,25 @@ def members_at(data: bytes, at: int, *, named: bool) -> tuple[Any, int]:
                 break
     found = dict(zip(names, items, strict=True)) if named else items
     return found, at + len(text[: max(0, end - 1)].encode())
+
+
+def member(value: Any, name: str) -> Any:
+    """Return a member of an object, each of which may stand apart, but a text is built; None where there is none."""
+    if not isinstance(value, Apart):
+        return said(value.get(name)) if isinstance(value, dict) else None
+    data, at = value.source, value.start
+    if data[at] != ord("{") or data[at + 1] == ord("}"):
+        return None
+    while data[at] != ord("}"):
+        found, end = members_at(data, at + 1, named=True)
+        if not found:  # the next one is larger than a piece
+            after = end_of(data, at + 1)
+            end = end_of(data, after + 1)
+            found = {canonical.loads(data[at + 1 : after]): Apart(data, after + 1, end)}
+        if name in found:
+            return said(found[name])
+        at = end
+    return None
 
 
 def end_of(data: bytes, start: int) -> int:

@@ -111,8 +111,8 @@ def _is_secret(name: str, item: Any) -> bool:
     is_secret, is_address = _looks(name)
     if is_secret or not is_address:
         return is_secret
-    said = item.value() if isinstance(item, Apart) and item.is_text else item
-    return not (isinstance(said, str) and _BEARING.search(said) is None)
+    address = canonical.said(item)
+    return not (isinstance(address, str) and _BEARING.search(address) is None)
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,7 @@ from evidence import names
 from evidence.reading.paths import address_of, path_in_words
 from receipts.canonical import built
 from receipts.chain import RUN_QUEUED
+from receipts.piecewise import member
 
 Record = Mapping[str, Any]
 
@@ -37,19 +38,19 @@ def number(value: Any, *path: str) -> int:
 
 def record(value: Any, *path: str) -> Record:
     """Return the object at a path of members; an empty one where there is none."""
-    found = _at(value, path)
+    found = built(_at(value, path))
     return found if isinstance(found, dict) else {}
 
 
 def records(value: Any, *path: str) -> list[Record]:
     """Return the objects in the list at a path of members."""
-    found = _at(value, path)
+    found = built(_at(value, path))
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def texts(value: Any, *path: str) -> list[str]:
     """Return the texts in the list at a path of members."""
-    found = _at(value, path)
+    found = built(_at(value, path))
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
@@ -60,7 +61,7 @@ def is_wish(leaf: Record) -> bool:
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
-        value = built(value.get(name)) if isinstance(value, dict) else None
+        value = member(value, name)
     return value
 
 

@@ -17,13 +17,11 @@ from evidence.reading.material import Material, text
 from evidence.report.cover import cover_of
 from evidence.report.filters import FILTERS
 from evidence.report.verdict import NO_KEY, Verdict, verdict_of, verdict_on
-from evidence.verify.judgement import Standing, judge
-from evidence.verify.material.contents import BrokenError, Contents, told_by
-from evidence.verify.opening import FORM, open_file, readable
+from evidence.verify.judgement import Judgement, Standing, judge, unopened
+from evidence.verify.material.contents import Contents, told_by
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust
-from evidence.verify.verify import VerificationError
-from evidence.zipform import Unpacked, ZipFormError, unpack
+from evidence.verify.verify import VerificationError, no_collection, unpacked
 
 
 class ReportError(EvidenceError):
@@ -39,20 +37,14 @@ class Report:
     standing: Standing
 
 
+@no_collection()
 def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents], quick: timedelta = QUICK) -> Report:
     """Return the report on a file, held to further rules where some are `asked`.
 
-    A vote at most `quick` after its person opened the request is an exception. A file that cannot be read, or changes
-    meanwhile, raises ReportError.
+    A vote at most `quick` after its person opened the request is an exception. A file that cannot be read raises
+    ReportError. It is read once: what the page tells is what was verified.
     """
-    judged = judge(file, trust, *asked) if trust else None
-    archive, digest, broken = _opened(file)
-    if judged is not None and judged.sha256 != digest:
-        raise ReportError(f"{file} was changed while it was read")
-    verdict = verdict_on(judged, trust) if judged and trust else NO_KEY
-    if broken is not None and judged is None:
-        verdict = verdict_of(VerificationError(1, FORM, broken.member, broken.what), Standing.BROKEN)
-    material = told_by(archive.members) if archive and verdict.is_told else None
+    verdict, digest, material = _judged(judge(file, trust, *asked), trust) if trust else _unjudged(file)
     page = _page(file.name, digest, verdict, material, quick)
     return Report(page, verdict.heading, verdict.exit_status)
 
@@ -68,17 +60,27 @@ def write_report(report: Report, to: Path) -> None:
         raise ReportError(f"{to} cannot be written: {error.strerror}") from error
 
 
-def _opened(file: Path) -> tuple[Unpacked | None, str, ZipFormError | None]:
-    """Return what the archive holds, its SHA-256, and what is wrong with its form."""
+def _judged(judged: Judgement, trust: Trust) -> tuple[Verdict, str, Material | None]:
+    """Return the verdict on a file, its SHA-256, and what may be told of it."""
+    digest = _digest_of(judged)
+    return verdict_on(judged, trust), digest, judged.contents.material if judged.contents else None
+
+
+def _unjudged(file: Path) -> tuple[Verdict, str, Material | None]:
+    """Return the same of a file for which no key was given."""
     try:
-        with open_file(file) as stream, readable(file):
-            archive = unpack(stream)
-            return archive, archive.sha256, None
-    except BrokenError as error:
-        raise ReportError(f"{file}: {error.what}" if str(file) not in error.what else error.what) from error
-    except ZipFormError as error:
-        with file.open("rb") as stream:
-            return None, hashlib.file_digest(stream, "sha256").hexdigest(), error
+        archive = unpacked(file)
+    except VerificationError as error:
+        return verdict_of(error, Standing.BROKEN), _digest_of(unopened(file, error)), None
+    return NO_KEY, archive.sha256, told_by(archive.members)
+
+
+def _digest_of(judged: Judgement) -> str:
+    """Return the SHA-256 of a file; raise ReportError where it could not be read."""
+    if judged.sha256 is None:
+        found = judged.found
+        raise ReportError(found.what if isinstance(found, VerificationError) else str(found))
+    return judged.sha256
 
 
 def _page(file: str, digest: str, verdict: Verdict, material: Material | None, quick: timedelta) -> bytes:

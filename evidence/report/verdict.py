@@ -29,10 +29,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """`standing` is the word on each sheet of paper; `is_told` says whether the page tells what the bundle says.
-
-    `trusted` is what was checked beside the signature, and what was not.
-    """
+    """`standing` is the word on each sheet of paper; `trusted` what was checked beside the signature, and what not."""
 
     kind: Kind
     mark: str
@@ -40,7 +37,6 @@ class Verdict:
     standing: str
     sentences: Sequence[str]
     footer: str
-    is_told: bool
     exit_status: Standing = Standing.HOLDS
     key_id: str = ""
     steps: Sequence[Passed] = ()
@@ -62,7 +58,6 @@ NO_KEY = Verdict(
         "Give the public key (--key) to verify it.",
     ),
     footer=_FOOTER,
-    is_told=True,
 )
 
 
@@ -87,7 +82,6 @@ def _good(report: VerificationReport, trust: Trust) -> Verdict:
             f"{len(report.rules)} rules in {len(report.steps)} steps hold. Compare the key with its owner's.",
         ),
         footer=_FOOTER,
-        is_told=True,
         key_id=report.key_id,
         steps=report.steps,
         trusted=_trusted(report, trust),
@@ -113,10 +107,9 @@ def _trusted(report: VerificationReport, trust: Trust) -> list[tuple[str, str]]:
 def verdict_of(error: VerificationError, standing: Standing) -> Verdict:
     """Return the verdict on a bundle in which something does not hold."""
     what = f"{error.member}: {error.what}" if error.member else error.what
-    is_told = error.step > _SIGNED
     rest = (
         "The rest of this page shows what the bundle says. Do not rely on it."
-        if is_told
+        if error.step > _SIGNED
         else "Nobody is known to have signed its contents, so this page does not show them."
     )
     return Verdict(
@@ -130,7 +123,6 @@ def verdict_of(error: VerificationError, standing: Standing) -> Verdict:
             rest,
         ),
         footer=_FOOTER,
-        is_told=is_told,
         exit_status=standing,
         key_id=(error.about and error.about.key_id) or "",
     )

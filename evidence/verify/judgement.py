@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from evidence.errors import UndecidedError
 from evidence.verify.material.contents import Contents
 from evidence.verify.opening import READ, SIGNED
 from evidence.verify.rules import Rule
-from evidence.verify.trust import Trust
-from evidence.verify.verify import LAST, VerificationError, VerificationReport, verify
+from evidence.verify.trust import Trust, trust_of
+from evidence.verify.verify import LAST, VerificationError, VerificationReport, check, signed_contents, unpacked
 
 
 class Standing(IntEnum):
@@ -29,11 +29,15 @@ _WORST_FIRST = (Standing.BROKEN, Standing.UNSIGNED, Standing.UNREAD)
 
 @dataclass(frozen=True)
 class Judgement:
-    """A file and its SHA-256 in hex (None where it could not be read), with the report on it or the first fault."""
+    """A file and its SHA-256 in hex (None where it could not be read), with the report on it or the first fault.
+
+    `contents` is what it holds, None unless that is what the key signed.
+    """
 
     file: Path
     sha256: str | None
     found: VerificationReport | VerificationError | UndecidedError
+    contents: Contents | None = field(default=None, repr=False)
 
     @property
     def standing(self) -> Standing:
@@ -69,13 +73,24 @@ class Judgement:
 
 def judge(file: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Judgement:
     """Verify a file, by the rules that are asked for, too; raise `signing.KeyFileError` without a key."""
+    trust = trusted if isinstance(trusted, Trust) else trust_of(trusted)
+    contents = None
     try:
-        report = verify(file, trusted, *asked)
-    except UndecidedError as error:
-        return Judgement(file, _digest(file), error)
+        archive = unpacked(file)
     except VerificationError as error:
-        return Judgement(file, None if error.rule == READ else _digest(file), error)
-    return Judgement(file, report.sha256, report)
+        return unopened(file, error)
+    found: VerificationReport | VerificationError | UndecidedError
+    try:
+        contents = signed_contents(archive, trust)
+        found = check(file, archive, contents, *asked)
+    except (VerificationError, UndecidedError) as error:
+        found = error
+    return Judgement(file, archive.sha256, found, contents)
+
+
+def unopened(file: Path, error: VerificationError) -> Judgement:
+    """Return what is said of a file that is no archive in the one form, or cannot be read."""
+    return Judgement(file, None if error.rule == READ else _digest(file), error)
 
 
 def worst(standings: Iterable[Standing]) -> Standing:

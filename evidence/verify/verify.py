@@ -122,7 +122,7 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Pause Python's search for cycles: a bundle's values have none, and looking for them is most of the time."""
     was_on = gc.isenabled()
     gc.disable()
@@ -133,11 +133,38 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@_no_collection()
 def verified(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> tuple[VerificationReport, Contents]:
     """Verify a bundle as `verify` does; return what was found with what the bundle holds."""
     trust = trusted if isinstance(trusted, Trust) else trust_of(trusted)
-    archive, contents = _opened(path, trust)
+    archive = unpacked(path)
+    contents = signed_contents(archive, trust)
+    return check(path, archive, contents, *asked), contents
+
+
+def unpacked(path: Path) -> Unpacked:
+    """Step 1."""
+    with _at(1, READ):
+        stream = open_file(path)
+    with stream, _at(1, READ), readable(path), _at(1, FORM):
+        return unpack(stream)
+
+
+def signed_contents(archive: Unpacked, trust: Trust) -> Contents:
+    """Steps 2 to 4: nothing but the envelope is read before they have passed."""
+    with _at(2, SIGNED):
+        opened, key = open_envelope(archive, trust.keys)
+    with _at(3, STATED):
+        statement = read_statement(opened, key)
+    with _at(4, MEMBERS, statement.predicate):
+        contents = match(archive, statement, key, trust)
+    with _at(4, NAMED, statement.predicate):
+        check_names(contents.members, contents.version)
+    return contents
+
+
+@no_collection()
+def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Contents]) -> VerificationReport:
+    """Steps 5 to 13; the report tells of the first four, too."""
     passed, held = _first_steps(path, archive, contents)
     facts = None if contents.statement.predicate.builder_version == "1" else Facts(contents)
     predicate = contents.statement.predicate
@@ -148,7 +175,7 @@ def verified(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> tuple
     for rule in asked:
         held += _hold(LAST, (rule,), contents, predicate)
         passed.append(Passed(LAST, held[-1].found))
-    report = VerificationReport(
+    return VerificationReport(
         sha256=archive.sha256,
         run_id=predicate.run_id,
         tenant=predicate.tenant,
@@ -158,24 +185,6 @@ def verified(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> tuple
         rules=tuple(held),
         ended=ended_run(contents),
     )
-    return report, contents
-
-
-def _opened(path: Path, trust: Trust) -> tuple[Unpacked, Contents]:
-    """Steps 1 to 4: nothing but the envelope is read before they have passed."""
-    with _at(1, READ):
-        stream = open_file(path)
-    with stream, _at(1, READ), readable(path), _at(1, FORM):
-        archive = unpack(stream)
-    with _at(2, SIGNED):
-        opened, key = open_envelope(archive, trust.keys)
-    with _at(3, STATED):
-        statement = read_statement(opened, key)
-    with _at(4, MEMBERS, statement.predicate):
-        contents = match(archive, statement, key, trust)
-    with _at(4, NAMED, statement.predicate):
-        check_names(contents.members, contents.version)
-    return archive, contents
 
 
 def _first_steps(path: Path, archive: Unpacked, contents: Contents) -> tuple[list[Passed], list[Held]]:

@@ -14,8 +14,6 @@ from evidence.report.cards import blocks_of
 from evidence.report.report import Report, ReportError, report_on, write_report
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import trust_of
-from evidence.zipform import pack
-from receipts import canonical
 from receipts.fields import timestamp
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
@@ -361,19 +359,6 @@ def test_a_file_that_is_there_is_left_as_it_is_unless_it_is_the_same(office: Off
     with pytest.raises(ReportError, match=r"report\.html cannot be written: File exists"):
         write_report(report, to)
     assert to.read_bytes() == b"mine"
-
-
-def test_a_file_that_changes_while_it_is_read_gives_no_report(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = office.seal(bound().dossier())
-    members = members_of(path)
-
-    def swap(file: Path) -> Any:
-        path.write_bytes(pack({"x": canonical.dumps(len(members))}))
-        return file.open("rb")
-
-    monkeypatch.setattr("evidence.report.report.open_file", swap)
-    with pytest.raises(ReportError, match="was changed while it was read"):
-        report_on(path, trust_of(office.public))
 
 
 def test_headings_skip_no_level_and_the_page_has_one_main_landmark(office: Office) -> None:

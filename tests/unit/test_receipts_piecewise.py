@@ -155,6 +155,35 @@ def test_what_stands_apart_is_written_and_told_as_what_it_is() -> None:
     assert canonical.digest([apart]) == canonical.digest([[1, 2]])
 
 
+@given(value=values, name=texts)
+@unharried
+def test_a_member_is_the_same_whether_its_object_stands_apart_or_not(short: None, value: Any, name: str) -> None:
+    data = canonical.dumps([value])
+    apart = Apart(data, 1, len(data) - 1) if isinstance(value, dict | list | str) else value
+    for one in (name, *(value if isinstance(value, dict) else ())):
+        expected = value.get(one) if isinstance(value, dict) else None
+        for held in (value, apart):
+            found = piecewise.member(held, one)
+            assert whole(found) == expected
+            assert type(found) in {type(expected), Apart}
+            assert not (isinstance(found, Apart) and found.is_text)
+
+
+@pytest.mark.parametrize("name", ["a", "commitment", "rows", "z"])
+def test_a_member_of_a_large_object_is_found_in_little_memory(name: str) -> None:
+    rows = b"[" + b"[]," * (4 * MIB // 3) + b"[]]"
+    data = b'{"a":' + rows + b',"commitment":"c0ffee","rows":' + rows + b"}"
+    tracemalloc.start()
+    try:
+        found = piecewise.member(Apart(data, 0, len(data)), name)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    expected = {"a": rows, "commitment": "c0ffee", "rows": rows, "z": None}[name]
+    assert (bytes(found.data) if isinstance(found, Apart) else found) == expected
+    assert most < 12 * MIB  # built, it is a hundred
+
+
 LEFT = {"rows": [{"id": number, "note": "checked, all well"} for number in range(50)]}
 HIDDEN: dict[str, Any] = {
     "by its name": [{**LEFT, "apiKey": "s3cret"}],

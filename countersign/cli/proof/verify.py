@@ -43,23 +43,26 @@ def find_opa() -> Opa:
 
 def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json: bool) -> int:
     """Verify files, print what is found of each as it is found, and return the exit status."""
-    standings = []
     try:
         trust = given.trust()
         asked = [*asked_of(given, trust), *([replayed_by(opa)] if opa else [])]
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
-    for file in files:
-        judged = judge(file, trust, *asked)
-        standings.append(judged.standing)
-        if as_json:
-            sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")
-        else:
-            _show(judged, trust, is_one=len(files) == 1)
+    standings = [_verify(file, trust, asked, is_one=len(files) == 1, as_json=as_json) for file in files]
     if len(files) > 1 and not as_json:
         out.print(f"{standings.count(Standing.HOLDS)} of {len(files)} hold.")
     return worst(standings)
+
+
+def _verify(file: Path, trust: Trust, asked: Sequence[Rule[Contents]], *, is_one: bool, as_json: bool) -> Standing:
+    """Verify a file and print what is found; what it holds is kept no longer."""
+    judged = judge(file, trust, *asked)
+    if as_json:
+        sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")
+    else:
+        _show(judged, trust, is_one=is_one)
+    return judged.standing
 
 
 def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from evidence import names
 from evidence.reading.paths import address_of
 from evidence.verify.material.contents import Contents
-from receipts.canonical import built
 from receipts.chain import READ_RECORDED, RECEIPT_WRITTEN, Leaf
 from receipts.model import Receipt
+from receipts.piecewise import member
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,5 @@ def _received(contents: Contents, addresses: Collection[str]) -> dict[str, Got]:
 
 
 def _commitment(receipt: Receipt) -> str | None:
-    response = built(receipt.response) if receipt.outcome == "success" else None
-    got = response.get("commitment") if isinstance(response, dict) else None
+    got = member(receipt.response, "commitment") if receipt.outcome == "success" else None
     return got if isinstance(got, str) else None

@@ -14,7 +14,7 @@ from evidence.errors import EvidenceError
 from evidence.reading.material import Material, any_value
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Statement
-from evidence.verify.material.outline import is_outlined, outline
+from evidence.verify.material.outline import outline
 from evidence.verify.trust import Trust
 from receipts import canonical, piecewise
 from receipts.chain import VOTE_WITHDRAWN, Leaf
@@ -38,13 +38,15 @@ def parse(model: type[Record], member: str, data: bytes) -> Record:
     return _record(model, member, _value(member, data))
 
 
-def told_by(members: Mapping[str, bytes]) -> Material:
-    """Return the members of a bundle that was not verified as a reader takes them.
+def told_by(members: Mapping[str, bytes], known: Mapping[str, Any] | None = None) -> Material:
+    """Return the members of a bundle as a reader takes them, whether they hold or not; `known` were read before.
 
     As a verifier does, it leaves large parts apart. Large JSON that is not canonical is not there: no bundle has it.
     """
 
     def read(name: str) -> Any:
+        if known and name in known:
+            return known[name]
         data = members[name]
         if len(data) <= piecewise.AT_ONCE:
             return any_value(data)
@@ -192,11 +194,8 @@ class Contents:
 
     @cached_property
     def material(self) -> Material:
-        """Return the members as a reader takes them."""
-        return Material(self.members, self._told)
-
-    def _told(self, name: str) -> Any:
-        return self.value(name) if is_outlined(name) else any_value(self.members[name])
+        """Return the members as a reader takes them, those that do not hold as well."""
+        return told_by(self.members, self._large)
 
     def leaves_of(self, event: str) -> list[Leaf]:
         """Return the leaves of an event, in the chain's order."""

@@ -51,11 +51,6 @@ _OUTLINES = {
 }
 
 
-def is_outlined(member: str) -> bool:
-    """Return whether parts of a member may stand apart."""
-    return member.partition("/")[0] in _OUTLINES
-
-
 def outline(member: str) -> Outline:
     """Return how a member is read."""
     return _OUTLINES.get(member.partition("/")[0], Part.BUILT)

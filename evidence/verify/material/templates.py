@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from receipts.canonical import built
+from receipts.piecewise import member
 
 _HOLE = re.compile(r"\$\{([^{}]*)\}")
 _PARAM = re.compile(r"params\.([A-Za-z_][A-Za-z0-9_]*)")
@@ -31,5 +31,5 @@ def _value(expression: str, known: Mapping[str, str], params: Mapping[str, Any])
     if expression in known:
         return known[expression]
     named = _PARAM.fullmatch(expression)
-    value = built(params.get(named[1])) if named else None
+    value = member(params, named[1]) if named else None
     return value if isinstance(value, str) and _HIDDEN not in value else None

@@ -8,9 +8,9 @@ from evidence.records import Open
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
-from receipts.canonical import built
 from receipts.chain import WAIT_ENDED, Leaf
 from receipts.fields import NonEmpty, Sha256Hex
+from receipts.piecewise import member
 
 CHILD_RUN = "child_run"
 _NAMES = ("child", "child_end")
@@ -42,11 +42,11 @@ def _children(facts: Facts) -> str:
 
 def _check_started(facts: Facts, leaf: Leaf, child: str) -> None:
     started = [
-        built(one.record.response)
+        member(one.record.response, "run_id")
         for one in facts.receipts
         if one.record.step == leaf.correlation.step and one.record.outcome == "success" and one.leaf.seq < leaf.seq
     ]
-    if started and not any(isinstance(response, dict) and response.get("run_id") == child for response in started):
+    if started and child not in started:
         raise broken(leaf, f"step {leaf.correlation.step} did not start the run {child}")
 
 
