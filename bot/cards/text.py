@@ -32,6 +32,8 @@ _PADDING = re.compile(r"(?<= {16}) |(?<=\n\n)\n")
 _MARKUP = re.compile(r"[*~`]|(?<![^\W_])_|_(?![^\W_])|:(?=[^\s:]+:)|:(?=//)|^>", re.MULTILINE)
 # What looks like them in a text that people only read, and means nothing to Slack.
 _LOOK_ALIKES = {"*": "∗", "~": "∼", "`": "ˋ", "_": "ˍ", ":": "∶", ">": "›"}  # noqa: RUF001 - that is their purpose
+# Of such characters alone most texts are made: each is shown as itself, without a closer look.
+_HARMLESS = re.compile(r"[!-%'-;=?-~]*+(?: (?! {16})[!-%'-;=?-~]*+)*+")
 # What stands between the parts of our lines, and between a value and what it becomes.
 _SEPARATORS = re.compile("[·→…]")
 _COMBINING = frozenset({"Mn", "Me", "Mc"})
@@ -64,6 +66,8 @@ _ATOMS = _Atoms()
 
 
 def _atoms(text: str, *patterns: re.Pattern[str]) -> list[str]:
+    if _HARMLESS.fullmatch(text) and not any(pattern.search(text) for pattern in patterns):
+        return list(text)
     tokens = {match.start() for pattern in (_PADDING, *patterns) for match in pattern.finditer(text)}
     tokens.update(_stacked(text))
     return [_token(char) if at in tokens else _ATOMS[char] for at, char in enumerate(text)]

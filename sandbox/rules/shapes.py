@@ -82,8 +82,9 @@ def obj(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = None
         if not isinstance(value, dict):
             yield _at("must be an object", path)
             return
-        for name in required.keys() - value.keys():
-            yield _at(f"missing required field: {name}", path)
+        for name in required:
+            if name not in value:
+                yield _at(f"missing required field: {name}", path)
         for name, member in value.items():
             if name in known:
                 yield from known[name](member, f"{path}/{name}")

@@ -1,5 +1,6 @@
 """What a request sets and what it changes, as far as there is room on its card."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,8 +36,15 @@ def pieces_of(view: ApprovalView) -> list[Piece]:
 
 def diff_of(view: ApprovalView) -> Diff:
     """Return what changes, of the fields whose present value is known."""
-    known = [one for one in view.fields if one.before is not None]
-    found = [diff(one.before, one.after, (one.name,)) for one in known]
+    return _together([found for _, found in _diffs(view)])
+
+
+def _diffs(view: ApprovalView) -> list[tuple[str, Diff]]:
+    """Return what changes in each of these fields, beside its name."""
+    return [(one.name, diff(one.before, one.after, (one.name,))) for one in view.fields if one.before is not None]
+
+
+def _together(found: Sequence[Diff]) -> Diff:
     return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
 
 
@@ -91,7 +99,7 @@ def fact_blocks(view: ApprovalView, level: Level, *, in_message: bool = False) -
     """Return the first of what is set, and how much there is beside it."""
     facts, grids = split(pieces_of(view))
     # what changes says more than a table of what does not
-    seen = 0 if diff_of(view).changes else 1
+    seen = 1 if grids and not diff_of(view).changes else 0
     facts.sort(key=lambda fact: is_for_machines(fact.value))
     lay = message_grid if in_message else grid_blocks
     shown = [block for grid in grids[:seen] for block in lay(grid, plain_text(label(grid.path)), level)]
@@ -114,8 +122,10 @@ def _hidden(grid: Grid, level: Level) -> int:
 
 def changing(view: ApprovalView, level: Level) -> list[Block]:
     """Return what changes, and how much stays."""
-    found = diff_of(replace(view, fields=tuple(one for one in view.fields if one.name not in view.declared.hide)))
+    every = _diffs(view)
+    found = _together([one for name, one in every if name not in view.declared.hide])
     same = [context(bold(f"{found.same:,} {'value' if found.same == 1 else 'values'} unchanged"))]
     shown = change_blocks(found.changes[: level.changes], level)
-    rest = left_out(len(diff_of(view).changes) - len(found.changes[: level.changes]), "change")
+    count = sum(len(one.changes) for _, one in every)
+    rest = left_out(count - len(found.changes[: level.changes]), "change")
     return group("Changes", [*shown, *rest, *(same if found.same else [])])
