@@ -1,4 +1,4 @@
-"""Five thousand hostile texts in every place that data reaches: nothing is forged, mentioned, unfurled or lost."""
+"""Thousands of hostile texts in every place that data reaches: nothing is forged, mentioned, unfurled or lost."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,10 @@ from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_obj
 from tests.unit.hostile_texts import hostile_texts
 from tests.unit.test_bot_declared import hostile
 
-COUNT, SOME = 5000, 500
+COUNT, FEWER, SOME = 5000, 1000, 500
+LARGE = {"card", "form", "question", "edit"}
+"""Surfaces of many blocks, which show texts by the rules of the others: these look at all the texts, those at fewer."""
+
 OURS = ("https://console.example/", "https://register.example/")
 """The addresses that our samples link to."""
 
@@ -216,7 +219,7 @@ def faults_of(text: str, *, is_plain: bool, is_more: bool) -> Sequence[str]:
 
 @pytest.mark.parametrize("surface", DECLARED)
 def test_no_hostile_text_is_more_than_text(surface: str) -> None:
-    for text in hostile_texts(COUNT):
+    for text in hostile_texts(FEWER if surface in LARGE else COUNT):
         assert [text, *faults(DECLARED[surface](text))] == [text]
 
 
@@ -229,7 +232,7 @@ def test_no_hostile_text_is_more_than_text_where_all_that_is_known_is_shown(surf
 def test_no_hostile_text_is_lost_or_changed_behind_show_all() -> None:
     """What a declared field says is read back from what is shown, character by character."""
     for text in hostile_texts(COUNT):
-        view = replace(KYC, declared=Declared("Title", "", (DeclaredField("Label", text, "text"),)))
+        view = replace(PLAIN, declared=Declared("Title", "", (DeclaredField("Label", text, "text"),)))
         words = [one["text"] for modal in details_modals(view) for one in text_objects(modal["blocks"])]
         seen = words[words.index("Label") + 1]
         assert read(seen) in (text, json.dumps(text, ensure_ascii=False))
