@@ -28,7 +28,7 @@ values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=40,
 )
 unharried = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
@@ -80,7 +80,7 @@ def test_what_is_bent_is_refused_with_the_same_words(
     assert refusal(piecewise.loads, bytes(bent), outline) == refusal(canonical.loads, bytes(bent))
 
 
-ROWS = b"[" + b",".join([b'{"a":1,"b":"x"}'] * 20_000) + b"]"
+ROWS = b"[" + b",".join([b'{"a":1,"b":"x"}'] * 10_000) + b"]"
 WRONG = {
     "name twice": b'{"b":%s,"b":1}',
     "names out of order": b'{"b":%s,"a":1}',
@@ -121,13 +121,13 @@ def test_nesting_has_the_same_limit_in_large_json() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"[" + b"[]," * (4 * MIB // 3) + b"[]]",
-        b"[" + b'"",' * (4 * MIB // 3) + b'""]',
-        b"[" + b"1.5e-7," * (4 * MIB // 7) + b"0]",
-        b"[" + b"0.0000015," * (4 * MIB // 10) + b"0]",
-        b"[" + b'{"a":{"b":[1,true]}},' * (4 * MIB // 21) + b"0]",
-        b'"' + b'\\n\\u0001\\"' * (4 * MIB // 10) + b'"',
-        b'["' + "😀".encode() * MIB + b'"]',
+        b"[" + b"[]," * (2 * MIB // 3) + b"[]]",
+        b"[" + b'"",' * (2 * MIB // 3) + b'""]',
+        b"[" + b"1.5e-7," * (2 * MIB // 7) + b"0]",
+        b"[" + b"0.0000015," * (2 * MIB // 10) + b"0]",
+        b"[" + b'{"a":{"b":[1,true]}},' * (2 * MIB // 21) + b"0]",
+        b'"' + b'\\n\\u0001\\"' * (2 * MIB // 10) + b'"',
+        b'["' + "😀".encode() * (MIB // 2) + b'"]',
     ],
     ids=["lists", "texts", "numbers", "millionths", "objects", "escapes", "emoji"],
 )
@@ -141,7 +141,7 @@ def test_large_json_is_checked_in_little_memory(value: bytes) -> None:
         tracemalloc.stop()
     assert isinstance(found["b"], Apart)
     assert bytes(found["b"].data) == value
-    assert most < 12 * MIB  # built, it is 20 to 100
+    assert most < 7 * MIB  # built, it is 24 to 66
 
 
 def test_what_stands_apart_is_written_and_told_as_what_it_is() -> None:
