@@ -83,12 +83,18 @@ def read(data: bytes, outline: Outline) -> Any:
 
 def set_apart(value: Any, data: bytes, outline: Outline) -> Any:
     """Return a value with its large parts apart, in the document that it was read of."""
-    if isinstance(outline, Mapping) and isinstance(value, dict):
+    if isinstance(outline, Part):
+        return value if outline is Part.BUILT else _set_apart(value, data, outline)
+    if isinstance(value, dict):
         return {name: set_apart(item, data, _under(outline, name)) for name, item in value.items()}
-    if isinstance(outline, Mapping) and isinstance(value, list):
-        return [set_apart(item, data, _under(outline, "*")) for item in value]
-    may_be_apart = {Part.APART: (dict, list, str), Part.UNNAMED: (dict, list)}.get(_part(outline), ())
-    if not isinstance(value, may_be_apart) or (isinstance(value, str) and len(value) < LONG):
+    return [set_apart(item, data, _under(outline, "*")) for item in value] if isinstance(value, list) else value
+
+
+def _set_apart(value: Any, data: bytes, outline: Part) -> Any:
+    """Return a value as bytes if it may be apart and is large."""
+    if not isinstance(value, (dict, list) if outline is Part.UNNAMED else (dict, list, str)):
+        return value
+    if isinstance(value, str) and len(value) < LONG:
         return value
     whole = canonical.dumps(value)
     start = data.find(whole)
