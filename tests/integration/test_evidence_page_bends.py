@@ -59,6 +59,7 @@ def parts_of(forged: Forged) -> Iterator[tuple[str, int, Any]]:
         yield "decisions", number, {name: decision["input"].get(name) for name in ("votes", "edited", "approval")}
 
 
+@pytest.fixture(scope="module")
 def places(stories: Mapping[str, Story]) -> list[Place]:
     """Return one place of each kind in each run."""
     found = dict[tuple[Any, ...], Place]()
@@ -126,9 +127,16 @@ async def page() -> AsyncIterator[Page]:
     ],
 )
 async def test_what_is_in_no_form_or_beyond_the_calendar_is_found_by_both(
-    page: Page, office: Office, stories: Mapping[str, Story], way: tuple[Any, ...], value: Any, *, is_late: bool
+    page: Page,
+    office: Office,
+    stories: Mapping[str, Story],
+    places: list[Place],
+    way: tuple[Any, ...],
+    value: Any,
+    *,
+    is_late: bool,
 ) -> None:
-    place = next(one for one in places(stories) if (one.kind, one.way) == ("approvals", way))
+    place = next(one for one in places if (one.kind, one.way) == ("approvals", way))
     data = sealed(office, stories[place.story], place, value, is_late=is_late)
     assert data is not None
     shown = await failure_of(page, data, office.public.read_text())
@@ -137,10 +145,10 @@ async def test_what_is_in_no_form_or_beyond_the_calendar_is_found_by_both(
 
 
 async def test_whatever_stands_in_the_place_of_a_part_both_verifiers_come_to_one_judgement(
-    page: Page, office: Office, stories: Mapping[str, Story]
+    page: Page, office: Office, stories: Mapping[str, Story], places: list[Place]
 ) -> None:
     compared, pem = list[tuple[str, int | None]](), office.public.read_text()
-    for place in places(stories):
+    for place in places:
         chance = random.Random(repr((place.story, place.kind, place.way)))  # noqa: S311 - the same in every run
         for value in chance.sample(VALUES, TIMES):
             is_late = chance.random() < 1 / 2

@@ -5,14 +5,13 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from playwright.async_api import Page
 
-from evidence.verify.verify import VerificationError, verify
 from runtime.desk.bundles.sealing import Story
 from tests.browser import failure_of, verify_page
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories
+from tests.integration.lies import LIES, RUNS, judged
 from tests.integration.lies_passkeys import signed_before
 from tests.integration.lies_patience import as_first_release
-from tests.integration.test_evidence_lies import LIES, RUNS
 from tests.integration.test_evidence_page import PROGRAMS_OWN
 from tests.unit.evidence_sample import Office
 
@@ -48,17 +47,13 @@ async def test_a_vote_that_was_signed_anew_holds(page: Page, office: Office, sto
 
 @pytest.mark.parametrize("name", LIES)
 async def test_a_lie_is_found_at_its_step_and_member(
-    page: Page, office: Office, stories: Mapping[str, Story], name: str
+    page: Page, office: Office, stories: Mapping[str, Story], tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
-    rule, run, bend = LIES[name]
-    forged = Forged.of(stories[run])
-    bend(forged)
-    data = forged.seal(office.key)
-    with pytest.raises(VerificationError) as caught:
-        verify(office.write(data), office.public)
+    data, fault = await judged(tmp_path_factory, office, stories, name)
+    assert fault is not None
     found = await failure_of(page, data, office.public.read_text())
-    if rule in PROGRAMS_OWN:
+    if LIES[name][0] in PROGRAMS_OWN:
         assert found is None
     else:
-        assert found is not None, caught.value
-        assert found[:2] == (caught.value.step, caught.value.member), (found, caught.value)
+        assert found is not None, fault
+        assert found[:2] == (fault.step, fault.member), (found, fault)
