@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,9 @@ def _walked(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
         yield from _walked(inner, (*path, name))
 
 
-COMMANDS = dict(_walked(get_command(app), ()))
+_MADE_ONCE = cache(get_command)
+"""The library makes all commands anew for each that is run: that took longer than to run it."""
+COMMANDS = dict(_walked(_MADE_ONCE(app), ()))
 LEAVES = {path: command for path, command in COMMANDS.items() if not hasattr(command, "commands")}
 _ALL = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 _WITH_OPTIONS_ALONE = [p for p, one in COMMANDS.items() if not one.context_settings.get("ignore_unknown_options")]
@@ -92,6 +95,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COUNTERSIGN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("typer.main.get_command", _MADE_ONCE)
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     yield Desk(monkeypatch, capsys)
