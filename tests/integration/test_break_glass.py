@@ -212,10 +212,10 @@ async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, t
     await bench.settle()
     office = open_office(bench, tmp_path, dsn)
     assert not await office.sealer()
-    assert "nobody has said whether that was right" in (await office.listed())[run_id]
+    assert "by break-glass, and nobody has reviewed it yet" in (await office.listed())[run_id]
     async with bench.engine.pool.connection() as conn:
         (listed,) = await find_runs(conn, "acme", Sought(states=[EvidenceState.UNSEALED], limit=10))
-    assert "nobody has said whether that was right" in why(listed)
+    assert "by break-glass, and nobody has reviewed it yet" in why(listed)
     assert (await bench.click("sue", await bench.approval_id("afterwards"), "approve", "the bank was down")).counted
     await bench.settle()
     while await office.sealer():

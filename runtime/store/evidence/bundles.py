@@ -21,7 +21,7 @@ WAITS_FOR = """
     ARRAY(SELECT e.step || ' is ' || e.status FROM effects e
            WHERE r.finished_at IS NOT NULL AND b.run_id IS NULL AND e.run_id = r.run_id AND e.purpose = 'step'
              AND e.status <> ALL(%(settled)s) ORDER BY e.step)
-    || ARRAY(SELECT a.step || ' was done by broken glass, and nobody has said whether that was right' FROM approvals a
+    || ARRAY(SELECT a.step || ' was done by break-glass, and nobody has reviewed it yet' FROM approvals a
               WHERE r.finished_at IS NOT NULL AND b.run_id IS NULL AND a.run_id = r.run_id AND a.kind = 'afterwards'
                 AND a.status = 'requested' ORDER BY a.step)
 """
