@@ -13,6 +13,7 @@ from typing import Any
 
 from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
+from receipts.chain import MAX_CARD
 from tests.opa_server import opa_program
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, Story, rewrite
@@ -95,11 +96,16 @@ def asked(value: Callable[[int], Any], size: int) -> Story:
 
 
 def listed(value: Callable[[int], Any], size: int) -> Story:
-    """Return a run whose receipts name so many redacted places, and whose card is so large."""
+    """Return a run whose receipts name so many redacted places, and whose cards, as large as may be, are so many."""
     told = bound()
     for record in told.receipts.values():
         record["redacted"] += [f"/response/rows/{number:08d}" for number in range(size // 3 // 26)]
-    told.approvals["a-1"]["cards"][0]["card"]["blocks"] = value(size // 3)
+    [card] = told.approvals["a-1"]["cards"]
+    card["card"]["blocks"] = value(MAX_CARD * 9 // 10)
+    cards = [{**card, "ts": f"1.{number}"} for number in range(size // 3 // MAX_CARD)]
+    told.approvals["a-1"]["cards"] = cards
+    place, (name, data) = next((at, event) for at, event in enumerate(told.events) if event[0] == "card.shown")
+    told.events[place : place + 1] = [(name, {**data, "number": number}) for number in range(len(cards))]
     return told
 
 

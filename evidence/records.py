@@ -6,7 +6,7 @@ Records may have more members than these: those are covered by the digests and t
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from receipts.fields import Identifier, NonEmpty, Sha256Hex
 
@@ -219,7 +219,7 @@ class ApprovalRecord(Open):
     requirement: RequirementRecord
     status: Literal["requested", "approved", "rejected", "expired", "canceled"]
     votes: Sequence[VoteRecord]
-    cards: list[JsonValue]
+    cards: list[Any]  # of JSON, like what was asked
 
 
 class Execution(Open):

@@ -22,6 +22,9 @@ LEAF_PREFIX = b"\x00"
 MAX_LEAF = 2**16 - 1
 """Bytes of a leaf: what an entry of a log may have (c2sp.org/tlog-tiles)."""
 
+MAX_CARD = 2**20
+"""Bytes of a card as it was shown, in canonical form; those that the program makes have no tenth of that."""
+
 EVIDENCE_FORMAT = 2
 """How much a run's leaves tell, as its first one says; 1 where it says nothing. Since 2 they bind what people saw and
 said, and all that `run.json` says follows from them."""

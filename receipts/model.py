@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from receipts import canonical
-from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
+from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Texts, Timestamp, timestamp
 from receipts.redaction import hide
 from receipts.told import Told
 
@@ -37,7 +37,7 @@ class Receipt(Closed):
     outcome: ReceiptOutcome
     request: Any  # of JSON, like the response: the receipt has a canonical form
     response: Any
-    redacted: list[str]
+    redacted: Texts
     reversible_by: str | None
     decision_id: Identifier | None
     approval_id: Identifier | None

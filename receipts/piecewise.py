@@ -168,6 +168,29 @@ def member(value: Any, name: str) -> Any:
     return None
 
 
+def items_of(value: Apart) -> Iterator[list[Any]]:
+    """Give the items of a list that stands apart, some at a time; a larger list or object stands apart, too."""
+    data, at, last = value.source, value.start + 1, value.start + len(value.data) - 1
+    while at < last:
+        found, end = _items_at(data, at, last)
+        if not found:
+            end = end_of(data, at)
+            large = Apart(data, at, end)
+            found = [large.value() if large.is_text else large]
+        yield found
+        at = end + 1
+
+
+def _items_at(data: bytes, at: int, last: int) -> tuple[list[Any], int]:
+    """Return the next items of a list that ends at `last`, as many as fit into a piece, and where they end."""
+    end = min(last, at + _PIECE)
+    if end < last:
+        end = at + max(0, _cut(_plain(data[at:end])))
+    with suppress(ValueError):  # it was cut within an item
+        return orjson.loads(b"[%b]" % data[at:end]), end
+    return members_at(data, at, named=False)
+
+
 def end_of(data: bytes, start: int) -> int:
     """Return where a value ends that starts at a place of canonical data."""
     return _Reader(data).skip(start, 0)
@@ -282,7 +305,7 @@ class _Long:
         """Return where it ends, or raise."""
         while True:
             text = self._before + self._data[self._at : self._at + self._size]
-            plain = text.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in text else text
+            plain = _plain(text)
             cut = _cut(plain) if self._size >= _PIECE else -1
             has_cut = cut >= max(1, len(self._before))
             if has_cut and self._take(text[:cut], plain[:cut]):
@@ -364,6 +387,11 @@ class _Long:
             self._size = max(_PIECE, self._size * 2)
         else:
             raise _UnreadError
+
+
+def _plain(text: bytes) -> bytes:
+    """Return text of JSON whose quotation marks all begin or end a text."""
+    return text.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in text else text
 
 
 def _cut(plain: bytes) -> int:

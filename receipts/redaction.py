@@ -96,6 +96,8 @@ def value_at(value: Any, tokens: Tokens) -> Any:
 
 def parse_pointer(text: str) -> Tokens:
     """Return the tokens of a JSON pointer, or raise PointerError."""
+    if text.startswith("/") and "~" not in text:
+        return tuple(text[1:].split("/"))
     if (text and not text.startswith("/")) or _BAD_ESCAPE.search(text):
         raise PointerError(f"{text!r} is not a JSON pointer")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in text.split("/")[1:])
@@ -129,7 +131,7 @@ def _trees(pointers: Iterable[str]) -> list[_Tree]:
     """Return the pointers as a tree, in a list, if there is one; without those to what its name hides."""
     tree: _Tree = {}
     for tokens in map(parse_pointer, pointers):
-        if tokens and is_secret_name(tokens[-1]):
+        if tokens and not tokens[-1].isdecimal() and is_secret_name(tokens[-1]):
             continue
         if not tokens:
             return [_ALL]

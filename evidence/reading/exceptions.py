@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from evidence.reading.material import Material, Record, record, records, text
+from evidence.reading.material import Material, Record, apart, record, records, text
 from evidence.reading.requests import heading_of
 from evidence.reading.shown import cited
 from evidence.reading.words import REFUSALS, counted, listed, plain, verdict
+from receipts.canonical import built
 
 QUICK = timedelta(seconds=10)
 """A vote is quick this soon after its person opened the request."""
@@ -254,7 +255,7 @@ def _entry(
 def _asked(material: Material, leaf: Record) -> str:
     approval_id = text(leaf, "data", "approval_id") or text(leaf, "correlation", "approval_id")
     approval = material.approvals.get(approval_id, {})
-    head = next(map(heading_of, records(approval, "cards")), "")
+    head = next((heading_of(built(card)) for card in apart(approval, "cards")), "")
     step = text(leaf, "correlation", "step") or text(approval, "step")
     return cited(head or material.asked(approval_id, step), _NAME)
 

@@ -13,7 +13,7 @@ import orjson
 
 from evidence import names
 from evidence.reading.paths import address_of, path_in_words
-from receipts.canonical import built
+from receipts.canonical import Apart, built
 from receipts.chain import RUN_QUEUED
 from receipts.piecewise import member
 
@@ -46,6 +46,16 @@ def records(value: Any, *path: str) -> list[Record]:
     """Return the objects in the list at a path of members."""
     found = built(_at(value, path))
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def apart(value: Any, *path: str) -> list[Any]:
+    """Return the objects in the list at a path of members, each as it is: one that stands apart is not built."""
+    found = _at(value, path)
+    return [one for one in found if _is_object(one)] if isinstance(found, list) else []
+
+
+def _is_object(value: Any) -> bool:
+    return value.data[0] == ord("{") if isinstance(value, Apart) else isinstance(value, dict)
 
 
 def texts(value: Any, *path: str) -> list[str]:

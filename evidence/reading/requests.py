@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evidence.reading.material import Material, Record, number, record, records, text, texts
+from evidence.reading.material import Material, Record, apart, number, record, records, text, texts
 from evidence.reading.shown import is_document
 from evidence.reading.words import (
     ALONE,
@@ -43,10 +43,15 @@ class Field:
 
 @dataclass(frozen=True)
 class Card:
-    """A card as it was posted or edited, and when."""
+    """A card as it was posted or edited, and when; it may stand apart."""
 
     at: str
-    document: Record
+    shown: Any
+
+    @property
+    def document(self) -> Record:
+        """Return what was shown."""
+        return record({"card": self.shown}, "card")
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ def _fields(kind: str, effect: Record, before: Record) -> list[Field]:
 def _cards(approval: Record, about: Sequence[Record]) -> list[Card]:
     """Return the cards that were shown, in their order, which is that of the leaves that tell when (format 2)."""
     shown = (text(leaf, "at") for leaf in about if text(leaf, "event") == "card.shown")
-    return [Card(next(shown, ""), card) for card in records(approval, "cards")]
+    return [Card(next(shown, ""), card) for card in apart(approval, "cards")]
 
 
 def _moment_of(about: Sequence[Record], event: str, person: str = "") -> str:

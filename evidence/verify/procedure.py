@@ -97,7 +97,10 @@ STEPS = (
     ),
     Step(
         7,
-        (record.decisions, record.receipts, record.receipts_of_run, reads.untold, record.as_answered, record.approvals),
+        (
+            *(record.decisions, record.receipts, record.receipts_of_run, reads.untold),
+            *(record.as_answered, record.approvals, record.card_size),
+        ),
         (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD, *edits.TOLD),
         _record,
     ),

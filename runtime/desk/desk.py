@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from receipts.canonical import digest
-from receipts.chain import CARD_SHOWN
+from receipts.canonical import digest, dumps
+from receipts.chain import CARD_SHOWN, MAX_CARD
 from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.desk.answers.counter import AnswersCounter
@@ -348,6 +348,8 @@ class StoredCards:
 
     async def remember(self, approval_id: str, channel: str, ts: str, card: Any, copy_at: str | None = None) -> None:
         """Keep where the card stands and the exact JSON that was shown, whose digest is on the run's chain."""
+        if (size := len(dumps(card))) > MAX_CARD:
+            raise ValueError(f"a card has {size} bytes, and may have {MAX_CARD}")
         async with self.engine.pool.connection() as conn:
             approval = await approvals.get_approval(conn, approval_id)
         if approval is None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from receipts import canonical
+from receipts.chain import MAX_CARD
 from tests.integration.forger import Bend, Forged, Lie
 
 
@@ -74,4 +75,11 @@ SHOWN: dict[str, Lie] = {
     ),
 }
 
-GROUPS = {"shown": SHOWN}
+SIZES: dict[str, Lie] = {
+    "a card of more bytes than the program records": (
+        *("cards.size", "filed"),
+        lambda f: f.approval()["cards"][0].update(text="x" * MAX_CARD),
+    ),
+}
+
+GROUPS = {"shown": SHOWN, "sizes": SIZES}

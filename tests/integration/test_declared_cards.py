@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from receipts import canonical
+from receipts.chain import MAX_CARD
 from runtime.desk.declared.model import NOTHING, Declared, DeclaredField
 from runtime.desk.desk import StoredCards
 from runtime.desk.model import ApprovalView
@@ -85,3 +89,14 @@ async def test_a_verb_without_a_card_declares_nothing(bench: Bench) -> None:
     view = await bench.desk.approval(await bench.approval_id())
     assert view is not None
     assert view.declared == NOTHING
+
+
+async def test_no_card_is_kept_that_a_verifier_would_refuse(opened: Opener) -> None:
+    async with opened(_runbook("{ fields: [{ label: Text, value: word }] }")) as bench:
+        asked, cards = (await _asked(bench, {"company": "ACME", "word": "all"})).approval_id, StoredCards(bench.engine)
+        room = MAX_CARD - len(canonical.dumps({"text": ""}))
+        await cards.remember(asked, "C01", "1.1", {"text": "x" * room})
+        with pytest.raises(ValueError, match=f"a card has {MAX_CARD + 1} bytes, and may have {MAX_CARD}"):
+            await cards.remember(asked, "C01", "1.1", {"text": "x" * (room + 1)})
+        (row,) = await bench.rows("SELECT json_array_length(cards) AS kept FROM approvals")
+        assert row["kept"] == 1

@@ -41,6 +41,12 @@ def move(told: Story, event: str, before: str, **data: str) -> None:
     told.events.insert([name for name, _ in told.events].index(before), moved)
 
 
+def enlarge_card(told: Story, size: int) -> None:
+    """Let the card have so many bytes."""
+    card = told.approvals["a-1"]["cards"][0]
+    card["card"]["text"] += "x" * (size - len(canonical.dumps(card)))
+
+
 Change = tuple[str, str, str, Callable[[], Dossier]]
 
 

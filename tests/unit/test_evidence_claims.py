@@ -6,6 +6,7 @@ import pytest
 
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
+from receipts.chain import MAX_CARD
 from tests.unit.evidence_bends import (
     APPROVAL,
     BEN,
@@ -17,6 +18,7 @@ from tests.unit.evidence_bends import (
     again,
     asked,
     drop,
+    enlarge_card,
     escalate,
     fail,
     fall_back,
@@ -95,6 +97,10 @@ ON_RECORD: dict[str, Change] = {
     "ended twice": (
         *("approvals.on-record", "approvals/a-1.json", "status: the file says ['approved']"),
         lambda: told_with(lambda s: s.events.append(("approval.expired", {"approval_id": "a-1"}))),
+    ),
+    "card too large": (
+        *("cards.size", "approvals/a-1.json", f"card 1 has {MAX_CARD + 1} bytes, and may have {MAX_CARD}"),
+        lambda: told_with(lambda s: enlarge_card(s, MAX_CARD + 1)),
     ),
     "outcome turned": (
         *("decisions.as-answered", "decisions/00001-d-1.json", "outcome is allow, and its answer says needs_approval"),
@@ -275,6 +281,7 @@ def test_what_does_not_hold_is_named_by_its_rule(office: Office, name: str) -> N
 
 
 SOUND: dict[str, list[Bend]] = {
+    "a card as large as it may be": [lambda s: enlarge_card(s, MAX_CARD)],
     "refused without any decision": [
         fail,
         lambda s: s.receipts["r-3"].update(outcome="refusal", decision_id=None),

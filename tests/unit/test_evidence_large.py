@@ -72,7 +72,16 @@ def large_params(value: Any) -> Any:
     return sample.dossier()
 
 
-@pytest.mark.parametrize("dossier", [large_answers, large_params])
+def large_cards(value: Any) -> Any:
+    """Return the dossier of a run whose card shows this, and whose receipts say that as much was redacted."""
+    sample = bound()
+    sample.approvals["a-1"]["cards"][0]["card"]["blocks"] = value[: 7 * len(value) // 10]
+    for record in sample.receipts.values():
+        record["redacted"] += [f"/response/rows/{number:08d}" for number in range(MIB // 26)]
+    return sample.dossier()
+
+
+@pytest.mark.parametrize("dossier", [large_answers, large_params, large_cards])
 @pytest.mark.parametrize(
     "value",
     [

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from receipts import canonical, piecewise
 from receipts.canonical import MAX_DEPTH, Apart, CanonicalError
+from receipts.fields import Texts, in_parts
 from receipts.piecewise import Outline, Part
 from receipts.redaction import MARKER, redact
 
@@ -251,3 +253,22 @@ def test_large_json_is_redacted_in_parts_as_small_json_at_once(short: None, valu
         redacted = redact(given_, declared)
         assert canonical.dumps(redacted.value) == canonical.dumps(expected)
         assert redacted.paths == tuple(sorted(paths))
+
+
+@given(value=st.lists(texts) | st.lists(texts | values) | values)
+@unharried
+def test_a_list_of_texts_that_stands_apart_is_taken_and_refused_as_one_that_does_not(short: None, value: Any) -> None:
+    data = canonical.dumps(value)
+    found, taken = taken_as_texts(value), taken_as_texts(Apart(data, 0, len(data)))
+    assert found == taken
+    if value == found:
+        assert [text for part in in_parts(Apart(data, 0, len(data))) for text in part] == value  # type: ignore[arg-type]
+
+
+def taken_as_texts(value: Any) -> Any:
+    """Return a list of texts as records take it, or what is said of another value."""
+    try:
+        return TypeAdapter(Texts).validate_python(value, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return first["loc"], first["msg"]

@@ -9,11 +9,13 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
 from receipts import canonical
+from receipts.canonical import Apart
 from receipts.chain import (
     APPROVAL_ENDED,
     APPROVAL_REQUESTED,
     CARD_SHOWN,
     DECISION_RECORDED,
+    MAX_CARD,
     READ_RECORDED,
     RECEIPT_WRITTEN,
     RUN_QUEUED,
@@ -122,6 +124,19 @@ def _check_approval(contents: Contents, name: str, requested: Leaf) -> None:
     ):
         if not same(of_file, of_chain):
             raise BrokenError(name, f"{what}: the file says {of_file}, and {names.AUDIT} says {of_chain}")
+
+
+@rule("cards.size", f"A card has at most {MAX_CARD:,} bytes.")
+def card_size(contents: Contents) -> str:
+    """Look at the size of each card; none is built for that."""
+    found = 0
+    for name, approval in contents.approvals.items():
+        for number, card in enumerate(approval.cards, start=1):
+            size = len(card.data) if isinstance(card, Apart) else len(canonical.dumps(card))
+            if size > MAX_CARD:
+                raise BrokenError(name, f"card {number} has {size} bytes, and may have {MAX_CARD}")
+            found += 1
+    return counted(found, "card")
 
 
 @rule(

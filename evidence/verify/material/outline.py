@@ -47,7 +47,7 @@ _ITEMS_APART: Outline = {"*": Part.APART}
 _OUTLINES = {
     names.DECISIONS: outline_of(DecisionForm),
     names.APPROVALS: outline_of(ApprovalForm, before=_ITEMS_APART),
-    names.RECEIPTS: outline_of(Receipt, request=_ITEMS_APART),
+    names.RECEIPTS: outline_of(Receipt, request=_ITEMS_APART, redacted=Part.APART),
 }
 
 

@@ -11,6 +11,7 @@ from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
+from receipts.fields import in_parts
 from receipts.model import Receipt
 from receipts.redaction import redact
 
@@ -160,7 +161,8 @@ def _check_action(name: str, receipt: Receipt, asked: AskedEffect) -> None:
     }
     if canonical.digest(body) != asked.digest:
         raise BrokenError(name, "the action that was decided on does not give its digest")
-    paths = [path.removeprefix(_REQUEST) for path in receipt.redacted if f"{path}/".startswith(f"{_REQUEST}/")]
+    hidden = (path for paths in in_parts(receipt.redacted) for path in paths if path.startswith(_REQUEST))
+    paths = (path.removeprefix(_REQUEST) for path in hidden if f"{path}/".startswith(f"{_REQUEST}/"))
     try:
         sent = redact(asked.fields, paths).value
     except ReceiptsError as error:

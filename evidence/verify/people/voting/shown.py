@@ -12,6 +12,10 @@ from receipts.chain import CARD_SHOWN, VOTE_COUNTED
 
 _REFERENCE = re.compile(r'\{"id":"([^"\\]+)","digest":"([^"\\]+)","stamp":"([^"\\]*)"')
 """How the value of a button begins that is about a request as the card shows it."""
+_VALUE = re.compile(
+    rb'(?<=[{,])"value":("[^"\\]*+(?:\\(?!"digest\\":).[^"\\]*+)*+\\"digest\\":[^"\\]*+(?:\\.[^"\\]*+)*+")'
+)
+"""A member `value` of canonical JSON, if its text names a digest."""
 _STATUSES = ("requested", "approved", "rejected", "expired", "canceled")
 _HEAD = 16
 """Characters of a digest that a button has."""
@@ -26,36 +30,32 @@ _HEAD = 16
 def _about(facts: Facts) -> str:
     found = 0
     for approval in facts.approvals.values():
-        for number, card in enumerate(approval.record.cards, start=1):
-            _check_card(approval, number, list(_values(card)))
+        record = approval.record
+        asked = [record.digest, record.requirement.model_dump()]
+        stamps = {canonical.digest([*asked, status])[:_HEAD] for status in _STATUSES}
+        for number, card in enumerate(record.cards, start=1):
+            _check_card(approval, number, card, stamps)
             found += 1
     return counted(found, "card")
 
 
-def _check_card(approval: Requested, number: int, values: list[str]) -> None:
-    record = approval.record
-    named = [value for value in values if '"digest":' in value and '"digest":""' not in value]
+def _check_card(approval: Requested, number: int, card: object, stamps: set[str]) -> None:
+    about, named = (approval.record.id, approval.record.digest[:_HEAD]), False
+    for value in _naming(card):
+        named = True
+        said = _REFERENCE.match(value)
+        if said is None or said.groups()[:2] != about or said[3] not in stamps:
+            raise BrokenError(approval.name, f"card {number} is about something else than was asked: {value[:200]}")
     if not named:
         raise BrokenError(approval.name, f"card {number} does not say which approval it is about")
-    requirement = record.requirement.model_dump()
-    stamps = {canonical.digest([record.digest, requirement, status])[:_HEAD] for status in _STATUSES}
-    for value in named:
-        said = _REFERENCE.match(value)
-        if said is None or said.groups()[:2] != (record.id, record.digest[:_HEAD]) or said[3] not in stamps:
-            raise BrokenError(approval.name, f"card {number} is about something else than was asked: {value[:200]}")
 
 
-def _values(part: object) -> Iterator[str]:
-    """Give the `value` of each button and of each entry of a menu, wherever it stands in a card."""
-    if isinstance(part, list):
-        for one in part:
-            yield from _values(one)
-    elif isinstance(part, dict):
-        for name, one in part.items():
-            if name == "value" and isinstance(one, str):
-                yield one
-            else:
-                yield from _values(one)
+def _naming(card: object) -> Iterator[str]:
+    """Give each `value` that names a digest, of a button or of an entry of a menu, wherever it stands in a card."""
+    for found in _VALUE.finditer(canonical.dumps(card)):
+        value = canonical.loads(found[1])
+        if '"digest":""' not in value:
+            yield value
 
 
 @rule(
