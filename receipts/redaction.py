@@ -161,7 +161,7 @@ def _walk(value: Any, path: str, trees: list[_Tree], paths: list[str], before: i
         return [
             _walk(item, f"{path}/{i}", _after(trees, str(i), "*"), paths) for i, item in enumerate(value, start=before)
         ]
-    if isinstance(value, Apart) and not value.is_text and (trees or _may_hide(value.data)):
+    if isinstance(value, Apart) and not value.is_text and (trees or _is_suspect(value.data)):
         return _Parts(value.source, path, trees, paths).hidden(value.start)
     return value
 
@@ -185,18 +185,26 @@ def _is_end(trees: list[_Tree]) -> bool:
     return any(tree is _ALL for tree in trees)
 
 
-def _may_hide(data: bytes | memoryview) -> bool:
-    """Return whether a name in canonical JSON looks like that of something to hide."""
+def _is_suspect(data: bytes | memoryview) -> bool:
+    """Return whether canonical JSON has letters like those of a name of something to hide, or others than ASCII's."""
     letters = b""
     for start in range(0, len(data), _PIECE):
         piece = bytes(data[start : start + _PIECE])
         letters = letters[-_LONGEST:] + piece.translate(_LOWER, _NO_LETTERS)
         if not piece.isascii() or b"\\" in piece or any(word in letters for word in _SECRETS):
-            break
-    else:
-        return False
-    names = (bytes(found[1]) for found in _NAMES.finditer(data) if found[2])
-    return any(any(_looks(canonical.loads(name))) for name in names)
+            return True
+    return False
+
+
+def _may_hide(data: bytes) -> bool:
+    """Return whether a name in a piece of canonical JSON looks like that of something to hide."""
+    return _is_suspect(data) and any(_may_be_secret(found[1]) for found in _NAMES.finditer(data) if found[2])
+
+
+@lru_cache(maxsize=4096)
+def _may_be_secret(name: bytes) -> bool:
+    """Return whether a name, as JSON writes it, is that of a secret, or of an address that may bear one."""
+    return any(_looks(canonical.loads(name)))
 
 
 @dataclass
