@@ -22,6 +22,9 @@ LEAF_PREFIX = b"\x00"
 MAX_LEAF = 2**16 - 1
 """Bytes of a leaf: what an entry of a log may have (c2sp.org/tlog-tiles)."""
 
+MAX_LINE = MAX_LEAF + len('"hash":"",') + 64
+"""Bytes of a leaf with its `hash`."""
+
 MAX_CARD = 2**20
 """Bytes of a card as it was shown, in canonical form; those that the program makes have no tenth of that."""
 
@@ -157,19 +160,22 @@ def in_place(run_id: str, said: Iterable[tuple[int, str, Mapping[str, Any]]]) ->
     return leaves
 
 
-def verify_chain(leaves: Iterable[Leaf], head: Head | None = None) -> Head:
-    """Return the end of one run's whole chain, or raise ChainError. `head` is where it must end, if that is known."""
+def verify_chain(leaves: Iterable[Leaf], head: Head | None = None, lines: Iterable[bytes] | None = None) -> Head:
+    """Return the end of one run's whole chain, or raise ChainError. `head` is where it must end, if that is known.
+
+    `lines` are the canonical JSON of the leaves, where they were read of that: it is not written again.
+    """
     last, run_id = GENESIS, None
-    for leaf in leaves:
+    for leaf, line in ((leaf, None) for leaf in leaves) if lines is None else zip(leaves, lines, strict=True):
         run_id = run_id or leaf.run_id
-        _check_leaf(leaf, last, run_id)
+        _check_leaf(leaf, last, run_id, line)
         last = Head(leaf.seq, leaf.hash)
     if head is not None and last != head:
         raise ChainError(f"the chain ends at leaf {last.seq} ({last.hash}), not at leaf {head.seq} ({head.hash})")
     return last
 
 
-def _check_leaf(leaf: Leaf, last: Head, run_id: str) -> None:
+def _check_leaf(leaf: Leaf, last: Head, run_id: str, line: bytes | None) -> None:
     """Raise unless `leaf` is sound in itself and follows `last` in the chain of `run_id`."""
     if leaf.seq != last.seq + 1:
         raise ChainError(f"leaf {last.seq + 1} is missing or out of place: leaf {leaf.seq} stands there")
@@ -177,13 +183,16 @@ def _check_leaf(leaf: Leaf, last: Head, run_id: str) -> None:
         raise ChainError(f"leaf {leaf.seq} belongs to another run than {run_id}")
     if leaf.prev_hash != last.hash:
         raise ChainError(f"leaf {leaf.seq}: prev_hash is not the hash of leaf {last.seq}")
-    if not is_sound(leaf):
+    if not is_sound(leaf, line):
         raise ChainError(f"leaf {leaf.seq}: its content does not give its hash")
 
 
-def is_sound(leaf: Leaf) -> bool:
-    """Return whether what a leaf says gives its hash."""
-    return leaf.hash == _hash(canonical.dumps(leaf.model_dump(exclude={"hash"})))
+def is_sound(leaf: Leaf, line: bytes | None = None) -> bool:
+    """Return whether what a leaf says gives its hash; `line` is its canonical JSON, where it was read of that."""
+    if line is None:
+        return leaf.hash == _hash(canonical.dumps(leaf.model_dump(exclude={"hash"})))
+    said, _, _ = line.rpartition(b',"hash":')
+    return leaf.hash == _hash(entry_of(said + b"}", leaf.run_id, leaf.seq, leaf.prev_hash))
 
 
 def _hash(hashed: bytes) -> str:

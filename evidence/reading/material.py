@@ -95,7 +95,7 @@ class Material:
     @cached_property
     def leaves(self) -> list[Record]:
         """Return the audit leaves, in the order of their lines."""
-        found = [any_value(line) for line in self.members.get(names.AUDIT, b"").splitlines()]
+        found = self._json(names.AUDIT) or []
         return [leaf for leaf in found if isinstance(leaf, dict)]
 
     @cached_property
@@ -213,11 +213,18 @@ class Material:
     def _json(self, name: str) -> Any:
         if name not in self.members:
             return None
-        return self.read(name) if self.read else any_value(self.members[name])
+        if self.read:
+            return self.read(name)
+        return (lines_of if name == names.AUDIT else any_value)(self.members[name])
 
     def _folder(self, folder: str) -> list[Record]:
         found = [self._json(name) for name in sorted(self.members) if name.startswith(f"{folder}/")]
         return [one for one in found if isinstance(one, dict)]
+
+
+def lines_of(data: bytes) -> list[Any]:
+    """Return what the lines of the audit log hold."""
+    return [any_value(line) for line in data.splitlines()]
 
 
 def any_value(data: bytes) -> Any:

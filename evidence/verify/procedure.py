@@ -91,7 +91,7 @@ STEPS = (
     Step(5, (chain.run_stated, chain.definition_digest), (), _run),
     Step(
         6,
-        (chain.unbroken, chain.of_format, logged.counted_then),
+        (chain.leaf_size, chain.unbroken, chain.of_format, logged.counted_then),
         (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES, *logged.RULES, stamped.stamped),
         _chain,
     ),

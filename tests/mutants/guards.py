@@ -187,7 +187,7 @@ VERIFIER = (
     Guard(
         "the leaves are one unbroken chain",
         "unbroken",
-        "verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head))",
+        "verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head), contents.lines())",
         "pass",
         ("tests/unit/test_evidence_verify.py", "tests/unit/test_evidence_forgeries.py"),
     ),

@@ -15,8 +15,8 @@ from evidence.statement import Counts, Predicate, count, largest, make_statement
 from evidence.told import run_as_told
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
-from receipts import canonical
-from receipts.chain import Leaf
+from receipts import canonical, chain
+from receipts.chain import MAX_LEAF, MAX_LINE, Leaf
 from tests.unit.evidence_bends import drop
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, Story, chained, story
@@ -41,6 +41,13 @@ def test_a_run_whose_chain_binds_it_passes_every_step(office: Office) -> None:
     assert [passed.step for passed in report.steps] == list(range(1, 13))
 
 
+def test_a_leaf_as_large_as_the_program_writes_one_holds(office: Office) -> None:
+    dossier = with_a_line_of(MAX_LINE)
+    body = {name: value for name, value in dossier.leaves[1].items() if name != "hash"}
+    assert len(canonical.dumps(body)) == MAX_LEAF
+    assert verify(office.seal(dossier), office.public).version == "2"
+
+
 def meddled(**change: Any) -> Dossier:
     """Return the dossier of an approval that was changed after the chain had bound it."""
     dossier = bound().dossier()
@@ -60,6 +67,21 @@ def votes(**change: Any) -> list[dict[str, Any]]:
 
 
 UNBOUND = "what was asked is not what audit.jsonl line 6 binds"
+
+
+def with_a_line_of(size: int) -> Dossier:
+    """Return the dossier of a run the second leaf of which has so many bytes, as no leaf of the program's has."""
+
+    def noted(told: Story, words: str) -> Dossier:
+        told.events[1][1]["noted"] = words
+        return told.dossier()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "MAX_LEAF", 2**20)
+        beside = len(canonical.dumps(noted(bound(), "").leaves[1]))
+        return noted(bound(), "x" * (size - beside))
+
+
 LIES: dict[str, tuple[tuple[str, str, str], Callable[[], Dossier]]] = {
     "a vote's reason": (
         ("approvals.bound", APPROVAL, "its votes are not those that audit.jsonl binds"),
@@ -82,6 +104,10 @@ LIES: dict[str, tuple[tuple[str, str, str], Callable[[], Dossier]]] = {
         lambda: told_with(lambda s: drop(s, "card.shown")),
     ),
     "what was there before": (("approvals.bound", APPROVAL, UNBOUND), lambda: meddled(before={"share": 25})),
+    "a leaf that is too large": (
+        ("chain.leaf-size", "audit.jsonl", f"line 2 has {MAX_LINE + 1} bytes, and may have {MAX_LINE}"),
+        lambda: with_a_line_of(MAX_LINE + 1),
+    ),
     "an end that was cut off": (
         ("chain.ended", "audit.jsonl", "does not end with evidence.begun: its end was cut off"),
         lambda: told_with(lambda s: drop(s, "evidence.begun")),

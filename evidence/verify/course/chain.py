@@ -9,7 +9,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
 from receipts import canonical
-from receipts.chain import EVIDENCE_BEGUN, ChainError, Head, verify_chain
+from receipts.chain import EVIDENCE_BEGUN, MAX_LINE, ChainError, Head, verify_chain
 
 
 @rule(
@@ -40,6 +40,15 @@ def definition_digest(contents: Contents) -> str:
     return digest
 
 
+@rule("chain.leaf-size", f"In format 2, a line of `audit.jsonl` has at most {MAX_LINE:,} bytes.")
+def leaf_size(contents: Contents) -> str:
+    """Look at the size of each line before any is read; the first release had no limit."""
+    for number, line in enumerate(contents.lines() if contents.version > 1 else (), start=1):
+        if len(line) > MAX_LINE:
+            raise BrokenError(names.AUDIT, f"line {number} has {len(line)} bytes, and may have {MAX_LINE}")
+    return names.AUDIT
+
+
 @rule(
     "chain.unbroken",
     "The leaves are this run's chain, from genesis to `audit_head` at `sealed_seq`: each hash is right, and each"
@@ -49,7 +58,7 @@ def unbroken(contents: Contents) -> str:
     """Verify the chain."""
     run = contents.run
     try:
-        verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head))
+        verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head), contents.lines())
     except ChainError as error:
         raise BrokenError(names.AUDIT, str(error)) from error
     if contents.leaves[0].run_id != run.run_id:

@@ -1,7 +1,7 @@
 """A bundle's members as records, parsed strictly and no earlier than they are asked for."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.reading.material import Material, any_value
+from evidence.reading.material import Material, any_value, lines_of
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Statement
 from evidence.verify.material.outline import outline
@@ -48,6 +48,8 @@ def told_by(members: Mapping[str, bytes], known: Mapping[str, Any] | None = None
         if known and name in known:
             return known[name]
         data = members[name]
+        if name == names.AUDIT:
+            return lines_of(data)
         if len(data) <= piecewise.AT_ONCE:
             return any_value(data)
         with suppress(canonical.CanonicalError):
@@ -125,13 +127,29 @@ class Contents:
         """Return the definition that ran."""
         return self.record(DefinitionRecord, names.DEFINITION)
 
+    def lines(self) -> Iterator[bytes]:
+        """Give the lines of the audit log without their ends."""
+        data, start = self.member(names.AUDIT), 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            yield data[start:end]
+            start = end + 1
+
+    @cached_property
+    def _told_leaves(self) -> list[Any]:
+        """Return the audit leaves as values, in the order of their lines."""
+        if self.member(names.AUDIT)[-1:] not in (b"", b"\n"):
+            raise BrokenError(names.AUDIT, "the last line is not ended")
+        told = [_value(f"{names.AUDIT} line {number}", line) for number, line in enumerate(self.lines(), start=1)]
+        self._large[names.AUDIT] = told
+        return told
+
     @cached_property
     def leaves(self) -> list[Leaf]:
         """Return the audit leaves, in the order of their lines."""
-        *lines, rest = self.member(names.AUDIT).split(b"\n")
-        if rest:
-            raise BrokenError(names.AUDIT, "the last line is not ended")
-        return [parse(Leaf, f"{names.AUDIT} line {number}", line) for number, line in enumerate(lines, start=1)]
+        told = enumerate(self._told_leaves, start=1)
+        return [_record(Leaf, f"{names.AUDIT} line {number}", value) for number, value in told]
 
     @cached_property
     def decisions(self) -> dict[str, DecisionRecord]:
