@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evidence.verify.verify import VerificationError, verify
-from receipts import piecewise
+from receipts import pieces, piecewise
 from tests.unit import test_evidence_claims as claims
 from tests.unit import test_evidence_forgeries as forgeries
 from tests.unit import test_evidence_told as told
@@ -24,7 +24,13 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office.in_folder(tmp_path_factory.mktemp("office"))
 
 
-APART = {"AT_ONCE": 40, "_PIECE": 64, "_FIRST": 16, "LARGE": 3, "LONG": 3}
+APART = {
+    (piecewise, "AT_ONCE"): 40,
+    (piecewise, "LARGE"): 3,
+    (piecewise, "LONG"): 3,
+    (pieces, "PIECE"): 64,
+    (pieces, "_FIRST"): 16,
+}
 """With these, everything stands apart that may, and is read in many pieces."""
 
 
@@ -49,8 +55,8 @@ def test_the_same_is_found_where_all_that_may_stands_apart(
 ) -> None:
     path = office.seal(LIES[name]())
     found = said(office, path)
-    for setting, value in APART.items():
-        monkeypatch.setattr(piecewise, setting, value)
+    for (module, setting), value in APART.items():
+        monkeypatch.setattr(module, setting, value)
     assert said(office, path) == found
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from receipts import canonical, piecewise
+from receipts import canonical, pieces, piecewise
 from receipts.canonical import MAX_DEPTH, Apart, CanonicalError
 from receipts.fields import Texts, in_parts
 from receipts.piecewise import Outline, Part
@@ -38,8 +38,10 @@ unharried = settings(
 def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let even short documents be long ones: of many pieces, and with much that stands apart."""
     size: int = request.param
-    for name, value in {"AT_ONCE": 0, "_PIECE": size, "_FIRST": 8, "_NEAR": 3, "LARGE": 4, "LONG": 4}.items():
+    for name, value in {"AT_ONCE": 0, "LARGE": 4, "LONG": 4}.items():
         monkeypatch.setattr(piecewise, name, value)
+    for name, value in {"PIECE": size, "_FIRST": 8, "_NEAR": 3}.items():
+        monkeypatch.setattr(pieces, name, value)
 
 
 def whole(value: Any) -> Any:
