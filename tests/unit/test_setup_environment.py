@@ -17,7 +17,7 @@ from tools.environment import DEVELOPMENT, NEEDS, PACKAGES, PROJECT, Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = (PACKAGES, DEVELOPMENT)
-HALF_WRITTEN = ".venv/half-written"
+HALF_WRITTEN = f".venv/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages/second-1.0.dist-info"
 
 
 def _wheel(folder: Path, name: str) -> str:
@@ -45,7 +45,8 @@ def _record(member: str, text: str) -> str:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a checkout with one package in each lock file, set up with the first, beside what pip finds.
 
-    A first set-up was interrupted there: every environment of these tests is made over what that one left.
+    A first set-up was interrupted there, with the second package in its place: every environment of these tests is
+    made over what that one left.
     """
     made = tmp_path_factory.mktemp("made")
     wheels, checkout = made / "wheels", made / "checkout"
@@ -54,6 +55,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (checkout / PACKAGES.source).write_text(_wheel(wheels, "first"))
     (checkout / DEVELOPMENT.source).write_text(_wheel(wheels, "second"))
     (checkout / HALF_WRITTEN).mkdir(parents=True)
+    (checkout / HALF_WRITTEN / "METADATA").write_text("Metadata-Version: 2.1\nName: second\nVersion: 1.0\n")
     (checkout / ".venv/set-up").mkdir()
     (checkout / ".venv/set-up" / PACKAGES.source).write_text("started")
     with pytest.MonkeyPatch.context() as patch:
@@ -109,11 +111,13 @@ def test_interrupted_set_up_is_done_again_from_the_start(ready: Path) -> None:
     assert not Environment(ready, pytest.fail)._sound(), "nor is an interrupted addition gone on with"
 
 
-def test_changed_lock_file_makes_a_new_environment(ready: Path) -> None:
-    _ensure(ready)
+def test_changed_lock_file_makes_a_new_environment(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ready / ".venv/set-up" / DEVELOPMENT.source).write_text(DEVELOPMENT.wanted(ready))
+    assert _ensure(ready) == []
     (ready / DEVELOPMENT.source).write_text("# the package is no longer wanted\n")
-    _ensure(ready)
-    assert _modules(ready) == {"first"}
+    monkeypatch.setitem(sys.modules, "ensurepip", None)  # nothing but a new environment asks for it
+    with pytest.raises(SetUpError, match="comes without ensurepip, which makes virtual environments"):
+        _ensure(ready)
 
 
 def test_package_with_another_hash_is_refused(ready: Path) -> None:
