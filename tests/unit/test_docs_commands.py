@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,14 @@ def _said(page: Path) -> Iterator[str]:
     yield from (one.replace("\n", " ") for one in _INLINE.findall(text))
 
 
+@cache
+def _program() -> Any:
+    """Return the program with all its commands: making it takes longer than reading all pages."""
+    return get_command(app)
+
+
 def _faults(line: str) -> Iterator[str]:
-    command: Any = get_command(app)
+    command = _program()
     words = _NOT_OURS.split(re.sub(r"['\"\[\]]", "", line))[0].split()[1:]
     while words and not words[0].startswith("-") and (inner := getattr(command, "commands", None)):
         name = words.pop(0)
