@@ -24,10 +24,18 @@ async def url() -> AsyncIterator[str]:
         yield found
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
+@pytest.fixture(scope="module")
+async def started() -> AsyncIterator[Browser]:
     async with chromium() as found:
         yield found
+
+
+@pytest.fixture
+async def browser(started: Browser) -> AsyncIterator[Browser]:
+    """The browser, which closes with each test what that opened: pages share nothing."""
+    yield started
+    for context in started.contexts:
+        await context.close()
 
 
 async def _opened(browser: Browser, url: str, **how: Any) -> Page:
