@@ -74,6 +74,10 @@ class Followed:
     child: OpaChild
     engine: OpaEngine
 
+    async def genuine(self) -> Verdict:
+        """Wait until what a test edited is undone, and return the answer."""
+        return await verdict_of(self.engine, read_policy(PolicyFolders(self.policies, PACKS)).digest)
+
 
 @pytest.fixture(scope="module")
 async def followed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Followed]:
@@ -118,23 +122,23 @@ def configuration(policies: Path) -> Path:
     return policies / "countersign_config" / "acme" / "data.json"
 
 
-async def test_edited_configuration_takes_effect(policies: Path, tmp_path: Path) -> None:
-    async with running(policies, tmp_path) as (_, engine):
-        before = await engine.ask(question())
-        edit(configuration(policies), '"quorum": 2', '"quorum": 3')
-        after = await verdict_of(engine, read_policy(PolicyFolders(policies, PACKS)).digest)
-        assert after.answer.requirement is not None
-        assert after.answer.requirement.quorum == 3
-        assert after.policy_digest != before.policy_digest
-        assert '"quorum":2' in engine.text(before.policy_digest).files["countersign_config/data.json"]
+async def test_edited_configuration_takes_effect(followed: Followed) -> None:
+    before = await followed.genuine()
+    folders = PolicyFolders(followed.policies, PACKS)
+    with edited(configuration(followed.policies), '"quorum": 2', '"quorum": 3'):
+        after = await verdict_of(followed.engine, read_policy(folders).digest)
+    assert after.answer.requirement is not None
+    assert after.answer.requirement.quorum == 3
+    assert after.policy_digest != before.policy_digest
+    assert '"quorum":2' in followed.engine.text(before.policy_digest).files["countersign_config/data.json"]
 
 
-async def test_edited_rule_takes_effect(policies: Path, tmp_path: Path) -> None:
-    async with running(policies, tmp_path) as (_, engine):
-        edit(policies / "countersign/effect/limits.rego", "permitted if {", "permitted if {\n\tfalse")
-        after = await verdict_of(engine, read_policy(PolicyFolders(policies, PACKS)).digest)
-        assert after.answer.outcome is Outcome.DENY
-        assert [reason.code for reason in after.answer.reasons] == ["limits.writes_per_run"]
+async def test_edited_rule_takes_effect(followed: Followed) -> None:
+    folders = PolicyFolders(followed.policies, PACKS)
+    with edited(followed.policies / "countersign/effect/limits.rego", "permitted if {", "permitted if {\n\tfalse"):
+        after = await verdict_of(followed.engine, read_policy(folders).digest)
+    assert after.answer.outcome is Outcome.DENY
+    assert [reason.code for reason in after.answer.reasons] == ["limits.writes_per_run"]
 
 
 async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
@@ -172,7 +176,7 @@ async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
 async def test_bad_edit_keeps_the_old_policy_and_is_told_once(
     followed: Followed, heard: Heard, name: str, old: str, new: str, said: str
 ) -> None:
-    before = await verdict_of(followed.engine, read_policy(PolicyFolders(followed.policies, PACKS)).digest)
+    before = await followed.genuine()
     with edited(followed.policies / name, old, new):
         assert said in (await heard.until("the old one stays"))[-1]
         os.kill(followed.child.pid or 0, signal.SIGKILL)
@@ -182,15 +186,14 @@ async def test_bad_edit_keeps_the_old_policy_and_is_told_once(
     assert not [line for line in told if "the old one stays" in line]
 
 
-async def test_killed_server_comes_back_at_the_same_address(policies: Path, tmp_path: Path) -> None:
-    async with running(policies, tmp_path) as (child, engine):
-        first, url = child.pid or 0, child.url
-        before = await engine.ask(question())
-        os.kill(first, signal.SIGKILL)
-        after = await verdict_of(engine, before.policy_digest)
-        assert after.answer == before.answer
-        assert child.pid != first
-        assert child.url == url
+async def test_killed_server_comes_back_at_the_same_address(followed: Followed) -> None:
+    before = await followed.genuine()
+    first, url = followed.child.pid or 0, followed.child.url
+    os.kill(first, signal.SIGKILL)
+    after = await verdict_of(followed.engine, before.policy_digest)
+    assert after.answer == before.answer
+    assert followed.child.pid != first
+    assert followed.child.url == url
 
 
 async def test_stopped_server_leaves_no_process_and_no_answer(policies: Path, tmp_path: Path) -> None:
@@ -202,8 +205,9 @@ async def test_stopped_server_leaves_no_process_and_no_answer(policies: Path, tm
             await engine.ask(question())
 
 
-async def test_nothing_can_be_pushed_beside_the_bundle(tmp_path: Path) -> None:
-    async with start_opa(POLICIES, tmp_path) as child, aiohttp.ClientSession(child.url) as session:
+async def test_nothing_can_be_pushed_beside_the_bundle(followed: Followed) -> None:
+    await followed.genuine()
+    async with aiohttp.ClientSession(followed.child.url) as session:
         for path, body in (("/v1/data/added", "{}"), ("/v1/policies/added", "package added")):
             async with session.put(path, data=body) as response:
                 assert response.status == 400
