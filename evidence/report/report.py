@@ -4,6 +4,7 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -106,6 +107,7 @@ def _page(file: str, digest: str, verdict: Verdict, material: Material | None, q
     return page.encode()
 
 
+@cache  # to compile it takes longer than to fill it
 def _template() -> Template:
     engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     engine.filters.update(FILTERS)

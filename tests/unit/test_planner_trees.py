@@ -45,6 +45,9 @@ class Names:
 
 NAMES = st.shared(st.builds(Names), key="names")
 """The names of one runbook. Strategies are made once: to make and check them for each step took longest by far."""
+CONDITIONS = st.sampled_from([*[{}] * 3, *({"when": when} for when in ("true", "false", "run.version == 1"))])
+ON_ERROR = st.sampled_from([{}, {}, {"on_error": "fail"}, {"on_error": "hold"}])
+"""What a step may say besides; half of them say nothing."""
 
 
 @cache
@@ -53,24 +56,14 @@ def blocks(draw: st.DrawFn, depth: int) -> list[Step]:
     """Draw the steps of a block; those of an inner one come one after the other."""
     steps: list[Step] = []
     for _ in range(draw(st.integers(1, 3))):
-        step: Step = draw(nodes(depth))
-        if ("verb" in step or "wait" in step) and draw(st.booleans()):
-            step["on_error"] = draw(st.sampled_from(["fail", "hold"]))
-        if draw(st.booleans()):
-            step["when"] = draw(st.sampled_from(["true", "false", "run.version == 1"]))
+        step: Step = {"id": draw(NAMES)(), **draw(kinds(depth)), **draw(CONDITIONS)}
+        if "verb" in step or "wait" in step:
+            step |= draw(ON_ERROR)
         if len(steps) > 0 and draw(st.booleans()):
             before = draw(st.lists(st.sampled_from([one["id"] for one in steps]), max_size=3, unique=True))
             step["needs"] = sorted(before)
         steps.append(step)
     return steps
-
-
-@cache
-@st.composite
-def nodes(draw: st.DrawFn, depth: int) -> Step:
-    """Draw one step."""
-    step: Step = {"id": draw(NAMES)()}
-    return step | draw(kinds(depth))
 
 
 @cache

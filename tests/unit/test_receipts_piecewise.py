@@ -27,7 +27,7 @@ texts = st.text(st.sampled_from('ae,:[]{}"\\/-0 \n\x00ö€😀\ue000'))
 values: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from([None, True, 0, -1, 1.5, 1e-7, 1e-6, 1.5e-6, 12, {}, []]) | texts,
     lambda inner: st.lists(inner) | st.dictionaries(texts | st.just("a"), inner),
-    max_leaves=40,
+    max_leaves=20,
 )
 unharried = settings(
     deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -84,7 +84,8 @@ def test_what_is_bent_is_refused_with_the_same_words(
     assert refusal(piecewise.loads, bytes(bent), outline) == refusal(canonical.loads, bytes(bent))
 
 
-ROWS = b"[" + b",".join([b'{"a":1,"b":"x"}'] * 10_000) + b"]"
+ROWS = b"[" + b",".join([b'{"a":1,"b":"x"}'] * 5_000) + b"]"
+"""More than is read at once, and than a piece."""
 WRONG = {
     "name twice": b'{"b":%s,"b":1}',
     "names out of order": b'{"b":%s,"a":1}',
@@ -175,7 +176,7 @@ def test_a_member_is_the_same_whether_its_object_stands_apart_or_not(short: None
 
 @pytest.mark.parametrize("name", ["a", "commitment", "rows", "z"])
 def test_a_member_of_a_large_object_is_found_in_little_memory(name: str) -> None:
-    rows = b"[" + b"[]," * (4 * MIB // 3) + b"[]]"
+    rows = b"[" + b"[]," * (MIB // 3) + b"[]]"
     data = b'{"a":' + rows + b',"commitment":"c0ffee","rows":' + rows + b"}"
     tracemalloc.start()
     try:
@@ -185,7 +186,7 @@ def test_a_member_of_a_large_object_is_found_in_little_memory(name: str) -> None
         tracemalloc.stop()
     expected = {"a": rows, "commitment": "c0ffee", "rows": rows, "z": None}[name]
     assert (bytes(found.data) if isinstance(found, Apart) else found) == expected
-    assert most < 12 * MIB  # built, it is a hundred
+    assert most < 7 * MIB  # built, it is 45
 
 
 LEFT = {"rows": [{"id": number, "note": "checked, all well"} for number in range(50)]}
@@ -212,7 +213,7 @@ def test_what_has_to_be_hidden_within_what_stands_apart_is_hidden(name: str) -> 
 named: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from([None, 1.5e-6, 12, "", "https://example.test", "https://example.test?a=b"]) | texts,
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*"abc", "token", "token_url", "0"]), inner),
-    max_leaves=40,
+    max_leaves=20,
 )
 pointers = st.lists(
     st.lists(st.sampled_from([*"abc*012", "token", "token_url"])).map(lambda all_: "/".join(["", *all_]))
