@@ -7,14 +7,18 @@ import signal
 import sys
 from pathlib import Path
 
+from benchmarks import home, latency, throughput
+from benchmarks import parts_killed as killed
+from benchmarks import parts_parked as parked
+from benchmarks import parts_people as people
+from benchmarks import parts_repeat as repeat
+from benchmarks import report_page as page
+from benchmarks.figures import Figures
+from benchmarks.machine import described
 from benchmarks.options import Options, parse
-from benchmarks.ours.plant import BenchError
-from benchmarks.parts import home, killed, latency, parked, people, repeat, throughput
-from benchmarks.report import page
-from benchmarks.report.figures import Figures
+from benchmarks.plant import BenchError
 from benchmarks.stage import opened, say
-from benchmarks.world.machine import described
-from countersign.embedded.setup.work import SetUpError
+from countersign.embedded.work import SetUpError
 
 ROOT = Path(__file__).resolve().parents[1]
 LATEST = ROOT / "benchmarks/results/latest.json"

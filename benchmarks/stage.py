@@ -11,18 +11,16 @@ from tempfile import TemporaryDirectory
 
 import aiohttp
 
+from benchmarks import environment, plant, postgres
+from benchmarks.dbos import Peer, PeerError
+from benchmarks.figures import Figures, shown
+from benchmarks.measures import Measure, Party
 from benchmarks.options import Options
-from benchmarks.ours import plant
-from benchmarks.peers import environment
-from benchmarks.peers.dbos import Peer, PeerError
-from benchmarks.peers.restate import Restate, running
-from benchmarks.report.figures import Figures, shown
-from benchmarks.report.measures import Measure, Party
-from benchmarks.world import postgres
-from benchmarks.world.postgres import Server
+from benchmarks.postgres import Server
+from benchmarks.restate import Restate, running
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
-from countersign.embedded.setup.work import SetUpError
+from countersign.embedded.work import SetUpError
 
 _numbers = count(1)
 
@@ -104,7 +102,7 @@ def _restate_server(figures: Figures) -> Path | None:
 @asynccontextmanager
 async def _instant(opa: str) -> AsyncIterator[str]:
     port = free_port()
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "benchmarks.world.instant", str(port), opa)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "benchmarks.instant", str(port), opa)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -1,1 +1,1 @@
-"""The program: command line, settings, composition root, embedded mode."""
+"""The program: `serve`, settings, what is built from them (the composition root), and the directory file."""

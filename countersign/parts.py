@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from countersign.config.errors import CountersignError
+from countersign.errors import CountersignError
 
 THREADS_LIMIT = 3.0
 """Seconds that threads and connections have to end when all parts have."""

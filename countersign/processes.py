@@ -5,12 +5,12 @@ import logging
 import sys
 from collections.abc import Collection, Sequence
 
-from countersign.config.machine import Machine
-from countersign.config.roles import Role
-from countersign.config.settings import DEFAULT_CONNECTIONS, Settings, variable
 from countersign.embedded.children import TRIES, Child, Supervisor, python_child
 from countersign.embedded.ports import free_port
+from countersign.machine import Machine
 from countersign.parts import THREADS_LIMIT, ServeError
+from countersign.roles import Role
+from countersign.settings import DEFAULT_CONNECTIONS, Settings, variable
 
 MANY = frozenset({Role.WORKER, Role.SWEEPS})
 """What any number of processes may do side by side without anybody in front of them."""

@@ -9,26 +9,26 @@ import psycopg
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
-from countersign.checks.readiness import Readiness
-from countersign.compose.stores.archive import check_lock, make_jobs
-from countersign.compose.system import System, compose, prepare
-from countersign.config.roles import Role
-from countersign.config.settings import START_HEADER, Settings
+from countersign.archive import check_lock, make_jobs
+from countersign.doctor.readiness import Readiness
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
+from countersign.roles import Role
+from countersign.settings import START_HEADER, Settings
+from countersign.system import System, compose, prepare
 from edge.app import Api, build_edge
-from edge.links.pages import LinkPage
 from edge.refusals import LAST_LIMIT, Refusals
+from edge.routes.link_page import LinkPage
 from edge.server import Limits, Server
-from runtime.desk.callers import CallerDesk
-from runtime.desk.desk import EngineDesk
-from runtime.desk.inbound.signals import SignalDesk
-from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.passkeys.counter import PasskeyCounter
-from runtime.desk.undo.callers import TakeBackDesk
 from runtime.engine import Engine
-from runtime.log.sequencer import Sequencer
 from runtime.model.buckets import Rate
 from runtime.model.json_limits import first_line
+from runtime.services.callers import CallerDesk
+from runtime.services.desk import EngineDesk
+from runtime.services.passkeys_counter import PasskeyCounter
+from runtime.services.sequencer import Sequencer
+from runtime.services.signals import SignalDesk
+from runtime.services.tasks import TaskDesk
+from runtime.services.undo_callers import TakeBackDesk
 from runtime.worker.sweeps import SWEEPS
 from runtime.worker.worker import Worker
 

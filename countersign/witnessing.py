@@ -4,8 +4,8 @@ import asyncio
 import logging
 import signal
 
-from countersign.compose.witness import Made
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
+from countersign.witness import Made
 from edge.server import Limits, Server
 from witness.app import build_app
 

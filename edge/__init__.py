@@ -1,1 +1,1 @@
-"""HTTP for callers: routes, messages, signing, problems."""
+"""HTTP for callers: the server with its limits, messages, signatures, problems; and webhooks that are sent out."""

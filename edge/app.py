@@ -13,8 +13,6 @@ from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
 from edge.calls import Caller, granted
-from edge.links.pages import LinkPage
-from edge.links.routes import add_links
 from edge.messages import (
     NotificationIn,
     NotificationOut,
@@ -24,20 +22,25 @@ from edge.messages import (
     TriggerSignalOut,
     WaitOut,
 )
-from edge.passkeys.routes import add_passkeys
 from edge.paths import Id, Name
 from edge.problems import Denied, Problem, handle_problems, problem_of
 from edge.refusals import Refusals
 from edge.routes.evidence import EvidenceIn, EvidencePage
 from edge.routes.held import add_held
+from edge.routes.link_page import LinkPage
+from edge.routes.links import add_links
+from edge.routes.passkeys import add_passkeys
 from edge.routes.questions import add_questions
 from edge.routes.signals import add_signals
 from edge.routes.tasks import add_tasks
 from edge.routes.undo import add_undo
 from edge.signing import claimed, is_signed
 from receipts.chain import Actor
-from runtime.desk.answers.callers import QuestionDesk
-from runtime.desk.callers import (
+from runtime.model.answers import AnswerCode
+from runtime.model.buckets import Buckets, Rate
+from runtime.model.states import NotificationStatus
+from runtime.services.answers_callers import QuestionDesk
+from runtime.services.callers import (
     Answer,
     AnswerConflictError,
     CallerDesk,
@@ -48,14 +51,11 @@ from runtime.desk.callers import (
     TriggerError,
     Wish,
 )
-from runtime.desk.held.callers import MendDesk
-from runtime.desk.inbound.signals import SignalDesk
-from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.passkeys.counter import PasskeyCounter
-from runtime.desk.undo.callers import TakeBackDesk
-from runtime.model.buckets import Buckets, Rate
-from runtime.model.notification.answers import AnswerCode
-from runtime.model.states import NotificationStatus
+from runtime.services.held_callers import MendDesk
+from runtime.services.passkeys_counter import PasskeyCounter
+from runtime.services.signals import SignalDesk
+from runtime.services.tasks import TaskDesk
+from runtime.services.undo_callers import TakeBackDesk
 
 Ready = Callable[[], Awaitable[list[str]]]
 Counts = Callable[[], Mapping[str, int]]

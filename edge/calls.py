@@ -6,7 +6,7 @@ from typing import Protocol
 from fastapi import Request
 
 from edge.problems import Denied
-from runtime.desk.callers import Grants
+from runtime.services.callers import Grants
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from fastapi import Request
 
 from edge.problems import Denied
 from receipts.fields import timestamp
-from receipts.tenant.refused import TRIED_LENGTH, RequestRefused, Tried
+from receipts.refused import TRIED_LENGTH, RequestRefused, Tried
 from runtime.model.json_limits import first_line
 
 EVERY, RETRY = 60.0, 5.0

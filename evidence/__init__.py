@@ -1,1 +1,1 @@
-"""Evidence about finished runs: the sealed bundle, the archive that keeps it, and the verifier that needs neither."""
+"""Evidence about finished runs: the form of a bundle, its sealing, log places and time stamps, replay."""

@@ -13,13 +13,13 @@ from itertools import islice
 from evidence.archive.archive import Archive, ArchiveConflictError, ArchiveError
 from evidence.errors import EvidenceError
 from evidence.inclusion import ActPlace, ActsProof, LogProof, Span
-from evidence.stamps.stamping import Stamping
+from evidence.stamping import Stamping
 from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.keys import Algorithm, NoteSigner
 from receipts.log.tiles import EntryBundle, Tile, tiles_between
-from runtime.desk.log import LogChangedError, LogDesk, NotInLogError, Signed
+from runtime.services.log import LogChangedError, LogDesk, NotInLogError, Signed
 
 AT_ONCE = 2
 """Tiles and entry bundles that are on their way into the archive at a time."""

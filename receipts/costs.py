@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from receipts.fields import Closed
-from receipts.told import Told, Usage, plain
+from receipts.usage import Told, Usage, plain
 
 _EXACT = Context(prec=100, traps=[Inexact])
 """Room for the sum of more amounts than a bundle can hold, and an error where one would be rounded."""

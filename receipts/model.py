@@ -9,7 +9,7 @@ from pydantic import Field
 from receipts import canonical
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Texts, Timestamp, timestamp
 from receipts.redaction import hide
-from receipts.told import Told
+from receipts.usage import Told
 
 ReceiptOutcome = Literal["success", "failure", "refusal", "in_doubt"]
 

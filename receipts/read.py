@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints
 
 from receipts import canonical
 from receipts.fields import Closed, Identifier, NonEmpty, Timestamp
-from receipts.told import Told
+from receipts.usage import Told
 
 Commitment = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 

@@ -15,20 +15,20 @@ from runtime.clock import Clock, utc_now
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
-from runtime.model.effects.effect import Effect, Vacancy
-from runtime.model.hooks.subscription import Subscription
-from runtime.model.notification.notification import Addressed, Notification
-from runtime.model.notification.payload import PayloadError
+from runtime.model.effect import Effect, Vacancy
+from runtime.model.notification import Addressed, Notification
 from runtime.model.passage import PassageFacts
-from runtime.model.routing.rules import Destination, Fallback, Rule, Subject, first_fit
+from runtime.model.payload import PayloadError
+from runtime.model.routing_rules import Destination, Fallback, Rule, Subject, first_fit
+from runtime.model.subscription import Subscription
 from runtime.store import directory, notifications
+from runtime.store.batches import Batches, apart
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.round_trips import at_once
 from runtime.store.definitions import Definitions
-from runtime.store.leasing.passages import read_all_facts
-from runtime.store.transactions.batches import Batches, apart
-from runtime.store.transactions.run_tx import RunTx, UnknownRunError, lock_runs
-from runtime.store.transactions.together import Piece, Together
+from runtime.store.passages import read_all_facts
+from runtime.store.run_tx import RunTx, UnknownRunError, lock_runs
+from runtime.store.together import Piece, Together
 
 T = TypeVar("T")
 

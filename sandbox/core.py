@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime.clock import Clock
 from sandbox.errors import SlackError
-from sandbox.rules.limits import RateLimiter
+from sandbox.limits import RateLimiter
 from sandbox.state import Store
 from sandbox.workspace import User, UserGroup, Workspace, dm_id
 

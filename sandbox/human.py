@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from sandbox.admin.changes import Admins, ChannelChange, MemberChange
+from sandbox.admin_changes import Admins, ChannelChange, MemberChange
+from sandbox.answers import ActError
 from sandbox.core import Sandbox
 from sandbox.people import Done, People, Target
-from sandbox.rules.answers import ActError
 from sandbox.screen import Screen
 from sandbox.workspace import User
 

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sandbox import payloads
+from sandbox.answers import ActError, answer, faults, state
+from sandbox.blocks import elements
+from sandbox.chat import public
 from sandbox.core import Sandbox
+from sandbox.delivery import Ack, Courier
 from sandbox.errors import SlackError
-from sandbox.rules.answers import ActError, answer, faults, state
-from sandbox.rules.blocks import elements
-from sandbox.rules.links import shared_links
-from sandbox.rules.mentions import mentioning
-from sandbox.rules.mrkdwn import escape
+from sandbox.mentions import mentioning
+from sandbox.mrkdwn import escape
+from sandbox.response_urls import apply_response, issue
+from sandbox.rules_links import shared_links
 from sandbox.state import Modal
-from sandbox.web_api import payloads
-from sandbox.web_api.chat import public
-from sandbox.web_api.response_urls import apply_response, issue
-from sandbox.web_api.views import push_on, replace_modal
-from sandbox.wire.delivery import Ack, Courier
+from sandbox.views import push_on, replace_modal
 from sandbox.workspace import User
 
 Json = dict[str, Any]

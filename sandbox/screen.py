@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from sandbox.chat import public
 from sandbox.core import Sandbox
-from sandbox.rules.mrkdwn import Node, parse, parse_plain, walk
-from sandbox.web_api.chat import public
+from sandbox.mrkdwn import Node, parse, parse_plain, walk
 from sandbox.workspace import User
 
 Json = dict[str, Any]

@@ -6,17 +6,17 @@ from pathlib import Path
 from aiohttp import web
 
 from runtime.clock import Clock
-from sandbox.admin.authorize import Authorize
-from sandbox.admin.changes import as_changed
+from sandbox import response_urls
+from sandbox.admin_changes import as_changed
+from sandbox.authorize import Authorize
 from sandbox.core import Sandbox, Sleep
+from sandbox.delivery import HttpCourier
 from sandbox.human import STATIC, Human
+from sandbox.limits import Limits, RateLimiter
+from sandbox.methods import WebApi
 from sandbox.people import People
-from sandbox.rules.limits import Limits, RateLimiter
+from sandbox.socket_mode import Hub
 from sandbox.state import Store
-from sandbox.web_api import response_urls
-from sandbox.web_api.methods import WebApi
-from sandbox.wire.delivery import HttpCourier
-from sandbox.wire.socket_mode import Hub
 from sandbox.workspace import Workspace
 
 _AUTHORIZE = "/oauth/v2/authorize"

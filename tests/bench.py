@@ -11,38 +11,36 @@ from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
-from bot.cards.card import card
-from bot.cards.messages import words
-from countersign.compose.engine import keep_definitions
-from countersign.config.settings import ROOT
+from bot.views.card import card
+from bot.views.messages import words
+from countersign.engine import keep_definitions
+from countersign.settings import ROOT
 from policy.model import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy
+from runtime.definitions.loading.catalog import Catalog, load_catalog
 from runtime.definitions.model import Definition
-from runtime.definitions.sources.catalog import Catalog, load_catalog
-from runtime.desk.children.connector import child_handlers
-from runtime.desk.desk import EngineDesk, StoredCards
-from runtime.desk.home.counter import HomeCounter
-from runtime.desk.home.model import Look, Waiting
-from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
-from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import ClaimAct, VoteVerdict
-from runtime.model.effects.effect import Effect, Purpose
+from runtime.model.answers import CompletionPayload, ProgressPayload
+from runtime.model.effect import Effect, Purpose
 from runtime.model.life import Activation
 from runtime.model.messages import Said
-from runtime.model.notification.answers import CompletionPayload, ProgressPayload
-from runtime.model.notification.notification import Notification
+from runtime.model.notification import Notification
+from runtime.model.votes import ClaimAct, VoteVerdict
+from runtime.outbox.handlers import entity_handlers
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
-from runtime.store import directory
+from runtime.services.approval_view import Click, ClickOutcome
+from runtime.services.children_connector import child_handlers
+from runtime.services.desk import EngineDesk, StoredCards
+from runtime.services.home_counter import HomeCounter
+from runtime.services.home_model import Look, Waiting
+from runtime.store import directory, leases, runs
 from runtime.store.database.pool import make_pool
-from runtime.store.leasing import leases
-from runtime.store.leasing.leases import Lessee
-from runtime.store.running import runs
+from runtime.store.leases import Lessee
 from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from tools.chromium import find
 
-VERIFY_PAGE = Path(__file__).parents[1] / "evidence/browser/verify.html"
+VERIFY_PAGE = Path(__file__).parents[1] / "evidence/page/verify.html"
 
 _VERIFY = """
 async ([encoded, pem, {register = null, children = [], undone = [], ...given}]) => {

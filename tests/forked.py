@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import BinaryIO, cast
 
-from countersign.config.settings import ROOT
 from countersign.embedded.children import Child
+from countersign.settings import ROOT
 
 PROGRAM = "countersign"
 PACKAGES = (PROGRAM, "bot", "edge", "evidence", "runtime", "policy", "receipts", "witness")
@@ -183,7 +183,7 @@ def modules() -> Iterator[str]:
     for package in PACKAGES:
         found = importlib.import_module(package)
         for module in pkgutil.walk_packages(found.__path__, f"{package}."):
-            if not module.name.endswith(".__main__") and ".migrations." not in module.name:
+            if not module.name.endswith((".__main__", ".schema.env")) and ".versions." not in module.name:
                 yield module.name
 
 

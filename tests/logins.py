@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from countersign.compose.stores.connection import connected
-from countersign.config.settings import Settings
+from countersign.connection import connected
+from countersign.settings import Settings
 from runtime.store import roles
 from runtime.store.database.pool import Conn
 from runtime.store.database.roles import make_login

@@ -12,7 +12,7 @@ from typing import Any
 from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
-from countersign.embedded.setup.servers import OPA, find
+from countersign.embedded.servers import OPA, find
 from policy.bundle import build_bundle
 from policy.model import Question
 from policy.text import PolicyFolders

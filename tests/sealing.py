@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from evidence.archive.archive import Archive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
+from evidence.ring import KeyRing
+from evidence.sealer import Sealer
 from receipts.log.keys import NoteSigner
-from receipts.signatures.signing import load_or_create
-from runtime.desk.bundles.sealing import EvidenceDesk
-from runtime.desk.log import LogDesk
+from receipts.signing import load_or_create
 from runtime.engine import Engine
+from runtime.services.log import LogDesk
+from runtime.services.sealing import EvidenceDesk
 from tests.bench import TENANT
 
 

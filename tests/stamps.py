@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from receipts.stamps.stamp import Authority, load_authority
+from receipts.stamp import Authority, load_authority
 from runtime.clock import utc_now
 from tests.patience import MINUTE
 

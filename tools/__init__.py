@@ -1,1 +1,1 @@
-"""What the Makefile runs: set-up, checks, the lock files."""
+"""What the Makefile runs: set-up, checks, lock files; and the pictures of everything that people see."""

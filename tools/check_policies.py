@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from countersign.embedded.setup.servers import OPA, find
+from countersign.embedded.servers import OPA, find
 from policy.bundle import Bundle, build_bundle
 from policy.text import PACKS, PolicyError, PolicyFolders
 from policy.vet import vet_bundle

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from countersign.embedded.setup.servers import cache_folder, platform_name
-from countersign.embedded.setup.work import Report, SetUpError, one_at_a_time, run_watched
+from countersign.embedded.servers import cache_folder, platform_name
+from countersign.embedded.work import Report, SetUpError, one_at_a_time, run_watched
 from tools.debian import Program
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

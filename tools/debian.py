@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from countersign.embedded.setup.servers import cache_folder
-from countersign.embedded.setup.work import Report, SetUpError, one_at_a_time, run_watched
+from countersign.embedded.servers import cache_folder
+from countersign.embedded.work import Report, SetUpError, one_at_a_time, run_watched
 
 
 @dataclass(frozen=True)

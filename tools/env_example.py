@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from countersign.config.secret import is_secret
-from countersign.config.settings import ROOT, Settings, variable
+from countersign.secret import is_secret
+from countersign.settings import ROOT, Settings, variable
 
 FILE = ROOT / ".env.example"
 HEAD = """\

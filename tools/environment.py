@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from countersign.embedded.setup.servers import MINIO, OPA, Server, ensure
-from countersign.embedded.setup.work import Finished, Report, SetUpError, one_at_a_time, run_watched, to_stderr
+from countersign.embedded.servers import MINIO, OPA, Server, ensure
+from countersign.embedded.work import Finished, Report, SetUpError, one_at_a_time, run_watched, to_stderr
 from tools import chromium, debian, tessera
 
 ROOT = Path(__file__).resolve().parent.parent

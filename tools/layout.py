@@ -7,7 +7,7 @@ Who may import what is import-linter's to say. A rule takes one source file and 
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -90,6 +90,19 @@ def python_sources(root: Path) -> list[Source]:
     """Return our Python files."""
     files = (file for folder in CODE for file in sorted((root / folder).rglob("*.py")))
     return [Source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
+def table_of(tree: Iterable[Source]) -> str:
+    """Return the folders of the tree as a table in Markdown, each with the first line of its package's docstring."""
+    packages = {
+        source.path.removesuffix("/__init__.py"): source for source in tree if source.path.endswith("__init__.py")
+    }
+    told = (
+        f"| `{folder}` | {(ast.get_docstring(source.tree) or '').splitlines()[0].rstrip('.')} |"
+        for folder, source in packages.items()
+        if not source.is_test
+    )
+    return "\n".join(["| folder | what is in it |", "| --- | --- |", *told])
 
 
 def text_files(root: Path) -> Iterator[Source]:

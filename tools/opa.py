@@ -3,8 +3,8 @@
 import os
 import sys
 
-from countersign.embedded.setup.servers import OPA, ensure
-from countersign.embedded.setup.work import SetUpError, to_stderr
+from countersign.embedded.servers import OPA, ensure
+from countersign.embedded.work import SetUpError, to_stderr
 
 
 def main() -> None:

@@ -17,11 +17,11 @@ from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database import catalog
 from runtime.store.database.migrate import make_schema
 from runtime.store.database.versions import VERSIONS
-from runtime.store.migrations import steps
-from runtime.store.tables import metadata
+from runtime.store.schema import steps
+from runtime.store.schema.tables import metadata
 
 ROOT = Path(__file__).parents[1]
-LOCK = ROOT / "runtime/store/migrations/steps.lock"
+LOCK = ROOT / "runtime/store/schema/steps.lock"
 
 _HEADER = """\
 # The steps of the schema: number, release that freezes it, SHA-256 of its SQL files.

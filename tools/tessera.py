@@ -7,8 +7,8 @@ only.
 import os
 from pathlib import Path
 
-from countersign.embedded.setup.servers import cache_folder, go_install
-from countersign.embedded.setup.work import Report, SetUpError, one_at_a_time
+from countersign.embedded.servers import cache_folder, go_install
+from countersign.embedded.work import Report, SetUpError, one_at_a_time
 
 MODULE = "github.com/transparency-dev/tessera"
 VERSION = "v1.0.4"

@@ -5,16 +5,16 @@ from uuid import uuid4
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.payloads import Actions, User
 from bot.listeners.private import PrivateAnswers
+from bot.payloads import Actions, User
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
-from runtime.desk.model import Desk
-from runtime.desk.strangers.model import Stranger
+from bot.views.refusals import refusal_words
+from runtime.services.approval_view import Desk
+from runtime.services.strangers_model import Stranger
 
 DEADLINE = 10.0
 """Seconds after which it is given up that something is recorded. Slack is answered long before: see timely.py."""

@@ -3,10 +3,10 @@
 import hashlib
 from uuid import uuid4
 
-from bot.cards.references import CardRef, stale
 from bot.listeners.identity import Identity
-from runtime.desk.model import ApprovalView, Click
-from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Together, VoteVerdict
+from bot.views.references import CardRef, stale
+from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Together, VoteVerdict
+from runtime.services.approval_view import ApprovalView, Click
 
 _WORDLESS = (VoteVerdict.APPROVE, *ClaimAct)
 """What may be said without a word of why."""

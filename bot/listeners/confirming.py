@@ -3,16 +3,16 @@
 import asyncio
 from contextlib import suppress
 
-from bot.cards.refusals import refusal_words
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.payloads import User
 from bot.listeners.private import PrivateAnswers
+from bot.payloads import User
 from bot.slack.log import slack_logger
-from bot.workspaces.origin import asked_from
-from runtime.desk.model import Desk
-from runtime.desk.people.model import Unconfirmed
+from bot.slack.origin import asked_from
+from bot.views.refusals import refusal_words
 from runtime.model.actor import SlackAccount
+from runtime.services.approval_view import Desk
+from runtime.services.people_model import Unconfirmed
 
 LOOK = 15.0
 """Seconds until it is looked whether another process has left an unconfirmed click."""

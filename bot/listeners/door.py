@@ -10,7 +10,10 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt import BoltResponse
 
-from bot.listeners.payloads import (
+from bot.listeners.life import Life
+from bot.listeners.private import PrivateAnswers
+from bot.listeners.timely import arrived_now, kept_open
+from bot.payloads import (
     Actions,
     AppRateLimited,
     Command,
@@ -23,11 +26,8 @@ from bot.listeners.payloads import (
     User,
     as_read,
 )
-from bot.listeners.places.life import Life
-from bot.listeners.private import PrivateAnswers
-from bot.listeners.timely import arrived_now, kept_open
 from bot.slack.log import Tally
-from bot.workspaces.origin import Origin
+from bot.slack.origin import Origin
 from runtime.model.buckets import Buckets, Rate
 
 TOO_FAST = "Too many clicks at once. Nothing was recorded. Please wait a moment, then try again."

@@ -6,14 +6,14 @@ from uuid import uuid4
 
 from slack_bolt.async_app import AsyncAck
 
-from bot.cards import held, references
-from bot.cards.modals import reason_fault
-from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
-from bot.listeners.payloads import Actions, Submission, User
-from runtime.desk.held.model import HeldWish
+from bot.payloads import Actions, Submission, User
+from bot.views import held, references
+from bot.views.modals import reason_fault
+from bot.views.refusals import refusal_words
 from runtime.model.run import HeldAct
+from runtime.services.held_model import HeldWish
 
 
 class Holding(Asking):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bot.listeners.installation import Installation, InstallationWatch
-from bot.listeners.payloads import User
+from bot.payloads import User
 from bot.slack.client import FAILURES
 from bot.slack.profiles import Profile
-from runtime.desk.model import Desk
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.votes import Refusal, RefusalCode
+from runtime.model.votes import Refusal, RefusalCode
+from runtime.services.approval_view import Desk
 
 # Leaves room to record the refusal before Slack's three seconds are over.
 _LOOKUP_SECONDS = 1.0

@@ -9,8 +9,8 @@ from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import FAILURES, error_code
+from bot.slack.origin import Origin
 from bot.slack.profiles import machine_profiles
-from bot.workspaces.origin import Origin
 
 ASK_AGAIN = 15.0
 """Seconds until a token that was good is looked at again."""

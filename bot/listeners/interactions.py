@@ -14,35 +14,35 @@ from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards import held, references
-from bot.cards.desk.delegation import DELEGATION_MODAL
-from bot.cards.desk.forms import MODALS
-from bot.cards.details import details_modal
-from bot.cards.home import several
-from bot.cards.home.state import FIGURES, PREFIX
-from bot.cards.modals import reason_fault, reason_modal
-from bot.cards.refusals import refusal_words
-from bot.cards.request.signing import has_to_be_signed
+from bot.home import several
+from bot.home.state import FIGURES, PREFIX
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE
 from bot.listeners.clicks import click, refusal_of
-from bot.listeners.front.delegating import Delegating
-from bot.listeners.front.forms import Forms
+from bot.listeners.delegating import Delegating
+from bot.listeners.figures import FiguresButton
+from bot.listeners.forms import Forms
 from bot.listeners.holding import Holding
-from bot.listeners.home.figures import FiguresButton
-from bot.listeners.home.tab import HomeTab
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.more.menu import More
-from bot.listeners.passkeys.links import SigningLinks
-from bot.listeners.payloads import Actions, Submission, User
+from bot.listeners.menu import More
 from bot.listeners.private import PrivateAnswers
+from bot.listeners.signing_links import SigningLinks
+from bot.listeners.tab import HomeTab
 from bot.listeners.undoing import Undoing
+from bot.payloads import Actions, Submission, User
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
-from runtime.desk.model import ApprovalView, Desk
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from bot.views import held, references
+from bot.views.delegation import DELEGATION_MODAL
+from bot.views.details import details_modal
+from bot.views.forms import MODALS
+from bot.views.modals import reason_fault, reason_modal
+from bot.views.refusals import refusal_words
+from bot.views.signing import has_to_be_signed
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.services.approval_view import ApprovalView, Desk
 
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,

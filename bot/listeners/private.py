@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import section
-from bot.cards.text import legible, short
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
-from runtime.desk.notices.model import NoticeDesk
-from runtime.model.notices.told import AnswerTurn
+from bot.views.blocks import section
+from bot.views.text import legible, short
+from runtime.model.delivery import AnswerTurn
 from runtime.model.run import HeldAct
+from runtime.services.notices_model import NoticeDesk
 
 T = TypeVar("T")
 

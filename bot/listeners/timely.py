@@ -15,11 +15,11 @@ from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.modals import note_modal
-from bot.listeners.payloads import Actions, Command, Payload, Shortcut, Submission, parse_payload
 from bot.listeners.private import PrivateAnswers
+from bot.payloads import Actions, Command, Payload, Shortcut, Submission, parse_payload
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
+from bot.views.modals import note_modal
 
 ANSWER_WITHIN = 2.3
 """Seconds from a request's arrival within which it is answered; Slack waits for three."""

@@ -5,15 +5,15 @@ from uuid import uuid4
 
 from slack_bolt.async_app import AsyncAck
 
-from bot.cards import references
-from bot.cards.modals import reason_fault
-from bot.cards.refusals import refusal_words
-from bot.cards.undo import undo_modal
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.identity import Identity
-from bot.listeners.payloads import Actions, Submission, User
-from runtime.desk.undo.model import UndoWish
+from bot.payloads import Actions, Submission, User
+from bot.views import references
+from bot.views.modals import reason_fault
+from bot.views.refusals import refusal_words
+from bot.views.undo import undo_modal
+from runtime.services.undo_model import UndoWish
 
 
 class Undoing(Asking):

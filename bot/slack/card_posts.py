@@ -7,21 +7,21 @@ from weakref import WeakValueDictionary
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import link, mrkdwn_text
-from bot.cards.card import Card, card
-from bot.cards.links.ways import ways
-from bot.cards.text import Shown
 from bot.slack.client import FAILURES, error_code
 from bot.slack.history import find_message
 from bot.slack.log import slack_logger
 from bot.slack.posts import Posts
+from bot.views.blocks import link, mrkdwn_text
+from bot.views.card import Card, card
+from bot.views.text import Shown
+from bot.views.ways import ways
 from runtime.clock import Clock
-from runtime.desk.model import ApprovalView, CardLedger, Desk
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
 from runtime.model.messages import UpdateCard
-from runtime.model.routing.route import is_person
+from runtime.model.route import is_person
 from runtime.model.states import ApprovalStatus
+from runtime.services.approval_view import ApprovalView, CardLedger, Desk
 
 CARD_EVENT = "countersign_card"
 

@@ -10,13 +10,6 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import SECTION_LIMIT, Block, call_of, context, dated, mrkdwn_text, section
-from bot.cards.card import BUDGET
-from bot.cards.held import held_buttons
-from bot.cards.messages import closed_words, moments, words
-from bot.cards.request.buttons import answer_button
-from bot.cards.states import sign_of
-from bot.cards.text import Shown, chunks, clip, legible, plain, units
 from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
@@ -25,8 +18,14 @@ from bot.slack.pace import machine_pace
 from bot.slack.posts import Posts
 from bot.slack.questions import Questions
 from bot.slack.told import MESSAGE_EVENT, Told
+from bot.views.blocks import SECTION_LIMIT, Block, call_of, context, dated, mrkdwn_text, section
+from bot.views.buttons import answer_button
+from bot.views.card import BUDGET
+from bot.views.held import held_buttons
+from bot.views.messages import closed_words, moments, words
+from bot.views.states import sign_of
+from bot.views.text import Shown, chunks, clip, legible, plain, units
 from runtime.clock import Clock
-from runtime.desk.model import CardLedger, Desk
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.model.messages import (
     DirectMessage,
@@ -41,8 +40,9 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
-from runtime.model.routing.route import is_person
+from runtime.model.route import is_person
 from runtime.model.states import ApprovalStatus
+from runtime.services.approval_view import CardLedger, Desk
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.

@@ -4,8 +4,8 @@ import re
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.text import Shown
 from bot.slack.client import FAILURES
+from bot.views.text import Shown
 
 _ID = re.compile(r"[A-Z0-9]{1,30}")
 

@@ -6,9 +6,9 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import Block
 from bot.slack.client import retry_after
 from bot.slack.pace import Pace
+from bot.views.blocks import Block
 from runtime.handlers import JsonObject, OutcomeUnknownError
 
 

@@ -2,12 +2,12 @@
 
 from slack_sdk.errors import SlackApiError
 
-from bot.cards.blocks import Block
 from bot.slack.card_posts import FINAL
 from bot.slack.client import error_code
 from bot.slack.posts import Posts
-from runtime.desk.model import Desk
+from bot.views.blocks import Block
 from runtime.handlers import TransientError
+from runtime.services.approval_view import Desk
 
 
 class Questions:

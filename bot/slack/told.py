@@ -5,19 +5,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.gathered import gathered_message
-from bot.cards.wording import headline
 from bot.slack.card_posts import FINAL
 from bot.slack.client import error_code
 from bot.slack.history import find_message
 from bot.slack.home_link import HomeLink
 from bot.slack.posts import Posts
+from bot.views.gathered import gathered_message
+from bot.views.wording import headline
 from runtime.clock import Clock
-from runtime.desk.model import ApprovalView, Desk
 from runtime.handlers import JsonObject, NotTakenError, TransientError
-from runtime.model.approvals.approval import AskKind
+from runtime.model.approval import AskKind
+from runtime.model.delivery import Gathered, Gathering, Later, Needless, Notice, Together
 from runtime.model.messages import DirectMessage, Plain, Reminder, Said, TimeRunsShort
-from runtime.model.notices.told import Gathered, Gathering, Later, Needless, Notice, Together
+from runtime.services.approval_view import ApprovalView, Desk
 
 MESSAGE_EVENT = "countersign_message"
 

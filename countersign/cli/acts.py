@@ -9,13 +9,13 @@ from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json
 
 if TYPE_CHECKING:
-    from runtime.desk.operator import OperatorDesk
+    from runtime.services.operator import OperatorDesk
 
 By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="Your directory id.")]
 
 
 def _visible(reason: str) -> str:
-    from bot.cards.text import visible_length
+    from bot.views.text import visible_length
 
     if not visible_length(reason):
         raise typer.BadParameter("give a reason: this one is blank")

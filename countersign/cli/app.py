@@ -10,25 +10,25 @@ from typer.exceptions import TyperException
 
 from countersign.cli import usage
 from countersign.cli.acts import retry
+from countersign.cli.canceling import cancel
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
-from countersign.cli.definitions.commands import definitions
+from countersign.cli.definitions import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
-from countersign.cli.figures.command import figures
-from countersign.cli.held.commands import held
-from countersign.cli.hooks.commands import subscriptions
-from countersign.cli.inbound.signals import signal
-from countersign.cli.inbound.tasks import tasks
+from countersign.cli.figures import figures
+from countersign.cli.held import held
+from countersign.cli.hooks import subscriptions
+from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
-from countersign.cli.people.commands import people
-from countersign.cli.proof.keys import keys
-from countersign.cli.proof.log import log
-from countersign.cli.proof.witness import witness
-from countersign.cli.replaying.replay import replay
-from countersign.cli.slack.commands import slack
-from countersign.cli.undo.canceling import cancel
-from countersign.cli.undo.undoing import undo
+from countersign.cli.log import log
+from countersign.cli.people import people
+from countersign.cli.replay import replay
+from countersign.cli.signals import signal
+from countersign.cli.slack import slack
+from countersign.cli.tasks import tasks
+from countersign.cli.undoing import undo
+from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (up, demo, case, cancel, undo, retry, replay, signal, figures, witness):
@@ -69,8 +69,8 @@ def countersign(
 
 def main() -> None:
     """Run the command line; a foreseen error is a sentence, not a traceback, and so is wrong use of a command."""
-    from countersign.config.errors import CountersignError
-    from countersign.embedded.setup.work import SetUpError
+    from countersign.embedded.work import SetUpError
+    from countersign.errors import CountersignError
     from edge.errors import EdgeError
     from evidence.errors import EvidenceError
     from policy.text import PolicyError
@@ -119,7 +119,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run the given roles with the database, policy, Slack and archive of the settings."""
-    from countersign.config.machine import this_machine
+    from countersign.machine import this_machine
     from countersign.processes import count_for, serve_in
 
     roles, settings = roles_of(role), own_settings(serving=True)
@@ -137,9 +137,9 @@ def serve(
 @app.command()
 def migrate() -> None:
     """Migrate the database of COUNTERSIGN_DATABASE_URL to the newest version."""
-    from countersign.compose.stores.migration import migrate_database
-    from countersign.compose.stores.storage import await_database, database_versions
-    from countersign.config.settings import required
+    from countersign.migration import migrate_database
+    from countersign.settings import required
+    from countersign.storage import await_database, database_versions
 
     settings = own_settings()
     dsn = required(settings, "database_url")
@@ -151,7 +151,7 @@ def migrate() -> None:
 @app.command()
 def bucket() -> None:
     """Create the evidence bucket, with Object Lock, if it is missing."""
-    from countersign.compose.stores.bucket import make_bucket
+    from countersign.bucket import make_bucket
     from runtime.clock import utc_now
 
     for fact in make_bucket(own_settings(), utc_now):
@@ -161,8 +161,8 @@ def bucket() -> None:
 @app.command()
 def config() -> None:
     """Print every setting, secrets masked, and where its value comes from."""
-    from countersign.config.settings import explain
     from countersign.embedded.attach import attach
+    from countersign.settings import explain
 
     attached = attach()
     for name, value, source, meaning in explain(own_settings()):
@@ -181,8 +181,8 @@ def doctor(
 ) -> None:
     """Check every part; say what is wrong and what to do."""
     from bot.slack.doctor import Fact
-    from countersign.checks.diagnosis import diagnosis
-    from countersign.checks.doctor import examine
+    from countersign.doctor.diagnosis import diagnosis
+    from countersign.doctor.doctor import examine
     from countersign.embedded.system import PARTS
     from runtime.clock import utc_now
 

@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from countersign.config.roles import Role
-    from countersign.config.settings import Settings
     from countersign.embedded.attach import Attached
+    from countersign.roles import Role
+    from countersign.settings import Settings
 
 T = TypeVar("T")
 
@@ -42,9 +42,9 @@ def importing() -> Iterator[None]:
 
 def own_settings(*, serving: bool = False) -> "Settings":
     """Return the settings of a command, and turn its log on: that of a serving process tells state changes too."""
-    from countersign.compose.privacy import make_privacy
-    from countersign.config.logs import STATE, log_to_stderr
-    from countersign.config.settings import read_settings
+    from countersign.logs import STATE, log_to_stderr
+    from countersign.privacy import make_privacy
+    from countersign.settings import read_settings
 
     settings = read_settings()
     wished, for_machines = settings.log_format, serving and not sys.stderr.isatty()
@@ -65,9 +65,9 @@ def shared_settings(*needed: str) -> "Settings":
 
 def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
     """Return the same settings, and what else the running system tells."""
-    from countersign.config.errors import NothingRunsError
-    from countersign.config.settings import variable
     from countersign.embedded.attach import attach
+    from countersign.errors import NothingRunsError
+    from countersign.settings import variable
 
     attached = attach()
     settings = own_settings()
@@ -81,7 +81,7 @@ def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
 
 def roles_of(names: list[str] | None) -> "frozenset[Role]":
     """Return the roles by these names, and all of them where none is named."""
-    from countersign.config.roles import Role
+    from countersign.roles import Role
 
     if unknown := sorted(set(names or ()) - set(Role)):
         raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")
@@ -99,7 +99,7 @@ def using_database() -> Iterator[None]:
     """Say in a sentence what is wrong with a database that is away, or not as it must be: raise DatabaseError."""
     import psycopg
 
-    from countersign.compose.stores.connection import DatabaseError
+    from countersign.connection import DatabaseError
     from runtime.model.json_limits import first_line
 
     try:

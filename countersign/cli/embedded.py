@@ -9,8 +9,8 @@ from countersign.cli.command import attached_settings, importing, out, own_setti
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from countersign.config.settings import Settings
     from countersign.embedded.attach import Attached
+    from countersign.settings import Settings
     from runtime.handlers import Demo
 
 

@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from countersign.cli.archive import get, hold, holds, release, repair
 from countersign.cli.command import out
-from countersign.cli.finding.exceptions import exceptions
-from countersign.cli.finding.export import export, verify_export
-from countersign.cli.finding.options import QuickVote, quick_of
-from countersign.cli.finding.runs import list_evidence
-from countersign.cli.finding.votes import approvals
-from countersign.cli.kept.commands import get, hold, holds, release, repair
-from countersign.cli.proof.given import (
+from countersign.cli.exceptions import exceptions
+from countersign.cli.export import export, verify_export
+from countersign.cli.finding_options import QuickVote, quick_of
+from countersign.cli.finding_votes import approvals
+from countersign.cli.given import (
     Checkpoint,
     Child,
     Given,
@@ -26,6 +25,7 @@ from countersign.cli.proof.given import (
     Witness,
     Witnesses,
 )
+from countersign.cli.runs import list_evidence
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
@@ -60,7 +60,7 @@ def verify(
     Exits with 0 where all hold; with 1 where one does not; else with 4 where the key did not sign one, or with 3 where
     one, or the key, could not be read, OPA not be asked, or checkpoints not be compared.
     """
-    from countersign.cli.proof.verify import find_opa, verify_all
+    from countersign.cli.verify import find_opa, verify_all
 
     if child and len(files) > 1:
         raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
@@ -107,7 +107,7 @@ def report(
     The page is made from the bundle alone, loads nothing and runs nothing. An existing file is not overwritten. Exits
     as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
     """
-    from countersign.cli.proof.verify import report_one
+    from countersign.cli.verify import report_one
 
     beside: dict[str, Any] = {
         "register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses,
@@ -126,7 +126,7 @@ def page(
     ] = Path("verify.html"),
 ) -> None:
     """Write the page that verifies bundles in a browser: one offline file, for people without this program."""
-    from evidence.page import write_page
+    from evidence.page.verify_page import write_page
 
     sha256 = write_page(to)
     out.print(f"sha256: {sha256}\npage:   {to}")

@@ -37,7 +37,7 @@ def list_(
 ) -> None:
     """List dead letters, early answers, and received notifications that an internal fault delays, newest first."""
     from countersign.cli.operate import looked_up
-    from runtime.desk import listings
+    from runtime.services import listings
 
     rows = run(looked_up(shared_settings("database_url"), listings.list_letters, status, limit))
     show_rows(rows, _LETTER, as_json=as_json)
@@ -47,7 +47,7 @@ def list_(
 def show(notification_id: Letter, *, as_json: AsJson = False) -> None:
     """Show a notification, without its token."""
     from countersign.cli.operate import OperateError, looked_up
-    from runtime.desk import listings
+    from runtime.services import listings
 
     row = run(looked_up(shared_settings("database_url"), listings.find_letter, notification_id))
     if row is None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.command import run, shared_settings
-from countersign.cli.showing.run import in_words
+from countersign.cli.run_view import in_words
 from countersign.cli.tables import AsJson, Row, show_json, show_one, show_rows
 from runtime.definitions.durations import parse_duration
 from runtime.model.states import EffectStatus, RunStatus, WaitStatus
 
 if TYPE_CHECKING:
-    from runtime.desk.listings import Wanted
+    from runtime.services.listings import Wanted
 
 runs = typer.Typer(no_args_is_help=True, help="List and show runs.")
 waits = typer.Typer(no_args_is_help=True, help="List and show waits.")
@@ -41,7 +41,7 @@ def list_runs(
     as_json: AsJson = False,
 ) -> None:
     """List runs, newest first."""
-    from runtime.desk import listings
+    from runtime.services import listings
 
     rows = _listed(listings.list_runs, _wanted(status, definition, None, older_than, limit))
     show_rows(rows if as_json else [in_words(row) for row in rows], _RUN, as_json=as_json)
@@ -50,8 +50,8 @@ def list_runs(
 @runs.command("show")
 def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
     """Show a run with its steps, costs, waits, effects, child runs and undo runs."""
-    from countersign.cli.showing.run import show_run as show_to_people
-    from runtime.desk import listings
+    from countersign.cli.run_view import show_run as show_to_people
+    from runtime.services import listings
 
     found = {**_found(listings.find_run, "run", run_id), **_link(run_id)}
     if as_json:
@@ -73,7 +73,7 @@ def list_waits(
     as_json: AsJson = False,
 ) -> None:
     """List waits, newest first."""
-    from runtime.desk import listings
+    from runtime.services import listings
 
     rows = _listed(listings.list_waits, _wanted(status, definition, run_id, older_than, limit))
     show_rows(rows, _WAIT, as_json=as_json)
@@ -84,7 +84,7 @@ def show_wait(
     wait_id: Annotated[str, typer.Argument(metavar="WAIT", help="Its id.")], *, as_json: AsJson = False
 ) -> None:
     """Show a wait."""
-    from runtime.desk import listings
+    from runtime.services import listings
 
     show_one(_found(listings.find_wait, "wait", wait_id), as_json=as_json)
 
@@ -102,7 +102,7 @@ def list_effects(
     as_json: AsJson = False,
 ) -> None:
     """List effects, newest first."""
-    from runtime.desk import listings
+    from runtime.services import listings
 
     rows = _listed(listings.list_effects, _wanted(status, definition, run_id, older_than, limit))
     show_rows(rows, _EFFECT, as_json=as_json)
@@ -113,14 +113,14 @@ def show_effect(
     effect_id: Annotated[str, typer.Argument(metavar="EFFECT", help="Its id.")], *, as_json: AsJson = False
 ) -> None:
     """Show an effect, without its parameters."""
-    from runtime.desk import listings
+    from runtime.services import listings
 
     show_one(_found(listings.find_effect, "effect", effect_id), as_json=as_json)
 
 
 def _link(run_id: str) -> Row:
     """Return our own link to a run, where browsers reach us."""
-    from runtime.desk.links.addresses import run_link
+    from runtime.services.addresses import run_link
 
     url = shared_settings("database_url").public_url
     return {"link": run_link(url, run_id)} if url else {}
@@ -129,7 +129,7 @@ def _link(run_id: str) -> Row:
 def _wanted(
     status: str | None, definition: str | None, run_id: str | None, older_than: str | None, limit: int
 ) -> "Wanted":
-    from runtime.desk.listings import Wanted
+    from runtime.services.listings import Wanted
 
     return Wanted(status, definition, run_id, _duration(older_than), limit)
 

@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from countersign.compose.stores.connection import connected
-from countersign.config.errors import CountersignError
-from countersign.config.settings import Settings
-from receipts.signatures.register import Entry
+from countersign.connection import connected
+from countersign.errors import CountersignError
+from countersign.settings import Settings
+from receipts.register import Entry
 from runtime.clock import utc_now
-from runtime.desk import keys
-from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
 from runtime.model.json_limits import fault
+from runtime.services import keys
+from runtime.services.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 
     As long as no worker has applied it, its status is `received`. Raise OperateError where it was not to be done.
     """
-    from countersign.compose.stores.storage import open_storage
+    from countersign.storage import open_storage
 
     async with open_storage(settings) as storage:
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
@@ -64,8 +64,8 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 
 def _why(facts: Mapping[str, Any]) -> str:
     """Return why something was not done."""
-    from bot.cards.refusals import refusal_reason
-    from runtime.model.approvals.votes import Refusal, RefusalCode
+    from bot.views.refusals import refusal_reason
+    from runtime.model.votes import Refusal, RefusalCode
 
     if "reason" in facts:
         return str(facts["reason"])
@@ -76,7 +76,7 @@ async def perform_each(
     settings: Settings, subjects: Sequence[str], record: Callable[[OperatorDesk, str], Awaitable[str]]
 ) -> dict[str, dict[str, Any]]:
     """Record an act on each subject, and return what became of each, whatever that was; raise OperateError."""
-    from countersign.compose.stores.storage import open_storage
+    from countersign.storage import open_storage
 
     async with open_storage(settings) as storage:
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
@@ -111,7 +111,7 @@ async def rotate_key(settings: Settings) -> Sequence[Entry]:
 
     Raise OperateError where the key that seals now is not: workers would not have the one that follows it.
     """
-    from evidence.bundle.ring import KeyRing
+    from evidence.ring import KeyRing
 
     async with connected(settings) as conn:
         register = await keys.register_of(conn, settings.tenant)
@@ -126,7 +126,7 @@ async def rotate_key(settings: Settings) -> Sequence[Entry]:
 
 async def revoke_key(settings: Settings, key_id: str, why: str) -> Sequence[Entry]:
     """Put on record that a key counts no more from now on; return the register. Raise RegisterError."""
-    from evidence.bundle.ring import KeyRing
+    from evidence.ring import KeyRing
 
     async with connected(settings) as conn:
         current = KeyRing(settings.key_path).keys().current

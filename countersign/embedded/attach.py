@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countersign.config.settings import PREFIX, ConfigError, read_settings
 from countersign.embedded.home import is_held, write_private
+from countersign.settings import PREFIX, ConfigError, read_settings
 
 _FILE = "running.json"
 

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, TypeVar
 
 import aiohttp
 
-from countersign.config.errors import CountersignError
-from countersign.config.settings import START_HEADER, variable
 from countersign.embedded.home import PRIVATE
+from countersign.errors import CountersignError
+from countersign.settings import START_HEADER, variable
 
 START_LIMIT = 120.0
 """Seconds until a child has to answer: a machine may be busy with others, and the wait ends as soon as it answers."""

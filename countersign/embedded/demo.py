@@ -15,14 +15,14 @@ from typing import Any
 import aiohttp
 from rich.console import Console
 
-from countersign.config.errors import CountersignError
-from countersign.config.settings import Settings
 from countersign.embedded.case import PATIENCE, Case, step
 from countersign.embedded.children import Child, Supervisor
 from countersign.embedded.home import held
 from countersign.embedded.packs import demos, example_of
 from countersign.embedded.standins import actions
 from countersign.embedded.system import Embedded, Ports, embedded, workspace_file
+from countersign.errors import CountersignError
+from countersign.settings import Settings
 from evidence.verify.verify import VerificationError, verify
 from runtime.handlers import Signature, Story
 from sandbox.client import SandboxError, SandboxUser, messages

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from countersign.config.errors import CountersignError
+from countersign.errors import CountersignError
 
 PRIVATE = 0o077
 """The umask of all that embedded mode keeps: its owner alone reads it."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from countersign.config.errors import CountersignError
-from countersign.config.settings import Settings
+from countersign.errors import CountersignError
+from countersign.settings import Settings
 from runtime.handlers import DEMO_GROUP, Caller, Demo, Example
 
 

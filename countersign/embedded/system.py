@@ -16,11 +16,9 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import SecretStr
 
-from countersign.compose.directory import load_people
-from countersign.compose.stores.migration import directory_login, migrate_database, program_login
-from countersign.config.directory import read_directory
-from countersign.config.errors import CountersignError
-from countersign.config.settings import Settings, variable
+from countersign.directory import read_directory
+from countersign.directory_loading import load_people
+from countersign.embedded import work
 from countersign.embedded.attach import announced
 from countersign.embedded.case import Outside
 from countersign.embedded.children import Child, Supervisor, python_child
@@ -29,9 +27,11 @@ from countersign.embedded.opa import OpaChild
 from countersign.embedded.packs import callers, demos
 from countersign.embedded.ports import free_port, try_port
 from countersign.embedded.postgres import embedded_postgres
-from countersign.embedded.setup import work
-from countersign.embedded.setup.servers import OPA, ensure
+from countersign.embedded.servers import OPA, ensure
 from countersign.embedded.standins import standins
+from countersign.errors import CountersignError
+from countersign.migration import directory_login, migrate_database, program_login
+from countersign.settings import Settings, variable
 from policy.text import PolicyFolders
 from runtime.handlers import Demo
 from runtime.model.life import Activation

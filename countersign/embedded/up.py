@@ -4,10 +4,10 @@ import asyncio
 
 from rich.console import Console
 
-from countersign.config.settings import Settings
 from countersign.embedded.children import Supervisor
 from countersign.embedded.packs import example_of
 from countersign.embedded.system import Embedded, Ports, embedded, refuse_other_parts
+from countersign.settings import Settings
 
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 

@@ -1,1 +1,1 @@
-"""What agents and other systems ask of the edge, a module for each matter."""
+"""One file for each resource of the edge, and the pages for passkeys and links."""

@@ -11,11 +11,11 @@ from edge.messages import Message, Word
 from edge.paths import Id, StepPath
 from edge.problems import Problem, problem_of
 from receipts.chain import Actor
-from runtime.desk.callers import AnswerConflictError
-from runtime.desk.held.callers import MendDesk
-from runtime.model.notification.runs import MendPayload
 from runtime.model.run import HeldAct
+from runtime.model.runs import MendPayload
 from runtime.model.states import NotificationStatus
+from runtime.services.callers import AnswerConflictError
+from runtime.services.held_callers import MendDesk
 
 _STATUS = {NotificationStatus.STALE: 409, NotificationStatus.REFUSED: 404}
 _REFUSED = {"act.denied": 403, "act.unfit": 422}

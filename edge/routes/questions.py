@@ -11,9 +11,9 @@ from edge.calls import Signed
 from edge.messages import Message, Word
 from edge.paths import Id
 from edge.problems import Problem
-from runtime.desk.answers.callers import QuestionDesk
-from runtime.desk.callers import AnswerConflictError
-from runtime.model.approvals.votes import RefusalCode
+from runtime.model.votes import RefusalCode
+from runtime.services.answers_callers import QuestionDesk
+from runtime.services.callers import AnswerConflictError
 
 _REFUSED = {
     RefusalCode.CLOSED: (409, "what it was asked about is decided"),

@@ -10,9 +10,9 @@ from edge.calls import Caller, Signed
 from edge.messages import Message, WaitOut, Word
 from edge.paths import Id
 from edge.problems import Problem
-from runtime.desk.callers import AnswerConflictError
-from runtime.desk.inbound.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 from runtime.model.states import NotificationStatus
+from runtime.services.callers import AnswerConflictError
+from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 
 Name = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z][a-z0-9_]*$")]
 

@@ -11,12 +11,12 @@ from edge.calls import Caller, Signed, Verified, granted
 from edge.messages import Message, ProgressOut, Word
 from edge.paths import Id
 from edge.problems import Denied, Problem, problem_of
-from runtime.desk.callers import AnswerConflictError
-from runtime.desk.inbound.said import Said, outcome_of
-from runtime.desk.inbound.tasks import SoughtTasks, TaskDesk
-from runtime.desk.model import ApprovalView
-from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.services.approval_view import ApprovalView
+from runtime.services.callers import AnswerConflictError
+from runtime.services.inbound_said import Said, outcome_of
+from runtime.services.tasks import SoughtTasks, TaskDesk
 
 Q = TypeVar("Q", bound=Message)
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from evidence.archive.archive import Archive
 from evidence.errors import EvidenceError
-from runtime.desk.bundles.holds import Due, HoldDesk
 from runtime.failpoints import Point, at
+from runtime.services.holds import Due, HoldDesk
 
 LEASE = timedelta(minutes=2)
 """How long telling the archive may take."""

@@ -1,1 +1,1 @@
-"""Exports: a signed index of every run of a period, with who approved what; written and verified."""
+"""The signed index of every run of a period, with who approved what: written and verified."""

@@ -11,7 +11,7 @@ from evidence.export.lines import RunTold, VoteTold, differing
 from evidence.export.votes import change_of, rule_of
 from evidence.inclusion import read_inclusion
 from evidence.reading.material import Material, Record, record, records, text
-from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationReport, verified
 from receipts import canonical

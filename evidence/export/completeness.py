@@ -7,7 +7,7 @@ from evidence.export.entries import LogTold, RunInLog, Unlisted
 from evidence.export.index import INDEX, Index, RunEntry
 from evidence.export.lines import differing
 from evidence.export.table import check_rows
-from evidence.verify.material.contents import BrokenError
+from evidence.verify.contents import BrokenError
 from evidence.verify.rules import counted
 from receipts.chain import Leaf
 from receipts.fields import timestamp

@@ -22,13 +22,13 @@ from evidence.export.index import (
 )
 from evidence.export.table import read_rows
 from evidence.statement import PAYLOAD_TYPE, largest
-from evidence.verify.material.contents import BrokenError, parse
+from evidence.verify.contents import BrokenError, parse
 from evidence.verify.trust import Trust
+from receipts.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.note import Note, parse_note
-from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
-from receipts.signatures.signing import PublicKey
+from receipts.signing import PublicKey
 
 NEEDED = frozenset({INDEX, RUNS, APPROVALS})
 """What every export has."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evidence.export.lines import RunTold
-from evidence.verify.material.contents import BrokenError
+from evidence.verify.contents import BrokenError
 from receipts import canonical
 from receipts.chain import RUN_QUEUED, VOTE_COUNTED, Leaf
 from receipts.log.checkpoint import LogKeys, open_checkpoint, parse_checkpoint
@@ -17,7 +17,7 @@ from receipts.log.note import NOTE_LIMIT, parse_note
 from receipts.log.range import EMPTY
 from receipts.log.tile_data import read_bundle
 from receipts.log.tiles import TILE_WIDTH, EntryBundle
-from receipts.tenant.acts import EvidenceExported
+from receipts.tenant_acts import EvidenceExported
 
 
 @dataclass

@@ -9,7 +9,7 @@ from evidence.export.index import Index, bundle_file
 from evidence.export.sheets import csv_of
 from evidence.reading.exceptions import QUICK, exceptions_of
 from evidence.reading.material import Material, number, text
-from evidence.verify.material.contents import BrokenError
+from evidence.verify.contents import BrokenError
 from evidence.verify.opening import open_file, readable
 from evidence.zipform import ZipFormError, unpack
 

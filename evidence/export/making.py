@@ -23,8 +23,8 @@ from evidence.export.index import (
 )
 from evidence.statement import PAYLOAD_TYPE, Digests, Subject, sha256
 from receipts import canonical
-from receipts.signatures.envelope import sign_envelope
-from receipts.signatures.signing import SigningKey
+from receipts.envelope import sign_envelope
+from receipts.signing import SigningKey
 
 
 class ExportError(EvidenceError):

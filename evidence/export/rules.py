@@ -22,13 +22,13 @@ from evidence.export.index import (
 )
 from evidence.export.period import PeriodError
 from evidence.export.table import by_run, check_of_run, check_rows, order_of
-from evidence.verify.material.contents import BrokenError
+from evidence.verify.contents import BrokenError
 from evidence.verify.rules import Rule, counted, rule
 from evidence.verify.verify import VerificationError
 from receipts.fields import timestamp
 from receipts.log.checkpoint import cosignatures
 from receipts.log.errors import LogError
-from receipts.signatures.register import RegisterError, check_signed_at
+from receipts.register import RegisterError, check_signed_at
 
 
 @rule(

@@ -6,7 +6,7 @@ from typing import Any
 from evidence.export.index import APPROVALS, RunEntry
 from evidence.export.sheets import csv_of, rows_of, written
 from evidence.export.votes import VOTE_COLUMNS
-from evidence.verify.material.contents import BrokenError
+from evidence.verify.contents import BrokenError
 
 Row = Mapping[str, str]
 

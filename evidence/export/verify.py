@@ -6,8 +6,8 @@ from pathlib import Path
 from evidence.export.contents import UnreadError, UnsignedError, open_export
 from evidence.export.index import Index
 from evidence.export.rules import RULES
+from evidence.verify.contents import BrokenError
 from evidence.verify.judgement import Standing
-from evidence.verify.material.contents import BrokenError
 from evidence.verify.trust import Trust
 
 READ = "export.read"

@@ -1,1 +1,1 @@
-"""Verifies bundles offline: no network, no database."""
+"""The offline verifier: no network, no database; one file for each group of rules."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from evidence import names
 from evidence.errors import UndecidedError
+from evidence.verify.children import CHILD_RUN
+from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.ended import EndedRun
-from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.opening import READ
-from evidence.verify.people.waiting.children import CHILD_RUN
 from evidence.verify.rules import Rule, counted
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError, verify

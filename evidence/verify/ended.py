@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evidence.verify.material.contents import Contents
+from evidence.verify.contents import Contents
 from receipts.chain import RECEIPT_WRITTEN, RUN_ENDED
 
 

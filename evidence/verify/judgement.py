@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evidence.errors import UndecidedError
-from evidence.verify.material.contents import Contents
+from evidence.verify.contents import Contents
 from evidence.verify.opening import READ, SIGNED
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust, trust_of

@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 from evidence import names
 from evidence.statement import PAYLOAD_TYPE, Statement, count, largest, predicate_type, sha256
-from evidence.verify.material.contents import BrokenError, Contents, parse
+from evidence.verify.contents import BrokenError, Contents, parse
 from evidence.verify.trust import Trust
 from evidence.zipform import Unpacked
-from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
-from receipts.signatures.signing import PublicKey
+from receipts.envelope import EnvelopeError, Opened, verify_envelope
+from receipts.signing import PublicKey
 
 READ = "archive.read"
 FORM = "archive.form"

@@ -7,28 +7,49 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evidence import names
-from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record, windows
-from evidence.verify.course import (
+from evidence.verify import action_windows as windows
+from evidence.verify import (
+    answers,
+    approvals,
+    attempts,
+    authority,
     blocks,
     branches,
     chain,
+    children,
+    decisions,
+    edits,
+    effects,
     errors,
+    escalations,
+    glass,
     held,
     leaves,
     logged,
+    order,
     outcome,
+    passkeys,
+    policies,
+    questions,
+    reach,
+    reads,
+    record,
+    requests,
     runs,
+    shown,
     stamped,
+    standing_in,
     steps,
+    tasks,
     texts,
+    versions,
+    voters,
+    votes,
+    waits,
 )
-from evidence.verify.editing import edits, versions
-from evidence.verify.material.contents import Contents
-from evidence.verify.material.facts import Facts
-from evidence.verify.people import approvals, authority, requests
-from evidence.verify.people.answering import answers, questions, reach, tasks
-from evidence.verify.people.voting import glass, passkeys, shown, standing_in, voters, votes
-from evidence.verify.people.waiting import children, escalations, waits, words
+from evidence.verify import wait_words as words
+from evidence.verify.contents import Contents
+from evidence.verify.facts import Facts
 from evidence.verify.rules import Rule
 
 

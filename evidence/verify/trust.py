@@ -6,15 +6,15 @@ from functools import cached_property
 from pathlib import Path
 
 from evidence.errors import EvidenceError
-from evidence.stamps.later import LaterStamp, read_later
+from evidence.later import LaterStamp, read_later
 from receipts.log.checkpoint import LogKeys, open_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.hashes import TreeHead
 from receipts.log.keys import VerifierKey, parse_verifier_key
 from receipts.log.note import parse_note
-from receipts.signatures.register import Entry, Register, believed, read_register
-from receipts.signatures.signing import PublicKey, load_public
-from receipts.stamps.stamp import Authority, load_authority
+from receipts.register import Entry, Register, believed, read_register
+from receipts.signing import PublicKey, load_public
+from receipts.stamp import Authority, load_authority
 
 _WITH_LOG_KEY = "Held against the log, too, as the log's key signed it."
 _WITHOUT_LOG_KEY = (

@@ -6,8 +6,8 @@ from typing import Any
 
 from evidence import names
 from evidence.verify.below import read_other
+from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.ended import EndedRun
-from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import Rule, counted
 from evidence.verify.trust import Trust
 from receipts import canonical

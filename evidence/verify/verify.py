@@ -13,9 +13,9 @@ from typing import TypeVar
 from evidence import names
 from evidence.errors import EvidenceError, UndecidedError
 from evidence.statement import Predicate
+from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.ended import EndedRun, ended_run
-from evidence.verify.material.contents import BrokenError, Contents
-from evidence.verify.material.facts import Facts
+from evidence.verify.facts import Facts
 from evidence.verify.opening import (
     FORM,
     MEMBERS,
@@ -111,11 +111,11 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
     11. The run was asked for, went and ended as its chain says, and did what its definition wants, in its order.
     12. The texts for reading are the ones that follow from the records.
     13. What is `asked` for holds, too: policy gives each answer again (`evidence.replay`), the log is the one of a
-        checkpoint that was kept (`evidence.verify.course.kept`), the runs below are those that this one names
+        checkpoint that was kept (`evidence.verify.kept`), the runs below are those that this one names
         (`evidence.verify.below`).
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4
-    has passed, but for the envelope. A key that cannot be read raises `receipts.signatures.signing.KeyFileError`,
+    has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
     and what step 13 cannot decide `evidence.errors.UndecidedError`.
     """
     return verified(path, trusted, *asked)[0]

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from receipts.log.errors import NoteError
 from receipts.log.text import from_base64, to_base64
-from receipts.signatures.signing import SigningKey
+from receipts.signing import SigningKey
 
 _ED25519_KEY_BYTES = 32
 _MAX_TIME = 2**63 - 1

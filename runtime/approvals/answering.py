@@ -6,10 +6,10 @@ from datetime import datetime
 
 from runtime.approvals.rules import REASON_MIN, Ballot, refuse_vote, voted_for
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Account
-from runtime.model.approvals.questions import MOST_QUESTIONS, Answerers, Question
-from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.delegation import Account
+from runtime.model.questions import MOST_QUESTIONS, Answerers, Question
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 
 
 @dataclass(frozen=True)

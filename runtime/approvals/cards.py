@@ -6,9 +6,9 @@ from typing import Any
 from receipts.fields import timestamp
 from receipts.redaction import redact
 from runtime.definitions.model import Definition
-from runtime.definitions.showing.shown import shown_of
+from runtime.definitions.shown import shown_of
 from runtime.planning.passage import Passage
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 
 async def declared_card(passage: Passage, before: Mapping[str, Any]) -> dict[str, Any] | None:

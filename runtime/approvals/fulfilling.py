@@ -7,9 +7,9 @@ from dataclasses import replace
 from runtime.approvals.reaching import able
 from runtime.approvals.rules import shortfall
 from runtime.model.actor import Person
-from runtime.model.approvals.reach import Asked
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Refusal, RefusalCode, Vote
+from runtime.model.reach import Asked
+from runtime.model.requirement import Requirement
+from runtime.model.votes import Refusal, RefusalCode, Vote
 
 
 def asked_groups(requirement: Requirement) -> tuple[str, ...]:

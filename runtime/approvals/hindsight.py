@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from runtime.approvals.requests import ask
-from runtime.model.approvals.approval import Approval, AskKind, NewApproval
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Vote
+from runtime.model.approval import Approval, AskKind, NewApproval
+from runtime.model.requirement import Requirement
+from runtime.model.votes import Vote
 from runtime.outbox import messages
 from runtime.planning.passage import Passage
 

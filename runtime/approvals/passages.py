@@ -1,12 +1,12 @@
 """The passage of the effect that an approval is about, for whoever holds its run."""
 
 from runtime.engine import Engine
-from runtime.model.approvals.approval import Approval
+from runtime.model.approval import Approval
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
 from runtime.store import effects
-from runtime.store.leasing.passages import read_facts
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.passages import read_facts
+from runtime.store.run_tx import RunTx
 
 
 async def passage_of(engine: Engine, tx: RunTx, approval: Approval) -> Passage:

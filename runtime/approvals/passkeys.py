@@ -16,10 +16,10 @@ from webauthn.helpers import (
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 from webauthn.helpers.exceptions import WebAuthnException
 
-from receipts.signatures.passkeys import Said, challenge_of, rp_id_of, signed_document
-from runtime.model.approvals.approval import Approval
-from runtime.model.approvals.passkeys import Assertion, Attestation, Passkey
-from runtime.model.approvals.votes import VoteVerdict
+from receipts.passkey_signatures import Said, challenge_of, rp_id_of, signed_document
+from runtime.model.approval import Approval
+from runtime.model.passkeys import Assertion, Attestation, Passkey
+from runtime.model.votes import VoteVerdict
 
 ALGORITHMS = (
     COSEAlgorithmIdentifier.ECDSA_SHA_256,

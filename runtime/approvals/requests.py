@@ -13,18 +13,18 @@ from runtime.approvals.cards import declared_card
 from runtime.approvals.routes import routed, tell_fallback
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Verb
-from runtime.model.approvals.approval import AskKind, NewApproval, Result, ResultCode
-from runtime.model.approvals.requirement import NextInLine, Requirement
-from runtime.model.effects.action import Tier
+from runtime.model.action import Tier
+from runtime.model.approval import AskKind, NewApproval, Result, ResultCode
 from runtime.model.messages import Unfulfillable
+from runtime.model.requirement import NextInLine, Requirement
 from runtime.model.states import EffectStatus, WaitType
 from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
-from runtime.planning.waiting.moments import moments_of, moments_of_request
-from runtime.planning.waiting.waits import open_wait
+from runtime.planning.wait_moments import moments_of, moments_of_request
+from runtime.planning.waits import open_wait
 from runtime.store import approvals, records, waits
-from runtime.store.notices.settings import remind_of
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
+from runtime.store.settings import remind_of
 
 _DOUBT_LASTS = timedelta(days=365)
 _SHORTEST = timedelta(milliseconds=1)

@@ -8,15 +8,15 @@ from itertools import chain
 from receipts.chain import FELL_BACK
 from runtime.approvals.reaching import able, users_of
 from runtime.approvals.rules import shortfall
-from runtime.model.approvals.approval import NewApproval
-from runtime.model.approvals.reach import Asked
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.routing.route import MOST_CALLED, Route
-from runtime.model.routing.rules import Destination, first_fit
+from runtime.model.approval import NewApproval
+from runtime.model.reach import Asked
+from runtime.model.requirement import Requirement
+from runtime.model.route import MOST_CALLED, Route
+from runtime.model.routing_rules import Destination, first_fit
 from runtime.outbox import messages
 from runtime.outbox.subject import subject_of
 from runtime.planning.passage import Passage
-from runtime.store.people.reaching import asked_in
+from runtime.store.reaching import asked_in
 
 MOST_DIRECT_CARDS = 25
 """People up to whom each gets a card of their own; a larger group has one in its channel. Each is an effect."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from receipts.signatures.passkeys import PASSKEY
+from receipts.passkey_signatures import PASSKEY
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Account
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.delegation import Account
+from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
 
 REASON_MIN = 3
 

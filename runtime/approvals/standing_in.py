@@ -6,8 +6,8 @@ from datetime import datetime
 
 from runtime.approvals.rules import Ballot, refuse_vote
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Account, StandIn
-from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.delegation import Account, StandIn
+from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 
 
 def refuse_for(

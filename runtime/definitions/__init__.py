@@ -1,1 +1,1 @@
-"""Verbs and runbooks: YAML that authors write, checked as a whole, and the canonical definitions that execute."""
+"""Verbs and runbooks: the canonical definitions that execute, their versions and differences."""

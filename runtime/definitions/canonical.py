@@ -23,8 +23,8 @@ from runtime.definitions.nodes import SPECS, NodeKind, OnError, read_spec, spec_
 from runtime.definitions.problems import DefinitionError
 from runtime.definitions.responses import read_response, response_document
 from runtime.definitions.waiting import escalation_document, escalation_of, retry_document, retry_of
-from runtime.model.effects.action import Tier
-from runtime.model.effects.effect import OnDoubt
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
 
 FORMAT = "countersign/definition/1"

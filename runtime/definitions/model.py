@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import BODY, BranchName, NodeKind, Spec
 from runtime.definitions.responses import ResponseSpec
-from runtime.model.effects.action import Tier
-from runtime.model.effects.effect import OnDoubt
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 from runtime.model.paths import address_of, block_of, id_of, indexes, inside, near
 from runtime.model.wait import Correlate, OnInvalid
 

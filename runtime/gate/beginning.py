@@ -12,14 +12,14 @@ from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject
-from runtime.model.effects.effect import Heir, LeaseLostError
+from runtime.model.effect import Heir, LeaseLostError
 from runtime.model.states import RunStatus
 from runtime.outbox.attempt import make_attempt, make_question
 from runtime.planning.passage import Passage
 from runtime.store import effects
 from runtime.store.database.pool import AWAY
-from runtime.store.leasing.following import Following
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.following import Following
+from runtime.store.run_tx import RunTx
 
 AHEAD = 0.1
 """Seconds for which policy is asked while a run is locked; what it has not said by then, it is asked again."""

@@ -6,9 +6,9 @@ import psycopg
 
 from runtime.engine import Engine
 from runtime.handlers import JsonObject, OutcomeUnknownError, TransientError
-from runtime.model.effects.breaker import BreakerState
-from runtime.model.hooks.subscription import CONNECTOR as WEBHOOK
-from runtime.store.leasing import breakers
+from runtime.model.breaker import BreakerState
+from runtime.model.subscription import CONNECTOR as WEBHOOK
+from runtime.store import breakers
 
 log = logging.getLogger(__name__)
 

@@ -21,14 +21,14 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effects.effect import Effect, Heir, NewEffect, Slot
+from runtime.model.effect import Effect, Heir, NewEffect, Slot
 from runtime.model.errors import ResultError
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.errors import describe, step_error
 from runtime.planning.passage import Passage
 from runtime.store.database.pool import AWAY
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 FINISH_PAUSES = (0.2, 1.0, 3.0, 5.0, 5.0, 5.0)
 """Seconds between tries to write an outcome while the database is away or takes no writes."""

@@ -11,7 +11,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.gate.crossing import Crossing, recordable
 from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
-from runtime.model.effects.effect import OnDoubt
+from runtime.model.effect import OnDoubt
 from runtime.model.errors import ErrorCode
 from runtime.model.states import has_stopped
 from runtime.outbox import retry

@@ -12,18 +12,18 @@ from policy.model import Outcome, PolicyUnavailableError, Question, Reason, Verd
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
-from runtime.model.effects.effect import Effect, Slot
+from runtime.model.effect import Effect, Slot
 from runtime.outbox.attempt import make_attempt, make_question
+from runtime.planning.about import reference_of
 from runtime.planning.advance import proposed_effect
-from runtime.planning.claiming.about import reference_of
 from runtime.planning.first import begun, ends_by_denial
 from runtime.planning.triggers import Trigger, check_payload
 from runtime.planning.values import Proposal
-from runtime.store.about.matters import run_about
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Times, leased
-from runtime.store.leasing.following import Following, following_facts
-from runtime.store.tenant.rows import salt_of
+from runtime.store.following import Following, following_facts
+from runtime.store.matters import run_about
+from runtime.store.tenant_rows import salt_of
 
 SECONDS = 1.0
 """For so long policy is asked while a form waits: Slack waits for three."""

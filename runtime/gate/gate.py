@@ -33,8 +33,8 @@ from runtime.gate.beginning import begin
 from runtime.gate.crossing import Crossing, GoesOn, Void, kept
 from runtime.gate.doubts import clear_doubt
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
-from runtime.model.effects.action import Tier
-from runtime.model.effects.effect import Effect, Heir, KeyInUseError, LeaseLostError
+from runtime.model.action import Tier
+from runtime.model.effect import Effect, Heir, KeyInUseError, LeaseLostError
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import fault
 from runtime.model.states import EffectStatus, StepStatus, has_stopped
@@ -42,7 +42,7 @@ from runtime.outbox.attempt import Attempt, make_attempt, make_question
 from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
 from runtime.store import approvals, records
-from runtime.store.leasing.passages import count_writes
+from runtime.store.passages import count_writes
 
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 """What the database, or canonical JSON, says of an answer that cannot be kept."""

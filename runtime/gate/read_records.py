@@ -9,11 +9,11 @@ from receipts.fields import timestamp
 from receipts.read import ReadRecord, measured
 from runtime.engine import Engine
 from runtime.handlers import Answer, HandlerError, JsonObject
-from runtime.model.effects.action import commitment
+from runtime.model.action import commitment
 from runtime.model.run import ReadLease
-from runtime.outbox.told import told_in
+from runtime.outbox.usage import told_in
 from runtime.store import records
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 
 @dataclass(frozen=True)

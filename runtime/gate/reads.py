@@ -30,8 +30,8 @@ from runtime.outbox import retry
 from runtime.planning.advance import advance
 from runtime.planning.errors import step_error
 from runtime.planning.planner import StepMoved, fits
-from runtime.store.running import steps
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store import steps
+from runtime.store.run_tx import RunTx
 
 log = logging.getLogger(__name__)
 

@@ -8,17 +8,16 @@ from typing import Any
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.handlers import JsonObject
-from runtime.model.approvals.approval import Result, ResultCode
-from runtime.model.effects.effect import AttemptOutcome, OnDoubt
+from runtime.model.approval import Result, ResultCode
+from runtime.model.effect import AttemptOutcome, OnDoubt
 from runtime.model.errors import ErrorCode, ParamsError
 from runtime.model.messages import Held
 from runtime.model.states import EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
 from runtime.planning.planner import fits
-from runtime.store import approvals, waits
-from runtime.store.running import steps
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store import approvals, steps, waits
+from runtime.store.run_tx import RunTx
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from runtime.approvals.requests import record_decision
 from runtime.approvals.windows import is_open, next_opening
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
-from runtime.model.approvals.approval import Result, ResultCode
-from runtime.model.approvals.execute import ExecuteWhen
+from runtime.model.approval import Result, ResultCode
 from runtime.model.errors import ErrorCode
+from runtime.model.execute import ExecuteWhen
 from runtime.model.messages import EffectEnded
 from runtime.model.states import EffectStatus
 from runtime.outbox import messages

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.definitions.model import Definition, Verb
+from runtime.model.answers import Answer, AnswerCode, CompletionPayload, ProgressPayload
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
-from runtime.model.notification.answers import Answer, AnswerCode, CompletionPayload, ProgressPayload
 from runtime.model.states import WaitType
 from runtime.model.wait import Correlate, NamedWait, OnInvalid, Wait
 from runtime.planning.planner import fits

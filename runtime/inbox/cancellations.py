@@ -7,19 +7,19 @@ from typing import Any
 from receipts.chain import PROGRAM
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
-from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
-from runtime.model.approvals.approval import Result, ResultCode
-from runtime.model.notification.notification import Applied, Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.inbox.operator_acts import DENIED, denial, policy_of, refuse_wish
+from runtime.model.approval import Result, ResultCode
+from runtime.model.notification import Applied, Notification
+from runtime.model.runs import CancelPayload
 from runtime.model.states import NotificationStatus, StepStatus
+from runtime.planning.acted import Acted, Done
 from runtime.planning.advance import advance
+from runtime.planning.items import items_of
 from runtime.planning.planner import Canceled
-from runtime.planning.undo.acted import Acted, Done
-from runtime.planning.undo.asking import ask_for_undo, possible, read_done
-from runtime.planning.undo.items import items_of
+from runtime.planning.undo_asking import ask_for_undo, possible, read_done
 from runtime.store import approvals
-from runtime.store.running.steps import Wanted
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
+from runtime.store.steps import Wanted
 
 
 async def apply_cancel(matter: Matter, payload: CancelPayload) -> Applied:

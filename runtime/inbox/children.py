@@ -2,8 +2,8 @@
 
 from runtime.inbox.matter import Matter
 from runtime.model.errors import ErrorCode
-from runtime.model.notification.moments import ChildEndedPayload
-from runtime.model.notification.notification import Applied
+from runtime.model.notification import Applied
+from runtime.model.notification_moments import ChildEndedPayload
 from runtime.model.states import NotificationStatus, RunStatus, StepStatus, WaitStatus
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved

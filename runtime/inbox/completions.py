@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 from runtime.inbox.answer_rules import content_fault, refuse_answer
 from runtime.inbox.early import EARLY_LASTS
+from runtime.inbox.fan_out import hand_out
 from runtime.inbox.matter import Matter
-from runtime.inbox.word.ending import complete, refuse
-from runtime.inbox.word.fan_out import hand_out
-from runtime.inbox.word.progress import note_progress
+from runtime.inbox.progress import note_progress
+from runtime.inbox.word_ending import complete, refuse
+from runtime.model.answers import Answer, AnswerCode, CompletionPayload
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import error_text
-from runtime.model.notification.answers import Answer, AnswerCode, CompletionPayload
-from runtime.model.notification.notification import Applied
+from runtime.model.notification import Applied
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.wait import NamedWait, Wait
 from runtime.planning.planner import StepMoved
 from runtime.store import waits
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,17 @@
 """What the clock says to a wait: its deadline has come, or the next of its moments."""
 
 from runtime.inbox.endings import end_approval
+from runtime.inbox.escalations import pass_moments
 from runtime.inbox.matter import Matter
-from runtime.inbox.patience.escalations import pass_moments
 from runtime.model.errors import ErrorCode
-from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
-from runtime.model.notification.notification import Applied
+from runtime.model.notification import Applied
+from runtime.model.notification_moments import DeadlinePayload, EscalationPayload
 from runtime.model.states import ApprovalStatus, NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.model.wait import Wait
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import waits
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 
 async def apply_deadline(matter: Matter, signal: DeadlinePayload) -> Applied:

@@ -8,7 +8,7 @@ import logging
 from datetime import timedelta
 
 from runtime.engine import Engine
-from runtime.model.notification.answers import AnswerCode
+from runtime.model.answers import AnswerCode
 from runtime.model.states import NotificationStatus
 from runtime.store import notifications
 

@@ -5,20 +5,19 @@ from dataclasses import replace
 from runtime.approvals.passages import passage_of
 from runtime.engine import Engine
 from runtime.gate import settlement
-from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCode
-from runtime.model.approvals.votes import Vote, VoteVerdict
-from runtime.model.effects.effect import AttemptOutcome
+from runtime.model.approval import Approval, AskKind, Result, ResultCode
+from runtime.model.effect import AttemptOutcome
 from runtime.model.errors import ErrorCode
 from runtime.model.messages import ApprovalEnded, GlassBroken, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
+from runtime.model.votes import Vote, VoteVerdict
 from runtime.outbox import messages
 from runtime.planning.advance import advance
 from runtime.planning.making import CHANGES_KEY
 from runtime.planning.planner import StepMoved
-from runtime.store import approvals, directory, effects, waits
-from runtime.store.people.glass import broken_of
-from runtime.store.running import steps
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store import approvals, directory, effects, steps, waits
+from runtime.store.glass import broken_of
+from runtime.store.run_tx import RunTx
 
 
 async def end_approval(

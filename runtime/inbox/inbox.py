@@ -15,43 +15,42 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
-from runtime.inbox.answers.handing import apply_hand
-from runtime.inbox.answers.questions import apply_ask, apply_reply
-from runtime.inbox.answers.withdrawals import apply_withdrawal
 from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
+from runtime.inbox.claims import apply_claim
 from runtime.inbox.completions import apply_answer
+from runtime.inbox.confirming import CONFIRMED_AS, is_unconfirmed
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
-from runtime.inbox.editing.edits import apply_edit
-from runtime.inbox.held.acts import apply_mend
-from runtime.inbox.hooks.deliveries import apply_delivery
+from runtime.inbox.delegations import apply_delegation
+from runtime.inbox.deliveries import apply_delivery
+from runtime.inbox.edits import apply_edit
+from runtime.inbox.fan_out import HANDED, outcome_of_one, sum_up
+from runtime.inbox.handing import apply_hand
+from runtime.inbox.held_acts import apply_mend
+from runtime.inbox.letters import apply_to_letter
+from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
-from runtime.inbox.operators.delegations import apply_delegation
-from runtime.inbox.operators.letters import apply_to_letter
-from runtime.inbox.operators.links import apply_link
-from runtime.inbox.operators.lives import apply_to_life
-from runtime.inbox.operators.passkeys import apply_to_passkey
-from runtime.inbox.operators.retries import apply_repair, apply_retry
-from runtime.inbox.operators.ruling import ruled
-from runtime.inbox.people.claims import apply_claim
-from runtime.inbox.people.confirming import CONFIRMED_AS, is_unconfirmed
-from runtime.inbox.people.strangers import apply_stranger
-from runtime.inbox.people.vote_context import vote_context
+from runtime.inbox.operators_links import apply_link
+from runtime.inbox.passkeys import apply_to_passkey
+from runtime.inbox.questions import apply_ask, apply_reply
+from runtime.inbox.retries import apply_repair, apply_retry
+from runtime.inbox.ruling import ruled
+from runtime.inbox.signals import apply_signal
 from runtime.inbox.undos import apply_undo
-from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
-from runtime.inbox.word.signals import apply_signal
-from runtime.model.approvals.vote_context import VoteContext
-from runtime.model.approvals.votes import RefusalCode
+from runtime.inbox.unknown_actors import apply_stranger
+from runtime.inbox.vote_context import vote_context
+from runtime.inbox.withdrawals import apply_withdrawal
+from runtime.model.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
+from runtime.model.answers import CompletionPayload, ProgressPayload, SignalPayload
 from runtime.model.json_limits import error_text, first_line
-from runtime.model.notification.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
-from runtime.model.notification.answers import CompletionPayload, ProgressPayload, SignalPayload
-from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
-from runtime.model.notification.notification import Addressed, Applied, Command, Notification, Said
-from runtime.model.notification.passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
-from runtime.model.notification.payload import PayloadError
-from runtime.model.notification.people import ClaimPayload, EditPayload, VotePayload
-from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
-from runtime.model.notification.tenants import (
+from runtime.model.notification import Addressed, Applied, Command, Notification, Said
+from runtime.model.notification_moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
+from runtime.model.notification_passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
+from runtime.model.notification_people import ClaimPayload, EditPayload, VotePayload
+from runtime.model.payload import PayloadError
+from runtime.model.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
+from runtime.model.states import NotificationStatus
+from runtime.model.tenants import (
     ActivatePayload,
     DelegatePayload,
     DeliveryPayload,
@@ -63,13 +62,14 @@ from runtime.model.notification.tenants import (
     TenantCommand,
     UndelegatePayload,
 )
-from runtime.model.states import NotificationStatus
+from runtime.model.vote_context import VoteContext
+from runtime.model.votes import RefusalCode
 from runtime.outbox.retry import delay
 from runtime.store import notifications
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.database.round_trips import at_once
-from runtime.store.transactions.loads import Loads
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.loads import Loads
+from runtime.store.run_tx import RunTx
 
 NOT_NOW = "This could not be recorded just now, and will be tried again."
 NOT_CONFIRMED = "This waits until Slack confirms who says it."

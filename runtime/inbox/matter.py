@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from policy.model import Verdict
 from runtime.engine import Engine
 from runtime.inbox.answer_rules import meant_by
-from runtime.model.approvals.vote_context import VoteContext
-from runtime.model.notification.answers import CompletionPayload, ProgressPayload
-from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
-from runtime.model.notification.notification import Addressed, Applied, Judged, Notification
+from runtime.model.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification import Addressed, Applied, Judged, Notification
+from runtime.model.notification_moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
 from runtime.model.states import NotificationStatus
+from runtime.model.vote_context import VoteContext
 from runtime.model.wait import NamedWait
 from runtime.store.database.pool import Conn
-from runtime.store.transactions.loads import Loads
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.loads import Loads
+from runtime.store.run_tx import RunTx
 
 
 @dataclass(frozen=True)

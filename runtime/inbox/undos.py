@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.inbox.matter import Matter
-from runtime.model.notification.notification import Applied
-from runtime.model.notification.runs import UndoPayload
+from runtime.model.notification import Applied
+from runtime.model.runs import UndoPayload
 from runtime.model.states import NotificationStatus
 from runtime.model.undo import Item, Standing
-from runtime.planning.undo.asking import ask_for_undo, possible, read_done
-from runtime.planning.undo.items import items_of
+from runtime.planning.items import items_of
+from runtime.planning.undo_asking import ask_for_undo, possible, read_done
 
 
 async def apply_undo(matter: Matter, payload: UndoPayload) -> Applied:

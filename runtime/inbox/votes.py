@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from receipts.canonical import digest
 from receipts.chain import Actor
 from receipts.fields import timestamp
-from receipts.tenant.acts import delegation_name
+from receipts.tenant_acts import delegation_name
 from runtime.approvals.rules import cast_of, counting, still_missing, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
+from runtime.inbox.break_glass import ask_afterwards, way_past_glass
+from runtime.inbox.delegation_notices import tell_of_delegate_vote
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
-from runtime.inbox.operators.delegation_notices import tell_of_delegate_vote
-from runtime.inbox.people.glass import ask_afterwards, way_past_glass
-from runtime.inbox.people.signing import signature_on
-from runtime.inbox.people.voters import (
+from runtime.inbox.signing import signature_on
+from runtime.inbox.voters import (
     account_of,
     ballot_of,
     end_lapsed_claim,
@@ -27,20 +27,20 @@ from runtime.inbox.people.voters import (
     unknown,
 )
 from runtime.model.actor import Person
-from runtime.model.approvals.approval import Approval
-from runtime.model.approvals.delegation import StandIn
-from runtime.model.approvals.passkeys import Signature
-from runtime.model.approvals.vote_context import VoteContext
-from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.approval import Approval
+from runtime.model.delegation import StandIn
 from runtime.model.messages import VoteCounted
-from runtime.model.notification.notification import Applied
-from runtime.model.notification.people import VotePayload
+from runtime.model.notification import Applied
+from runtime.model.notification_people import VotePayload
+from runtime.model.passkeys import Signature
 from runtime.model.states import ApprovalStatus, NotificationStatus
+from runtime.model.vote_context import VoteContext
+from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.outbox import messages
 from runtime.store import approvals
-from runtime.store.people.delegations import stand_ins_of
-from runtime.store.tenant.named import acts_named
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.delegations import stand_ins_of
+from runtime.store.named import acts_named
+from runtime.store.run_tx import RunTx
 
 
 class Voter(NamedTuple):

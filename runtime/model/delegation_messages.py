@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.message import Message, RunName
+from runtime.model.votes import VoteVerdict
 
 
 class DelegationChanged(Message):

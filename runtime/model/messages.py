@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.approval import AskKind, ResultCode, StandingChange
 from runtime.model.card_messages import CardTampered
 from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
 from runtime.model.message import Message, RunName
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
+from runtime.model.votes import VoteVerdict
 
 Text = Annotated[str, Field(min_length=1)]
 Status = Annotated[RunStatus, Field(strict=False)]

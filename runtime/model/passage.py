@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.model.approvals.edits import Change
-from runtime.model.approvals.execute import ExecuteWhen
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.edits import Change
+from runtime.model.execute import ExecuteWhen
 from runtime.model.states import ApprovalStatus, StepStatus
+from runtime.model.votes import VoteVerdict
 
 
 @dataclass(frozen=True)

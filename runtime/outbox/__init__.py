@@ -1,1 +1,1 @@
-"""What is about to leave: actions, attempts, proposals, messages to people as data."""
+"""What is about to leave: actions, attempts, messages to people as data, events for webhooks, business entities."""

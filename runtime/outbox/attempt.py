@@ -19,10 +19,10 @@ from policy.model import (
     VoteInput,
 )
 from receipts.fields import timestamp
-from receipts.signatures.passkeys import PASSKEY
+from receipts.passkey_signatures import PASSKEY
 from runtime.handlers import Answer, HandlerError
-from runtime.model.effects.action import Action
-from runtime.model.effects.effect import Effect
+from runtime.model.action import Action
+from runtime.model.effect import Effect
 from runtime.model.passage import ApprovalFacts, PassageFacts, VoteFacts
 from runtime.model.states import ApprovalStatus
 from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.model.approvals.approval import Approval, AskKind, NewApproval, StandingChange
+from runtime.model.action import Tier, dedupe_key
+from runtime.model.approval import Approval, AskKind, NewApproval, StandingChange
 from runtime.model.card_messages import CardTampered
-from runtime.model.effects.action import Tier, dedupe_key
-from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
+from runtime.model.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.message import Message, RunName
 from runtime.model.messages import (
     ApprovalOpened,
@@ -29,16 +29,16 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
-from runtime.model.notices.notices import NOTHING_SAID
-from runtime.model.notices.ranks import Rank, rank_of
-from runtime.model.routing.route import is_person
+from runtime.model.notices import NOTHING_SAID
+from runtime.model.ranks import Rank, rank_of
+from runtime.model.route import is_person
 from runtime.model.states import ApprovalStatus
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import directory
-from runtime.store.held.messages import Asking
-from runtime.store.people.standing import outgrown_voters
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.messages import Asking
+from runtime.store.people_standing import outgrown_voters
+from runtime.store.run_tx import RunTx
 
 MOST_DIRECT = 10
 """People up to whom each gets a direct message; where there are more, their channel is told alone."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runtime.engine import Engine
-from runtime.model.effects.effect import NewEffect, Purpose, Slot
+from runtime.model.effect import NewEffect, Purpose, Slot
 from runtime.store.effects import Times, insert_message, insert_step_effect, message_row
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 
 async def propose(

@@ -5,8 +5,8 @@ from typing import Any
 
 from receipts.redaction import redact
 from runtime.definitions.model import Definition, Verb
-from runtime.model.effects.action import Tier
-from runtime.model.routing.rules import Subject
+from runtime.model.action import Tier
+from runtime.model.routing_rules import Subject
 
 
 def subject_of(

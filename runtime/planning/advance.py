@@ -13,9 +13,9 @@ from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.definitions.nodes import NodeKind
 from runtime.engine import Engine
-from runtime.model.approvals.approval import Result, ResultCode
-from runtime.model.effects.action import commitment, dedupe_key
-from runtime.model.effects.effect import NewEffect, Purpose
+from runtime.model.action import commitment, dedupe_key
+from runtime.model.approval import Result, ResultCode
+from runtime.model.effect import NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
 from runtime.model.run import StepState
 from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stopped, is_final
@@ -23,9 +23,10 @@ from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
 from runtime.outbox.subject import subject_of
+from runtime.planning.children import cancel_child, cancel_children, is_waited_for, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
-from runtime.planning.mending.again import anew
-from runtime.planning.mending.telling import tell_held, tell_over
+from runtime.planning.mending_again import anew
+from runtime.planning.mending_telling import tell_held, tell_over
 from runtime.planning.planner import (
     Event,
     NotLoadedError,
@@ -40,13 +41,12 @@ from runtime.planning.planner import (
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.response import response_of
-from runtime.planning.waiting.children import cancel_child, cancel_children, is_waited_for, tell_parent
-from runtime.planning.waiting.waits import open_wait
+from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
+from runtime.store import steps as step_rows
 from runtime.store.database.round_trips import at_once
-from runtime.store.running import steps as step_rows
-from runtime.store.running.leftovers import StepOf, withdraw_questions
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.leftovers import StepOf, withdraw_questions
+from runtime.store.run_tx import RunTx
 
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:

@@ -12,7 +12,7 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effects.effect import KeyInUseError, LeaseLostError
+from runtime.model.effect import KeyInUseError, LeaseLostError
 from runtime.model.errors import ErrorCode, ParamsError, ResultError, StepError
 from runtime.model.states import IllegalTransitionError
 

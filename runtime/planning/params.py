@@ -9,9 +9,9 @@ import isodate
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.cel.expressions import render
-from runtime.definitions.checks.schemas import violations
 from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Verb
+from runtime.definitions.schemas import violations
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 

@@ -10,21 +10,20 @@ from receipts.read import measured
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.handlers import RefusedError
-from runtime.model.approvals.approval import Result
-from runtime.model.effects.action import commitment
-from runtime.model.effects.effect import AttemptOutcome, Effect
-from runtime.model.hooks.subscription import CONNECTOR
+from runtime.model.action import commitment
+from runtime.model.approval import Result
+from runtime.model.effect import AttemptOutcome, Effect
 from runtime.model.messages import EffectEnded
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
+from runtime.model.subscription import CONNECTOR
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
-from runtime.outbox.hooks.telling import put_letter
-from runtime.outbox.told import told_in
+from runtime.outbox.subscribers import put_letter
+from runtime.outbox.usage import told_in
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
-from runtime.store import approvals, effects, records
-from runtime.store.running import steps
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store import approvals, effects, records, steps
+from runtime.store.run_tx import RunTx
 
 
 @dataclass(frozen=True)

@@ -21,17 +21,18 @@ from functools import partial
 from receipts.errors import ReceiptsError
 from runtime.definitions.cel.expressions import EVALUATED, PINNED, evaluate_condition, render
 from runtime.definitions.cel.outcomes import ExpressionError
-from runtime.definitions.checks.scope import references_in, steps_of
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
+from runtime.definitions.scope import references_in, steps_of
 from runtime.model.errors import ParamsError
 from runtime.model.paths import block_of, inside, iterated
 from runtime.model.run import WHILE_WAITING, HeldAct, StepState
 from runtime.model.states import RUN, IllegalTransitionError, RunStatus, StepStatus, check_run, is_final
+from runtime.planning import call, end, repeat, switch, wait
+from runtime.planning import node_state as state
 from runtime.planning.context import Context, approvals_of, context_of, run_facts
 from runtime.planning.errors import step_error
 from runtime.planning.making import DONE, Planning, branch_taken
-from runtime.planning.nodes import call, end, repeat, state, switch, wait
 from runtime.planning.params import expect_kept, fits, resolve_params
 from runtime.planning.values import (
     Canceled,

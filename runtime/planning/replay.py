@@ -14,11 +14,11 @@ from receipts.chain import APPROVAL_REQUESTED, HELD_SETTLED, VOTE_COUNTED, VOTE_
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
-from runtime.model.effects.action import Acting, commitment
+from runtime.model.action import Acting, commitment
 from runtime.model.run import HeldAct, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
-from runtime.planning.claiming.choosing import holds
-from runtime.planning.mending.names import renamed
+from runtime.planning.choosing import holds
+from runtime.planning.mending_names import renamed
 from runtime.planning.planner import Canceled, Event, Mended, Proposal, Snapshot, Started, StepMoved, Transition, plan
 from runtime.planning.values import after
 

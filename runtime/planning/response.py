@@ -11,7 +11,7 @@ from runtime.definitions.model import Definition
 from runtime.model.run import StepState
 from runtime.planning.context import approvals_of
 from runtime.store import approvals
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 
 LONGEST = 500
 """Characters; what is longer is cut."""

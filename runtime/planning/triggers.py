@@ -12,23 +12,22 @@ from receipts.chain import EVIDENCE_FORMAT, GENESIS, RUN_QUEUED, Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.model.effects.action import commitment
+from runtime.model.action import commitment
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.life import Life
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
+from runtime.planning.about import find_signal, reference_of, send_signal
 from runtime.planning.advance import advance
-from runtime.planning.claiming.about import find_signal, reference_of, send_signal
-from runtime.planning.claiming.values import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
+from runtime.planning.claims import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
 from runtime.planning.planner import Started, fits
-from runtime.store import directory
-from runtime.store.about.matters import hold_matter, run_about
+from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
-from runtime.store.running import runs
-from runtime.store.tenant.rows import salt_of
-from runtime.store.transactions.run_tx import RunTx
-from runtime.store.transactions.together import side_by_side
+from runtime.store.matters import hold_matter, run_about
+from runtime.store.run_tx import RunTx
+from runtime.store.tenant_rows import salt_of
+from runtime.store.together import side_by_side
 
 __all__ = [
     "Claim",

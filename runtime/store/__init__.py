@@ -1,1 +1,1 @@
-"""Everything that is stored: the tables, and every SQL statement of the project. Functions here never commit."""
+"""Every SQL statement of the project: one file for each table or use of several. Functions here never commit."""

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.model.approvals.approval import Approval, AskKind, NewApproval, Result
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Via, Vote, VoteVerdict
-from runtime.model.effects.action import Tier
-from runtime.model.routing.route import Route
+from runtime.model.action import Tier
+from runtime.model.approval import Approval, AskKind, NewApproval, Result
+from runtime.model.requirement import Requirement
+from runtime.model.route import Route
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Via, Vote, VoteVerdict
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import GROUPS_NOW
+from runtime.store.delegations import GROUPS_NOW
 
 _EXPIRES = "coalesce(prolonged_until, expires_at)"
 _COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from datetime import datetime
 
 from receipts.chain import PROGRAM
-from receipts.tenant.acts import DefinitionStored
+from receipts.tenant_acts import DefinitionStored
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.model import Definition
 from runtime.store.database.pool import Conn
-from runtime.store.tenant.acts import put_act
+from runtime.store.tenant_acts import put_act
 
 
 class DefinitionChangedError(Exception):

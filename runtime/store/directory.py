@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from receipts.chain import PROGRAM
-from receipts.tenant.acts import DirectoryLoaded
+from receipts.tenant_acts import DirectoryLoaded
 from runtime.model.actor import Person
-from runtime.model.people.usergroups import NO_SOURCES, Sources
+from runtime.model.usergroups import NO_SOURCES, Sources
 from runtime.store.database.pool import Conn
-from runtime.store.people.usergroups import carry_over, heard, lock_directory
-from runtime.store.tenant.acts import put_act
-from runtime.store.tenant.existing import directory_digest
+from runtime.store.existing import directory_digest
+from runtime.store.tenant_acts import put_act
+from runtime.store.usergroups import carry_over, heard, lock_directory
 
 _DOCUMENTS = ("groups", "grants", "notices")
 

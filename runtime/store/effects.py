@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.model.effects.action import Action, Tier
-from runtime.model.effects.effect import Effect, Heir, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
+from runtime.model.action import Action, Tier
+from runtime.model.effect import Effect, Heir, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.documents import written
 from runtime.store.database.gathered import Kind, document_of, rows_of

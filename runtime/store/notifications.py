@@ -9,8 +9,8 @@ import orjson
 from pydantic import ValidationError
 
 from receipts.chain import Actor
-from runtime.model.notification.notification import Addressed, Notification, Standing, parse_payload
-from runtime.model.notification.payload import PayloadError
+from runtime.model.notification import Addressed, Notification, Standing, parse_payload
+from runtime.model.payload import PayloadError
 from runtime.model.states import NOTIFICATION, NotificationStatus, check
 from runtime.model.wait import NamedWait
 from runtime.store.database.gathered import Kind

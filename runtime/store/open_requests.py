@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Vote
+from runtime.model.requirement import Requirement
+from runtime.model.votes import Vote
 from runtime.store.approvals import counted_votes
 from runtime.store.database.pool import Conn
 

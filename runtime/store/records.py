@@ -11,12 +11,12 @@ from receipts.costs import rollup, usages_of
 from receipts.fields import timestamp
 from receipts.model import Receipt
 from receipts.read import ReadRecord
-from receipts.tenant.acts import PolicySeen
-from runtime.model.effects.effect import LeaseLostError
+from receipts.tenant_acts import PolicySeen
+from runtime.model.effect import LeaseLostError
 from runtime.store.database.documents import written
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
-from runtime.store.tenant.acts import put_act
+from runtime.store.tenant_acts import put_act
 
 _DECIDED = Kind(
     "decided",

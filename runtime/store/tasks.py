@@ -6,7 +6,7 @@ from typing import Any
 
 from runtime.store.approvals import VIEW
 from runtime.store.database.pool import Conn
-from runtime.store.people.may_answer import MAY_ANSWER
+from runtime.store.may_answer import MAY_ANSWER
 
 NOBODY = "none"
 """In the place of an assignee: reviews that nobody has claimed."""

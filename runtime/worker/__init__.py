@@ -1,1 +1,1 @@
-"""What drives runs: the worker and the sweeps."""
+"""What drives runs: the worker, its lanes, sweeps, and the overlay of mocks."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runtime.model.effects.effect import Effect, NewEffect
-from runtime.model.hooks.subscription import DELIVER
-from runtime.store.leasing.leases import Room
+from runtime.model.effect import Effect, NewEffect
+from runtime.model.subscription import DELIVER
+from runtime.store.leases import Room
 
 
 class Lane(StrEnum):

@@ -16,19 +16,18 @@ from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.inbox.early import look_after_early
-from runtime.inbox.patience.reviews import press_for_reviews
-from runtime.inbox.patience.standing import look_at_open_requests
-from runtime.model.effects.effect import Effect
-from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
-from runtime.model.notification.notification import Notification
+from runtime.inbox.patience_standing import look_at_open_requests
+from runtime.inbox.reviews import press_for_reviews
+from runtime.model.effect import Effect
+from runtime.model.notification import Notification
+from runtime.model.notification_moments import DeadlinePayload, EscalationPayload
 from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
-from runtime.store import effects, records, waits
+from runtime.store import effects, leases, records, waits
 from runtime.store.database.pool import Conn
-from runtime.store.leasing import leases
-from runtime.store.leasing.passages import read_facts
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.passages import read_facts
+from runtime.store.run_tx import RunTx
 
 BATCH = 256
 """Rows that a sweep takes on at once."""

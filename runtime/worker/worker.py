@@ -19,15 +19,14 @@ from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
-from runtime.model.effects.effect import Effect, Heir, NewEffect, Purpose
+from runtime.model.effect import Effect, Heir, NewEffect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
-from runtime.store import notifications
+from runtime.store import leases, notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
-from runtime.store.leasing import leases
-from runtime.store.leasing.leases import Lessee
-from runtime.worker.hiring import Hiring
+from runtime.store.leases import Lessee
+from runtime.worker.chained_leases import Hiring
 from runtime.worker.lanes import Lane, room_for, share_of_again, slots_of
 
 log = logging.getLogger(__name__)

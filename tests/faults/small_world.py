@@ -12,7 +12,7 @@ from evidence.archive.local import LocalArchive
 from policy.client import OpaEngine
 from runtime.gate import gate
 from runtime.handlers import Answer, Call, JsonObject
-from runtime.model.effects.effect import Effect
+from runtime.model.effect import Effect
 from tests.bench import Bench, Target, open_bench
 from tests.faults.checker.facts import gather
 from tests.faults.checker.rules import broken

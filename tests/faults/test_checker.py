@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
+from countersign.settings import ROOT
 from tests.faults.checker.facts import Facts, facts_of
 from tests.faults.checker.rules import answered_outside, broken
 from tests.faults.small_world import FILE, NOTE, SmallWorld, small_world

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from runtime.desk.model import Click
 from runtime.handlers import OutcomeUnknownError
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.services.approval_view import Click
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
 from tests.logins import loading

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 from countersign_kyc.handlers import handlers as kyc
+from countersign_kyc.seed_data import CLIENT
 from countersign_kyc.standins import build, settings
-from countersign_kyc.world.seed_data import CLIENT
 
 from policy.model import Outcome, Question, Verdict
 from runtime.clock import SharedClock

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from runtime.desk.editing.model import EditWish
 from runtime.failpoints import Point
 from runtime.model.actor import SlackAccount
+from runtime.services.editing_model import EditWish
 from tests.bench import TEAM, Bench
 from tests.faults import dying
 from tests.faults.killed import killed

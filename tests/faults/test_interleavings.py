@@ -20,9 +20,9 @@ from receipts.chain import Actor
 from runtime.gate import gate
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
-from runtime.model.notification.moments import DeadlinePayload
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.notification import Notification
+from runtime.model.notification_moments import DeadlinePayload
+from runtime.model.runs import CancelPayload
 from runtime.planning.triggers import start_run
 from runtime.store import effects
 from runtime.worker import sweeps

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from itertools import islice
 
-from countersign.config.settings import ROOT
+from countersign.settings import ROOT
 from runtime import failpoints
 from runtime.failpoints import Point
 from tests.faults.harness import schedule

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from policy.client import OpaEngine
-from runtime.desk.model import Click
 from runtime.failpoints import Point
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import Click
 from tests.bench import TEAM, Bench, open_bench
 from tests.faults import dying
 from tests.faults.killed import killed

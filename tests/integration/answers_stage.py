@@ -1,8 +1,8 @@
 """What people do with a request beside deciding it, as the bot hands it in."""
 
-from runtime.desk.model import Click, ClickOutcome
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
+from runtime.services.approval_view import Click, ClickOutcome
 from tests.bench import TEAM, Bench
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 
-from bot.listeners.signature import sign
+from bot.signature import sign
 from runtime.clock import Clock
-from runtime.desk.model import Click, ClickOutcome
-from runtime.desk.people.model import Unconfirmed
-from runtime.desk.signing.model import SigningWish
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import Refusal, RefusalCode
+from runtime.model.votes import Refusal, RefusalCode
+from runtime.services.approval_view import Click, ClickOutcome
+from runtime.services.people_model import Unconfirmed
+from runtime.services.signing_model import SigningWish
 
 
 def is_unconfirmed(click: Click) -> bool:

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.desk.home.model import AskedFor, Choices, Entry, Look, Standing, Waiting
-from runtime.desk.model import ApprovalView
-from runtime.model.approvals.votes import Refusal
-from runtime.model.home.pages import Page
+from runtime.model.pages import Page
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal
+from runtime.services.approval_view import ApprovalView
+from runtime.services.home_model import AskedFor, Choices, Entry, Look, Standing, Waiting
 
 
 @dataclass

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from runtime.desk.front.model import Filled, Form, Runs, RunView, StandInWish, Started
-from runtime.desk.home.model import HomeDesk
-from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.votes import RefusalCode
+from runtime.model.votes import RefusalCode
+from runtime.services.approval_view import ApprovalView
+from runtime.services.front_model import Filled, Form, Runs, RunView, StandInWish, Started
+from runtime.services.home_model import HomeDesk
 
 
 @dataclass

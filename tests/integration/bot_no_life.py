@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from runtime.desk.workspaces.model import EndedWhy
-from runtime.model.workspaces.installed import Place
+from runtime.model.installed import Place
+from runtime.services.workspaces_model import EndedWhy
 
 
 class NoLife:

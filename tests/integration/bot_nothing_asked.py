@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from runtime.desk.answers.model import Act, CancelView, CancelWish
-from runtime.model.approvals.questions import Answerers
-from runtime.model.approvals.votes import CardAct, Refusal
+from runtime.model.questions import Answerers
+from runtime.model.votes import CardAct, Refusal
+from runtime.services.answers_model import Act, CancelView, CancelWish
 
 
 class NothingAsked:

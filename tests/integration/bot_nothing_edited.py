@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.desk.editing.model import EditForm, EditWish
-from runtime.model.approvals.votes import Refusal
+from runtime.model.votes import Refusal
+from runtime.services.editing_model import EditForm, EditWish
 
 
 class NothingEdited:

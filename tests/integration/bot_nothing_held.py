@@ -1,7 +1,7 @@
 """A counter of held steps for a bot that has none."""
 
-from runtime.desk.held.model import HeldView, HeldWaiting, HeldWish, Question
 from runtime.model.actor import Person
+from runtime.services.held_model import HeldView, HeldWaiting, HeldWish, Question
 
 
 class NothingHeld:

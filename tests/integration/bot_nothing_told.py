@@ -1,6 +1,6 @@
 """A counter of what people are told for a bot whose people are told everything at any time."""
 
-from runtime.model.notices.told import Alone, AnswerTurn, Gathering, Notice, Turn
+from runtime.model.delivery import Alone, AnswerTurn, Gathering, Notice, Turn
 
 
 class NothingCounted:

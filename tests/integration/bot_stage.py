@@ -12,27 +12,27 @@ from typing import Any
 import uvicorn
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import RATE, Bot, BotSettings, Places, build_bot
+from bot.app import RATE, Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
-from runtime.desk.answers.model import AnswersDesk
-from runtime.desk.editing.model import EditingDesk
-from runtime.desk.held.model import HeldDesk
-from runtime.desk.links.model import LinkDesk
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
-from runtime.desk.notices.model import NoticeDesk
-from runtime.desk.people.model import GroupDesk
-from runtime.desk.strangers.model import StrangerDesk
-from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.approval import Result, ResultCode
-from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.model.approval import Result, ResultCode
 from runtime.model.buckets import Rate
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.services.answers_model import AnswersDesk
+from runtime.services.approval_view import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.services.editing_model import EditingDesk
+from runtime.services.held_model import HeldDesk
+from runtime.services.links_model import LinkDesk
+from runtime.services.notices_model import NoticeDesk
+from runtime.services.people_model import GroupDesk
+from runtime.services.strangers_model import StrangerDesk
+from runtime.services.undo_model import UndoOutcome, UndoView, UndoWish
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, HandClock, served
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of

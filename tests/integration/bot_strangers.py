@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from receipts.tenant.acts import DirectoryRefreshed
-from runtime.desk.links.addresses import Linked
-from runtime.desk.strangers.model import Stranger
+from receipts.tenant_acts import DirectoryRefreshed
 from runtime.model.actor import Person
-from runtime.model.approvals.figures import Figures
-from runtime.model.notification.runs import StrangerAct
-from runtime.model.people.usergroups import NO_SOURCES, Member, Sources
+from runtime.model.figures import Figures
+from runtime.model.runs import StrangerAct
+from runtime.model.usergroups import NO_SOURCES, Member, Sources
+from runtime.services.addresses import Linked
+from runtime.services.strangers_model import Stranger
 
 
 class DatabaseDownError(Exception):

@@ -10,22 +10,22 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import Bot, BotSettings, Places, build_bot
+from bot.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from policy.model import PolicyEngine
-from runtime.desk.desk import StoredCards
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
+from runtime.services.desk import StoredCards
+from runtime.services.front_counter import FrontCounter
+from runtime.services.life import LifeCounter
 from sandbox.client import SandboxUser
 from sandbox.core import Sandbox
+from sandbox.delivery import HttpCourier
 from sandbox.harness import Faults, served
+from sandbox.limits import Limits
 from sandbox.people import People
-from sandbox.rules.limits import Limits
 from sandbox.server import SANDBOX, create_app
-from sandbox.wire.delivery import HttpCourier
 from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched

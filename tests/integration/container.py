@@ -21,8 +21,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import cast
 
-from countersign.config.settings import ROOT
 from countersign.embedded.ports import free_port
+from countersign.settings import ROOT
 from tests.forked import Forked
 from tests.integration.compose_file import Container, Mount, read_image
 from tests.integration.program_stage import Finished, Program

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
-from runtime.model.notification.tenants import DelegatePayload
+from runtime.model.tenants import DelegatePayload
+from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 
 WEEK = timedelta(days=7)

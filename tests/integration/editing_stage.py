@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from runtime.desk.editing.model import EditWish
 from runtime.handlers import Answer, Call, JsonObject
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import Refusal
+from runtime.model.votes import Refusal
+from runtime.services.editing_model import EditWish
 from tests.bench import TEAM, Bench, Target
 
 ASKED = {"company": "ACME", "text": "report", "copies": 10}

@@ -23,7 +23,7 @@ from receipts import canonical
 from receipts.fields import timestamp
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import Algorithm, NoteSigner
-from receipts.signatures.signing import load_or_create
+from receipts.signing import load_or_create
 from tests.bench import TENANT
 from tests.unit.log_sample import publish
 

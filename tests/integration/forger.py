@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from evidence.bundle.build import build
-from evidence.bundle.dossier import Dossier
+from evidence.build import build
+from evidence.dossier import Dossier
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, next_leaf
 from receipts.fields import timestamp
-from receipts.signatures.signing import SigningKey
-from runtime.desk.bundles.sealing import Story
+from receipts.signing import SigningKey
+from runtime.services.sealing import Story
 
 Json = dict[str, Any]
 STAMP = r'(\\"stamp\\":\\")[0-9a-f]{16}'

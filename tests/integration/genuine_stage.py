@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from runtime.desk.bundles.sealing import Story
+from runtime.services.sealing import Story
 from tests.integration.passkeys_stage import PASSKEYS
 from tests.integration.played import play
 from tests.shared import shared

@@ -14,11 +14,11 @@ from typing import Any
 
 from aiohttp import web
 
-from edge.hooks.courier import Receiver, webhook_handlers
-from edge.hooks.signing import secret_of
-from runtime.desk.desk import EngineDesk
-from runtime.model.hooks.subscription import EventName, Subscription, Where
-from runtime.outbox.hooks.telling import tell_subscribers
+from edge.courier import Receiver, webhook_handlers
+from edge.webhook_signing import secret_of
+from runtime.model.subscription import EventName, Subscription, Where
+from runtime.outbox.subscribers import tell_subscribers
+from runtime.services.desk import EngineDesk
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.unit.setup_release_server import make_certificate

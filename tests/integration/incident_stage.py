@@ -10,12 +10,12 @@ from countersign_incident_triage.standins import PASSWORD, USER, settings
 from countersign_incident_triage.table import basic
 
 from receipts.chain import Actor
-from runtime.definitions.sources.catalog import Catalog
-from runtime.desk.callers import CallerDesk, Wish
-from runtime.desk.operator import OperatorDesk
+from runtime.definitions.loading.catalog import Catalog
 from runtime.handlers import Handler
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim
+from runtime.services.callers import CallerDesk, Wish
+from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 
 PACK = Path(__file__).parents[2] / "packs/incident-triage"

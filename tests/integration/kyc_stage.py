@@ -12,8 +12,8 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from countersign_connector.standin import ask
 from countersign_kyc.handlers import handlers
+from countersign_kyc.seed_data import COMPANIES
 from countersign_kyc.standins import build, settings
-from countersign_kyc.world.seed_data import COMPANIES
 
 from policy.client import OpaEngine
 from runtime.handlers import Json, JsonObject

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from evidence.verify.verify import VerificationError, verify
-from runtime.desk.bundles.sealing import Story
+from runtime.services.sealing import Story
 from tests.integration import (
     lies_answers,
     lies_edits,

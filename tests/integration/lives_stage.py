@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from countersign.compose.engine import keep_definitions
+from countersign.engine import keep_definitions
 from receipts.chain import Actor
-from receipts.tenant.acts import DefinitionActivated, DefinitionRetired
-from runtime.definitions.sources.catalog import Catalog, load_catalog
-from runtime.desk.callers import CallerDesk, Wish
-from runtime.desk.definitions.connector import definition_handlers
-from runtime.desk.desk import EngineDesk
-from runtime.desk.operator import OperatorDesk
+from receipts.tenant_acts import DefinitionActivated, DefinitionRetired
+from runtime.definitions.loading.catalog import Catalog, load_catalog
 from runtime.engine import Engine
 from runtime.handlers import Handler
 from runtime.inbox import inbox
-from runtime.log.audit import Audit, audit
 from runtime.model.life import Activation
-from runtime.store.tenant import lives
+from runtime.services.audit import Audit, audit
+from runtime.services.callers import CallerDesk, Wish
+from runtime.services.definitions_connector import definition_handlers
+from runtime.services.desk import EngineDesk
+from runtime.services.operator import OperatorDesk
+from runtime.store import lives
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import PACK

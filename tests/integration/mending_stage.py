@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.desk.operator import Mending, OperatorDesk
 from runtime.inbox import inbox
 from runtime.model.run import HeldAct
+from runtime.services.operator import Mending, OperatorDesk
 from tests.bench import Bench
 
 

@@ -13,7 +13,7 @@ import boto3
 from botocore.config import Config
 
 from countersign.embedded.ports import free_port
-from countersign.embedded.setup.servers import MINIO, find
+from countersign.embedded.servers import MINIO, find
 from tests.certificates import Pair
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from runtime.definitions.sources.yaml_source import read_source
+from runtime.definitions.loading.yaml_source import read_source
 from runtime.handlers import JsonObject
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import aiohttp
 
-from runtime.definitions.checks.schemas import violations
+from runtime.definitions.schemas import violations
 from runtime.handlers import Call, Handler, JsonObject
 from tests.handled import result_of
 from tests.integration.pack_verbs import sync_verbs

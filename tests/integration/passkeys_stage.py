@@ -10,15 +10,15 @@ from countersign_access_request.handlers import handlers
 from countersign_access_request.standins import build, settings
 
 from policy.client import OpaEngine
-from runtime.desk.model import ClickOutcome
-from runtime.desk.operator import OperatorDesk
-from runtime.desk.passkeys.counter import PasskeyCounter
-from runtime.desk.passkeys.model import Closed, RegistrationPage, SigningPage
-from runtime.desk.signing.counter import id_of
-from runtime.desk.signing.model import SigningWish
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.passkeys import Assertion
+from runtime.model.passkeys import Assertion
+from runtime.services.approval_view import ClickOutcome
+from runtime.services.operator import OperatorDesk
+from runtime.services.passkeys_counter import PasskeyCounter
+from runtime.services.passkeys_model import Closed, RegistrationPage, SigningPage
+from runtime.services.signing_counter import id_of
+from runtime.services.signing_model import SigningWish
 from tests.authenticator import Authenticator
 from tests.bench import PUBLIC_URL, TEAM, TENANT, Bench, HandClock, open_bench
 

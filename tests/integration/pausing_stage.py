@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from policy.client import OpaEngine
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
 from tests.bench import Bench, open_bench
 from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, Targets

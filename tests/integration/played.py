@@ -12,19 +12,19 @@ from countersign_incident_triage import standins as incident_standins
 from countersign_incident_triage.standin_records import VPN_INCIDENT
 
 from policy.client import OpaEngine
-from receipts.signatures.signing import SigningKey
-from runtime.desk.bundles.sealing import EvidenceDesk, Story
-from runtime.desk.inbound.said import Said
-from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.operator import OperatorDesk
-from runtime.desk.strangers.counter import StrangerCounter
-from runtime.desk.strangers.model import Stranger
+from receipts.signing import SigningKey
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import CardAct, RefusalCode, VoteVerdict
-from runtime.model.routing.rules import Fallback
+from runtime.model.routing_rules import Fallback
 from runtime.model.run import HeldAct
+from runtime.model.votes import CardAct, RefusalCode, VoteVerdict
+from runtime.services.inbound_said import Said
+from runtime.services.operator import OperatorDesk
+from runtime.services.sealing import EvidenceDesk, Story
+from runtime.services.strangers_counter import StrangerCounter
+from runtime.services.strangers_model import Stranger
+from runtime.services.tasks import TaskDesk
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.conftest import fresh_database
 from tests.integration.answers_stage import say

@@ -16,19 +16,19 @@ import psycopg
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
-from countersign.checks.readiness import Readiness
-from countersign.compose.directory import load_people
-from countersign.compose.system import System, compose, prepare
-from countersign.config.roles import Role
-from countersign.config.settings import ROOT, Settings, required, variable
+from countersign.directory_loading import load_people
+from countersign.doctor.readiness import Readiness
 from countersign.embedded.system import workspace_file
+from countersign.roles import Role
 from countersign.serve import make_edge, make_refusals
+from countersign.settings import ROOT, Settings, required, variable
+from countersign.system import System, compose, prepare
 from edge.server import Limits as Bounds
 from edge.server import Server
 from edge.signing import headers
 from runtime.clock import utc_now
 from sandbox.harness import served
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.files import DIRECTORY

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countersign.checks.evidence import evidence
-from countersign.checks.unsealed import describe
-from countersign.config.settings import Settings
+from countersign.doctor.evidence import evidence
+from countersign.doctor.unsealed import describe
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
-from evidence.bundle.sealer import Sealer
-from receipts.signatures.signing import SigningKey, load_or_create
+from evidence.sealer import Sealer
+from receipts.signing import SigningKey, load_or_create
 from runtime.clock import utc_now
-from runtime.desk.inspection import open_bundles
+from runtime.services.health import open_bundles
 from tests.bench import TENANT, Bench
 from tests.sealing import sealer_of
 

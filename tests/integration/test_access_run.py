@@ -15,7 +15,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.definitions.cel.expressions import render_text
 from runtime.handlers import Json
-from runtime.model.approvals.votes import Refusal, RefusalCode
+from runtime.model.votes import Refusal, RefusalCode
 from tests.bench import Bench, HandClock, open_bench
 from tests.integration.editing_stage import edit
 from tests.patience import MINUTE

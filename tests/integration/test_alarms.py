@@ -11,8 +11,8 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import OutcomeUnknownError
-from runtime.model.approvals.votes import CardAct
-from runtime.model.routing.rules import Destination, Rule
+from runtime.model.routing_rules import Destination, Rule
+from runtime.model.votes import CardAct
 from sandbox.client import SandboxUser
 from tests.bench import ROUTING
 from tests.integration.answers_stage import say

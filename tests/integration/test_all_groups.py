@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.engine import Routing
-from runtime.model.routing.rules import Destination, Rule
+from runtime.model.routing_rules import Destination, Rule
 from sandbox.client import messages
 from tests.bench import ROUTING
 from tests.integration.chat_stage import CHANNEL, Chat

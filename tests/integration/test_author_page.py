@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from countersign.embedded.opa import OpaChild
-from runtime.desk.inbound.signals import Signal, SignalDesk
+from runtime.services.signals import Signal, SignalDesk
 from tests.bench import TENANT, Bench, Target
 from tests.integration.test_nodes_page import DOCS, FOUND, LEI, desk
 

@@ -13,8 +13,6 @@ from aiohttp import web
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from bot.slack.pace import BURST, Pace
-from runtime.desk.declared.model import Declared
-from runtime.desk.model import FieldView
 from runtime.handlers import (
     Done,
     HeldError,
@@ -24,11 +22,13 @@ from runtime.handlers import (
     TransientError,
     Untouched,
 )
-from runtime.model.approvals.approval import AskKind
+from runtime.model.approval import AskKind
 from runtime.model.states import ApprovalStatus
+from runtime.services.approval_view import FieldView
+from runtime.services.declared_model import Declared
 from sandbox.client import messages
 from sandbox.harness import HandClock, served
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from tests.handled import result_of
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, MemoryDesk, Stage, ask, call, card_of, staged, the_card
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bot.cards.references import APPROVE
-from bot.listeners.signature import MAX_BODY
+from bot.signature import MAX_BODY
+from bot.views.references import APPROVE
 from runtime.model.buckets import Rate
 from sandbox.core import ACK_SECONDS
 from tests.integration.bot_accounts import headers_of

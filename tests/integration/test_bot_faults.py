@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import APPROVE, REJECT
+from bot.views.references import APPROVE, REJECT
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser, messages
 from sandbox.harness import Faults
-from sandbox.wire.socket_mode import LIFETIME_SECONDS
+from sandbox.socket_mode import LIFETIME_SECONDS
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, Stage, ask, staged, the_card, until, whispered, whispers
 from tests.patience import MINUTE
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import APPROVE, REJECT
 from bot.slack.profiles import FRESH, Profiles
+from bot.views.references import APPROVE, REJECT
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, Stage, ask, staged, the_card, until, whispered, whispers
 from tests.patience import MINUTE
 

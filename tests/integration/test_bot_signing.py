@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from tests.integration.bot_stage import Stage, ask, staged, the_card, until, whispers
 from tests.integration.more_stage import choose
 

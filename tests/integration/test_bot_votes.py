@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import APPROVE, REJECT, SHOW_ALL
-from runtime.model.approvals.approval import AskKind
+from bot.views.references import APPROVE, REJECT, SHOW_ALL
+from runtime.model.approval import AskKind
 from runtime.model.states import ApprovalStatus
 from tests.integration.bot_stage import CHANNEL, Stage, ask, staged, the_card, until, whispered, whispers
 

@@ -11,19 +11,19 @@ from zipfile import ZipFile
 import pytest
 from psycopg import AsyncConnection
 
-from countersign.checks.unsealed import why
-from countersign.cli.finding.words import vote_row
-from countersign.cli.showing.run import show_run
+from countersign.cli.finding_words import vote_row
+from countersign.cli.run_view import show_run
+from countersign.doctor.unsealed import why
 from evidence.verify.verify import verify
-from receipts.signatures.signing import public_path
-from runtime.desk.bundles.finding import find_votes
-from runtime.desk.listings import find_run
-from runtime.desk.model import ClickOutcome
-from runtime.inbox.patience.reviews import press_for_reviews
+from receipts.signing import public_path
+from runtime.inbox.reviews import press_for_reviews
 from runtime.model.finding import EvidenceState, Sought
+from runtime.services.approval_view import ClickOutcome
+from runtime.services.finding import find_votes
+from runtime.services.listings import find_run
 from runtime.store.database.pool import Conn
-from runtime.store.evidence.found import find_runs
-from runtime.store.people.glass import hold_glass
+from runtime.store.found import find_runs
+from runtime.store.glass import hold_glass
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break

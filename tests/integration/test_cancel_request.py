@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import CANCEL, MORE
-from bot.cards.request.more import ENTRIES
+from bot.views.more import ENTRIES
+from bot.views.references import CANCEL, MORE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus

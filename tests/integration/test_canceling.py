@@ -7,10 +7,10 @@ import pytest
 
 from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Ruling, Verdict
 from receipts.chain import Actor
-from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.notification import Notification
+from runtime.model.runs import CancelPayload
+from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.policies import Between

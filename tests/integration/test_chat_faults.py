@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
-from bot.cards.references import APPROVE
-from countersign.checks.held import held
+from bot.views.references import APPROVE
+from countersign.doctor.held import held
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
-from runtime.desk.answers.looking import refusal_to_decide
-from runtime.model.home.pages import Narrowed
+from runtime.model.pages import Narrowed
 from runtime.model.states import ApprovalStatus
+from runtime.services.answers_looking import refusal_to_decide
 from runtime.store.database.pool import Conn
-from runtime.store.home.waiting import Looker, find_waiting
+from runtime.store.waiting import Looker, find_waiting
 from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.chat_stage import CHANNEL, Chat, chatting

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bot.listeners.front.forms import NEW_REQUEST
-from countersign.compose.directory import load_directory
-from countersign.compose.engine import keep_definitions
+from bot.listeners.forms import NEW_REQUEST
+from countersign.directory_loading import load_directory
 from countersign.embedded.opa import OpaChild
+from countersign.engine import keep_definitions
 from policy.client import OpaEngine
-from runtime.definitions.sources.catalog import load_catalog
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.front.model import Filled
+from runtime.definitions.loading.catalog import load_catalog
 from runtime.model.actor import Person
 from runtime.model.life import Activation
+from runtime.services.front_counter import FrontCounter
+from runtime.services.front_model import Filled
 from sandbox.client import SandboxUser
 from tests.bench import TEAM, TENANT
 from tests.integration.bot_stage import whispered

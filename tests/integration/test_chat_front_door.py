@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.listeners.front.forms import ASK_APPROVAL
+from bot.listeners.forms import ASK_APPROVAL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.client import SandboxUser, messages

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.cards.references import APPROVE
 from bot.listeners.confirming import Confirming
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.private import PrivateAnswers
+from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus

@@ -7,11 +7,11 @@ import pytest
 
 from evidence.verify.verify import verify
 from receipts.chain import Actor
-from runtime.desk.children.connector import START
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.notification import Notification
+from runtime.model.runs import CancelPayload
+from runtime.services.children_connector import START
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.integration.forger import Forged

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from receipts.chain import Actor
-from runtime.desk import listings
-from runtime.desk.definitions.moves import Mover
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.notification import Notification
+from runtime.model.runs import CancelPayload
+from runtime.services import listings
+from runtime.services.moves import Mover
 from runtime.store.database.pool import Conn
-from runtime.store.tenant.lives import find_life
+from runtime.store.lives import find_life
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status

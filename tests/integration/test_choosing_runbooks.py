@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.desk.callers import CallerDesk, Wish
-from runtime.desk.front.starting import Starting
-from runtime.desk.replays.replaying import as_recorded, replay
 from runtime.model.actor import Person
-from runtime.planning.claiming.choosing import UndecidedError
+from runtime.planning.choosing import UndecidedError
+from runtime.services.callers import CallerDesk, Wish
+from runtime.services.replaying import as_recorded, replay
+from runtime.services.starting import Starting
 from tests.bench import TENANT
 from tests.integration.lives_stage import RITA, TYPE, Lives, life, probe
 

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli import acts, operate
-from countersign.cli.undo import canceling
-from countersign.compose.stores.archive import make_jobs
-from countersign.compose.system import System
-from countersign.config.settings import ROOT, Settings
+from countersign.archive import make_jobs
+from countersign.cli import acts, canceling, operate
 from countersign.embedded.attach import announced
 from countersign.embedded.children import Supervisor
 from countersign.embedded.home import held, write_private
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.system import EmbeddedError, Ports, embedded
-from receipts.signatures.signing import public_path
+from countersign.settings import ROOT, Settings
+from countersign.system import System
+from receipts.signing import public_path
 from runtime.inbox import inbox
 from runtime.store import notifications
 from runtime.worker.worker import Worker

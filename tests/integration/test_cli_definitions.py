@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from countersign.compose.engine import keep_definitions
 from countersign.embedded.opa import OpaChild
+from countersign.engine import keep_definitions
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
-from runtime.definitions.sources.catalog import Catalog
+from runtime.definitions.loading.catalog import Catalog
 from runtime.model.life import Activation
 from tests.integration.lives_stage import ACTIVATED, RETIRED
 from tests.integration.program_stage import command, composed, edge_of, environment, rows, settings_of

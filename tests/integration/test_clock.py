@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.listeners.signature import sign
+from bot.signature import sign
 from countersign.embedded.opa import OpaChild
 from runtime.clock import SharedClock, since_boot, utc_now
 from runtime.store.database.health import set_right

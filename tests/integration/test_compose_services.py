@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from countersign.config.settings import ROOT
 from countersign.embedded.ports import free_port
+from countersign.settings import ROOT
 from policy.transport import connect
 from tests.integration.compose_file import Container, Project
 from tests.integration.compose_servers import opa_service, postgres_service

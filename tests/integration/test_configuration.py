@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from countersign.compose.configuration import note_configuration
-from countersign.compose.engine import make_routing
-from countersign.compose.hooks import make_subscriptions
-from countersign.compose.system import compose, prepare
-from countersign.config.roles import Role
-from countersign.config.settings import Settings
+from countersign.configuration import note_configuration
 from countersign.embedded.opa import OpaChild
+from countersign.engine import make_routing
+from countersign.hooks import make_subscriptions
+from countersign.roles import Role
+from countersign.settings import Settings
+from countersign.system import compose, prepare
 from receipts.chain import PROGRAM, Actor
-from receipts.tenant.acts import chain_of
-from receipts.tenant.loaded import RoutingLoaded, SubscriptionsLoaded
+from receipts.loaded import RoutingLoaded, SubscriptionsLoaded
+from receipts.tenant_acts import chain_of
 from runtime.engine import Engine
-from runtime.log.audit import audit
-from runtime.log.sequencer import Sequencer
+from runtime.services.audit import audit
+from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import load, rows, settings_of
 

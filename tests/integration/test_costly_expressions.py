@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runtime.definitions.cel.outcomes import Costly, Outcome
-from runtime.desk.desk import EngineDesk
-from runtime.desk.replays.replaying import replay_run
 from runtime.evaluator import Evaluator, StoppedError
+from runtime.services.desk import EngineDesk
+from runtime.services.replaying import replay_run
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets

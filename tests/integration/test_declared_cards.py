@@ -6,9 +6,9 @@ import pytest
 
 from receipts import canonical
 from receipts.chain import MAX_CARD
-from runtime.desk.declared.model import NOTHING, Declared, DeclaredField
-from runtime.desk.desk import StoredCards
-from runtime.desk.model import ApprovalView
+from runtime.services.approval_view import ApprovalView
+from runtime.services.declared_model import NOTHING, Declared, DeclaredField
+from runtime.services.desk import StoredCards
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener

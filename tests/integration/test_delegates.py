@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from receipts.act import Act
 from receipts.chain import Leaf, in_place
-from receipts.tenant.act import Act
-from receipts.tenant.acts import DelegationEnded, DelegationRecorded, act_of, chain_of
-from receipts.tenant.refused import DelegationRefused
-from runtime.model.approvals.votes import RefusalCode
+from receipts.refused import DelegationRefused
+from receipts.tenant_acts import DelegationEnded, DelegationRecorded, act_of, chain_of
+from runtime.model.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate
 

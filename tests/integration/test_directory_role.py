@@ -7,14 +7,14 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from countersign.checks.directory import database as check_database
-from countersign.config.settings import Settings
+from countersign.doctor.directory import database as check_database
+from countersign.settings import Settings
 from runtime.clock import utc_now
-from runtime.model.people.usergroups import Sources
+from runtime.model.usergroups import Sources
 from runtime.store.database.roles import make_login
 from runtime.store.directory import Edition, replace_directory
 from runtime.store.roles import DIRECTORY
-from runtime.store.tables import metadata, rights_of
+from runtime.store.schema.tables import metadata, rights_of
 from tests.bench import TEAM, TENANT, Bench
 from tests.logins import as_directory, as_program, loading
 

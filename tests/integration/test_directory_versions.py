@@ -7,13 +7,13 @@ import pytest
 from psycopg import connect
 from psycopg.rows import dict_row
 
-from countersign.checks.directory import file as check_file
-from countersign.compose.directory import load_people
-from countersign.config.directory import DirectoryError
-from countersign.config.settings import Settings
+from countersign.directory import DirectoryError
+from countersign.directory_loading import load_people
+from countersign.doctor.directory import file as check_file
 from countersign.embedded.opa import OpaChild
+from countersign.settings import Settings
 from receipts.canonical import digest
-from runtime.store.log.tenant import own
+from runtime.store.tenant import own
 from tests.integration.program_stage import command, environment, program, rows, serving, settings_of
 from tests.logins import as_directory, as_program
 

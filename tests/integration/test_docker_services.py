@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.probe import policy_text
-from countersign.compose.stores.bucket import BucketError, make_bucket
-from countersign.config.settings import ROOT, Settings
+from countersign.bucket import BucketError, make_bucket
+from countersign.doctor.probe import policy_text
 from countersign.embedded.ports import free_port
+from countersign.settings import ROOT, Settings
 from policy.bundle import build_bundle
 from policy.text import PolicyFolders
 from policy.transport import connect

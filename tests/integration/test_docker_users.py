@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-from countersign.config.settings import ROOT
+from countersign.settings import ROOT
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
 from runtime.clock import utc_now

@@ -10,12 +10,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.slack.doctor import Fact
-from countersign.checks.diagnosis import diagnosis
-from countersign.checks.doctor import examine
-from countersign.config.roles import Role
-from countersign.config.settings import Settings
+from countersign.doctor.diagnosis import diagnosis
+from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
-from receipts.signatures.signing import load_or_create
+from countersign.roles import Role
+from countersign.settings import Settings
+from receipts.signing import load_or_create
 from runtime.clock import utc_now
 from tests.files import DIRECTORY
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.listeners.signature import sign as slack_sign
-from countersign.compose.system import System
-from countersign.config.logs import formatter
+from bot.signature import sign as slack_sign
 from countersign.embedded.opa import OpaChild
+from countersign.logs import formatter
+from countersign.system import System
 from edge.body import BODY_LIMIT
 from edge.messages import RunOut
 from edge.signing import WINDOW

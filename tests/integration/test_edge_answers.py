@@ -13,8 +13,8 @@ from aiohttp.test_utils import TestServer
 from countersign_kyc.standins import build
 from countersign_kyc.standins import settings as standin_settings
 
-from countersign.compose.system import System
 from countersign.embedded.opa import OpaChild
+from countersign.system import System
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import (
     CASE,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
-from countersign.checks.readiness import Readiness
+from countersign.doctor.readiness import Readiness
 from countersign.embedded.opa import OpaChild
 from countersign.serve import make_edge, make_refusals
 from edge.signing import headers

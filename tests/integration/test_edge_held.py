@@ -16,13 +16,13 @@ from edge.app import Api, build_edge
 from edge.refusals import Refusals
 from edge.server import Limits, Server
 from edge.signing import headers
-from runtime.definitions.sources.catalog import load_catalog
-from runtime.desk.callers import CallerDesk
-from runtime.desk.inbound.signals import SignalDesk
-from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.undo.callers import TakeBackDesk
+from runtime.definitions.loading.catalog import load_catalog
 from runtime.handlers import RefusedError
 from runtime.model.buckets import Rate
+from runtime.services.callers import CallerDesk
+from runtime.services.signals import SignalDesk
+from runtime.services.tasks import TaskDesk
+from runtime.services.undo_callers import TakeBackDesk
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_mending import LOOK, VALUE, Held, Opener, started

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from countersign.compose.system import System
 from countersign.embedded.opa import OpaChild
+from countersign.system import System
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import (
     CASE,

@@ -16,7 +16,7 @@ from countersign.embedded.opa import OpaChild
 from edge.app import build_edge
 from edge.server import Limits, Server
 from policy.client import OpaEngine
-from runtime.desk.passkeys.counter import PasskeyCounter
+from runtime.services.passkeys_counter import PasskeyCounter
 from tests.bench import Bench
 from tests.browser import chromium
 from tests.integration.passkeys_stage import asked, invite, open_vault, register, token_to_sign

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from runtime.desk.desk import EngineDesk
-from runtime.desk.model import Click
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
+from runtime.services.approval_view import Click
+from runtime.services.desk import EngineDesk
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import Answer, is_problem, rows
 from tests.integration.test_edge_answers import Stage, staged

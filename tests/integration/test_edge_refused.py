@@ -13,12 +13,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from countersign.compose.system import System
 from countersign.embedded.opa import OpaChild
+from countersign.system import System
 from edge.refusals import EVERY
 from receipts.chain import Leaf, in_place
-from receipts.tenant.acts import act_of, chain_of
-from receipts.tenant.refused import MOST_TRIED, RequestRefused
+from receipts.refused import MOST_TRIED, RequestRefused
+from receipts.tenant_acts import act_of, chain_of
 from tests.integration.program_stage import (
     Answer,
     Edge,

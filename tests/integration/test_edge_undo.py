@@ -14,14 +14,14 @@ from edge.app import Api, build_edge
 from edge.refusals import Refusals
 from edge.server import Limits, Server
 from edge.signing import headers
-from runtime.definitions.sources.catalog import Catalog
-from runtime.desk.callers import CallerDesk
-from runtime.desk.inbound.said import Said
-from runtime.desk.inbound.signals import SignalDesk
-from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.undo.callers import TakeBackDesk
-from runtime.model.approvals.votes import RefusalCode, VoteVerdict
+from runtime.definitions.loading.catalog import Catalog
 from runtime.model.buckets import Rate
+from runtime.model.votes import RefusalCode, VoteVerdict
+from runtime.services.callers import CallerDesk
+from runtime.services.inbound_said import Said
+from runtime.services.signals import SignalDesk
+from runtime.services.tasks import TaskDesk
+from runtime.services.undo_callers import TakeBackDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
 from tests.integration.undo_stage import Shelves, bench, ran, shelves

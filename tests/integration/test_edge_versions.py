@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from countersign.compose.system import System
 from countersign.embedded.opa import OpaChild
+from countersign.system import System
 from receipts.chain import Actor
-from runtime.desk.definitions.moves import Mover
-from runtime.store.tenant.lives import find_life, lock_lives
+from runtime.services.moves import Mover
+from runtime.store.lives import find_life, lock_lives
 from tests.integration.program_stage import Edge, composed, edge_of, is_problem, rows, settings_of
 
 TENANT = "acme"

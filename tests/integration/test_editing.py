@@ -9,8 +9,8 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError, Question, Reason, Verdict
 from receipts.canonical import digest
-from runtime.model.approvals.approval import ResultCode
-from runtime.model.approvals.votes import Refusal, RefusalCode
+from runtime.model.approval import ResultCode
+from runtime.model.votes import Refusal, RefusalCode
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.editing_stage import ASKED, asked, edit, request_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import SHOW_REPLACEMENT
+from bot.views.references import SHOW_REPLACEMENT
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus

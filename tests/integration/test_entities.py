@@ -10,8 +10,8 @@ from psycopg import errors
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Call, Changed, Done, Handler, Json, JsonObject, RefusedError, TransientError, Untouched
+from runtime.outbox.handlers import entity_handlers
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.handled import result_of
 from tests.patience import MINUTE

@@ -15,8 +15,8 @@ from evidence.verify.below import ends_below
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from policy.client import OpaEngine
-from runtime.desk.bundles.sealing import Story
 from runtime.handlers import RefusedError
+from runtime.services.sealing import Story
 from tests.bench import open_bench
 from tests.browser import report_of, verify_page
 from tests.conftest import fresh_database

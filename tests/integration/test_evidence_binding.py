@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from evidence.archive.local import LocalArchive
-from evidence.bundle.build import build
+from evidence.build import build
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.fields import timestamp
-from receipts.signatures.signing import SigningKey, load_or_create, public_path
-from runtime.desk.bundles.sealing import EvidenceDesk
+from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.inbox import inbox
-from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
+from runtime.model.notification_moments import DeadlinePayload, EscalationPayload
+from runtime.services.sealing import EvidenceDesk
 from runtime.store import waits
 from runtime.worker import sweeps
 from runtime.worker.sweeps import Due

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from evidence.verify.verify import verify
-from runtime.desk.bundles.sealing import Story
+from runtime.services.sealing import Story
 from tests.integration import lies_passkeys
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from playwright.async_api import Page
 
-from evidence.bundle.build import DossierError, build
-from evidence.bundle.dossier import Dossier
+from evidence.build import DossierError, build
+from evidence.dossier import Dossier
 from evidence.names import STATEMENT, is_member
+from evidence.run_record import run_as_told
 from evidence.statement import Predicate, count, make_statement
-from evidence.told import run_as_told
 from evidence.verify.procedure import STEPS
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.chain import Leaf
-from receipts.told import plain
+from receipts.usage import plain
 from tests.browser import Failure, failure_of, report_of, verify_page
 from tests.unit import test_evidence_chosen as chosen
 from tests.unit import test_evidence_claims as claims

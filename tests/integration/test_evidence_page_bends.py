@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page
 
 from evidence.verify.verify import VerificationError, verify
-from runtime.desk.bundles.sealing import Story
+from runtime.services.sealing import Story
 from tests.browser import failure_of, verify_page
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Error, Page, expect
 
-from evidence.bundle.dossier import Dossier
+from evidence.dossier import Dossier
 from evidence.inclusion import LogProof, Span
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError, verify
@@ -17,8 +17,8 @@ from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.log.inclusion import _root, _without
 from receipts.log.keys import VerifierKey
-from receipts.signatures.register import Entry, Register, entry, revoked, succeeded, write_register
-from receipts.signatures.signing import load_public
+from receipts.register import Entry, Register, entry, revoked, succeeded, write_register
+from receipts.signing import load_public
 from tests.browser import report_of, verify_page
 from tests.integration.test_evidence_page import members_of
 from tests.stamps import Tsa

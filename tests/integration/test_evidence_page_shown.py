@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.async_api import Browser, Page, expect
 
-from evidence.bundle.build import build
+from evidence.build import build
 from tests.browser import VERIFY_PAGE, chromium
 from tests.integration.program_stage import command
 from tests.unit.evidence_bound import bound

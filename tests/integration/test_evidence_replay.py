@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.proof.given import Given
-from countersign.cli.proof.verify import verify_all
-from evidence.replay.asking import AskingError, Opa
-from evidence.replay.replay import replayed_by
+from countersign.cli.given import Given
+from countersign.cli.verify import verify_all
+from evidence.replay import replayed_by
+from evidence.replay_asking import AskingError, Opa
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
-from runtime.desk.bundles.sealing import Story
+from runtime.services.sealing import Story
 from tests.integration.forger import Bend, Forged
 from tests.integration.genuine_stage import genuine, office, stories
 from tests.opa_server import opa_program

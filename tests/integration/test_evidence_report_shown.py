@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from evidence.report.report import report_on, write_report
+from evidence.page.report import report_on, write_report
 from evidence.verify.trust import trust_of
 from tests.browser import chromium
 from tests.integration.program_stage import command

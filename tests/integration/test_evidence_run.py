@@ -14,16 +14,16 @@ from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
-from evidence.bundle.attestation import attestation_of
-from evidence.bundle.build import build
+from evidence.attestation import attestation_of
+from evidence.build import build
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.fields import timestamp
-from receipts.signatures.signing import SigningKey, load_or_create, public_path
+from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
-from runtime.desk.operator import OperatorDesk
 from runtime.handlers import OutcomeUnknownError
+from runtime.services.operator import OperatorDesk
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets

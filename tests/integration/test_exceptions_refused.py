@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from countersign.config.settings import Settings
+from countersign.settings import Settings
+from receipts.act import Act, Allowed
 from receipts.chain import Actor
 from receipts.fields import timestamp
-from receipts.tenant.act import Act, Allowed
-from receipts.tenant.acts import chain_of
-from receipts.tenant.refused import CommandRefused, DelegationRefused, RequestRefused, Tried
-from runtime.store.tenant.acts import put_act
+from receipts.refused import CommandRefused, DelegationRefused, RequestRefused, Tried
+from receipts.tenant_acts import chain_of
+from runtime.store.tenant_acts import put_act
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from countersign.config.settings import Settings
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.export.index import Index
 from evidence.statement import sha256
 from receipts import canonical
-from receipts.signatures.signing import load_or_create, public_path
-from receipts.tenant.acts import EvidenceExported
-from runtime.log.sequencer import Sequencer
+from receipts.signing import load_or_create, public_path
+from receipts.tenant_acts import EvidenceExported
+from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Finished, command, environment, imported
 from tests.once import Once

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from countersign.config.settings import ROOT, Settings
+from countersign.settings import ROOT, Settings
 from evidence.archive.local import LocalArchive
-from receipts.signatures.signing import load_or_create
-from runtime.desk.bundles.sealing import EvidenceDesk
-from runtime.log.sequencer import Sequencer
+from receipts.signing import load_or_create
+from runtime.services.sealing import EvidenceDesk
+from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.exports_stage import Auditor, ForgedExport, Genuine, entries_of, later
 from tests.integration.forger import Forged

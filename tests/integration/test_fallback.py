@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runtime.model.approvals.delegation import Delegation
-from runtime.model.routing.rules import Fallback
-from runtime.store.people.delegations import add_delegation
+from runtime.model.delegation import Delegation
+from runtime.model.routing_rules import Fallback
+from runtime.store.delegations import add_delegation
 from tests.bench import ROUTING, TENANT, Bench
 from tests.integration.test_routes import Benching, bench_with
 from tests.integration.test_unfulfillable import _asked, _leave

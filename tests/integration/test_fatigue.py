@@ -10,8 +10,8 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.notices.told import Alone, Notice, Together
-from runtime.model.routing.rules import Destination, Rule
+from runtime.model.delivery import Alone, Notice, Together
+from runtime.model.routing_rules import Destination, Rule
 from tests.bench import ROUTING, TENANT, Bench
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runtime.model.effects.effect import Effect, LeaseLostError
+from runtime.model.effect import Effect, LeaseLostError
 from runtime.model.states import EffectStatus
 from runtime.planning.triggers import start_run
 from runtime.store import effects

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.unsealed import why
-from countersign.config.settings import Settings
+from countersign.doctor.unsealed import why
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
-from receipts.signatures.signing import load_or_create
-from runtime.desk.bundles.finding import EvidenceState, FoundRun, Sought, find_runs
+from receipts.signing import load_or_create
+from runtime.services.finding import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Finished, command, environment
 from tests.once import Once

@@ -13,9 +13,9 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import Outcome, Question, Reason, Verdict
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.front.model import Filled, FormError, Started
 from runtime.model.actor import Person
+from runtime.services.front_counter import FrontCounter
+from runtime.services.front_model import Filled, FormError, Started
 from sandbox.client import SandboxUser
 from tests.bench import TENANT
 from tests.integration.bot_stage import whispered

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode
+from runtime.model.votes import CardAct, Refusal, RefusalCode
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.delegates_stage import delegate, undelegate

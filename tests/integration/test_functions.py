@@ -5,8 +5,8 @@ from typing import Any
 
 from countersign_kyc.functions import FUNCTIONS
 
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
+from countersign.settings import ROOT
 from evidence.verify.verify import verify
 from receipts.canonical import loads
 from runtime.functions import Function, Type

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from psycopg import ProgrammingError
 
-from runtime.model.effects.effect import KeyInUseError, LeaseLostError
+from runtime.model.effect import KeyInUseError, LeaseLostError
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn, make_pool
 

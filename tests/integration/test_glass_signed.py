@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from webauthn.helpers import bytes_to_base64url
 
-from receipts.signatures.passkeys import Said, challenge_of
+from receipts.passkey_signatures import Said, challenge_of
 from runtime.approvals.passkeys import document_of
-from runtime.desk.model import ClickOutcome
-from runtime.desk.signing.counter import id_of
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ClickOutcome
+from runtime.services.signing_counter import id_of
 from runtime.store import approvals
-from runtime.store.people.passkeys import find_link
+from runtime.store.passkeys import find_link
 from tests.bench import TENANT, Bench
 from tests.integration.glass_stage import AT_MOST, break_glass, glass_policy
 from tests.integration.passkeys_stage import asked, hand_in, open_vault, opened, register, sign

@@ -14,13 +14,13 @@ from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from policy.model import PolicyUnavailableError, Question, Verdict
-from receipts.signatures.signing import public_path
-from runtime.desk.operator import OperatorDesk
+from receipts.signing import public_path
 from runtime.gate import gate
 from runtime.handlers import Answer, Call, Handler, HeldError, Metadata, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
-from runtime.model.effects.action import commitment
+from runtime.model.action import commitment
 from runtime.planning.triggers import start_run
+from runtime.services.operator import OperatorDesk
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from bot.cards.held import ACTIONS
-from bot.cards.home.home import HELD_SHOWN
-from countersign.checks.held import held
+from bot.home.home import HELD_SHOWN
+from bot.views.held import ACTIONS
+from countersign.doctor.held import held
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
-from runtime.desk.held.model import HeldWish
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.notification import Notification
 from runtime.model.run import HeldAct
+from runtime.model.runs import CancelPayload
+from runtime.services.held_model import HeldWish
 from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.bot_stage import whispers

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from runtime.handlers import Call, Handler, JsonObject
-from runtime.model.effects.effect import Effect
+from runtime.model.effect import Effect
 from runtime.worker.lanes import Lane
 from runtime.worker.worker import Worker
 from tests.bench import Bench, with_handlers

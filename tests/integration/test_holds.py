@@ -10,16 +10,16 @@ import pytest
 from botocore.exceptions import ClientError
 from psycopg import AsyncConnection
 
-from countersign.checks.evidence import evidence
-from countersign.config.settings import Settings
+from countersign.doctor.evidence import evidence
+from countersign.settings import Settings
 from evidence.archive.archive import Archive
 from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
 from evidence.archive.s3 import S3Archive
-from evidence.bundle.sealer import Sealer
+from evidence.sealer import Sealer
 from runtime.clock import utc_now
-from runtime.desk.bundles.holds import HoldDesk, HoldError, Subject
-from runtime.desk.operator import UnknownPersonError
+from runtime.services.holds import HoldDesk, HoldError, Subject
+from runtime.services.operator import UnknownPersonError
 from tests.bench import BENCH_SECRET, TENANT, Bench
 from tests.integration.minio_server import MinioServer, s3_server
 from tests.integration.program_stage import Finished, command, environment

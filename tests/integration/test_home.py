@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.cards.home.state import CLEAR, FIGURES, GROUP, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
-from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from bot.home.state import CLEAR, FIGURES, GROUP, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
+from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from runtime.desk.home.counter import HomeCounter
-from runtime.desk.home.model import Entry, Look
-from runtime.model.approvals.votes import RefusalCode, VoteVerdict
-from runtime.model.home.pages import COUNTED, Edge, Narrowed
+from runtime.model.pages import COUNTED, Edge, Narrowed
+from runtime.model.votes import RefusalCode, VoteVerdict
+from runtime.services.home_counter import HomeCounter
+from runtime.services.home_model import Entry, Look
 from tests.bench import TENANT, Bench
 from tests.integration.home_stage import copies
 

@@ -9,10 +9,10 @@ import pytest
 from receipts.chain import Actor
 from runtime.engine import new_id
 from runtime.inbox import inbox
-from runtime.model.notification.answers import CompletionPayload, ProgressPayload
-from runtime.model.notification.moments import DeadlinePayload
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification import Notification
+from runtime.model.notification_moments import DeadlinePayload
+from runtime.model.runs import CancelPayload
 from runtime.store import waits
 from runtime.worker import sweeps
 from tests.bench import TENANT, VERBS, Bench

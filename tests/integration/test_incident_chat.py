@@ -8,7 +8,7 @@ from aiohttp.test_utils import TestServer
 from countersign_incident_triage.standin_records import OUTAGE_INCIDENT
 from countersign_incident_triage.standins import build
 
-from bot.cards.references import APPROVE
+from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from tests.integration.chat_stage import Chat, chatting

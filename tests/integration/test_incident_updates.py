@@ -13,7 +13,7 @@ from countersign_incident_triage.standins import build
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from tests.bench import Bench, open_bench
 from tests.browser import failure_of, verify_page
 from tests.integration.incident_stage import PACK, Desk, ServiceNow

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from countersign.cli import operate
-from countersign.config.settings import Settings
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer
-from receipts.signatures.register import RegisterError
-from receipts.signatures.signing import KeyFileError, load_or_create, load_public, public_path
-from runtime.desk.bundles.sealing import BundleLease, EvidenceDesk
+from evidence.ring import KeyRing
+from evidence.sealer import Sealer
+from receipts.register import RegisterError
+from receipts.signing import KeyFileError, load_or_create, load_public, public_path
+from runtime.services.sealing import BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.sealing import sealer_of
 

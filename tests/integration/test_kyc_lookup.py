@@ -1,10 +1,10 @@
 """A look-up of GLEIF that fails is tried again, and then held: a person supplies what it did not give."""
 
-from countersign_kyc.world.seed_data import CLIENT
+from countersign_kyc.seed_data import CLIENT
 
-from runtime.desk.operator import Mending, OperatorDesk
 from runtime.inbox import inbox
 from runtime.model.run import HeldAct
+from runtime.services.operator import Mending, OperatorDesk
 from tests.integration.kyc_stage import KINDS, TRIGGER, Case, documents
 
 ENTITY = {

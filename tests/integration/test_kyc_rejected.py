@@ -2,8 +2,8 @@
 
 import pytest
 
-from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
+from runtime.services.operator import OperatorDesk
 from tests.integration.kyc_stage import KINDS, Case, documents
 
 NO = "an owner is missing"

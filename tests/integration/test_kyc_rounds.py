@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from countersign_kyc.world.seed_data import INCOMPLETE
+from countersign_kyc.seed_data import INCOMPLETE
 
 from tests.integration.kyc_stage import KINDS, Case, about, documents
 

@@ -1,6 +1,6 @@
 """The KYC onboarding, from trigger to filing, on real PostgreSQL and OPA; its connectors' other sides are stand-ins."""
 
-from countersign_kyc.world.seed_data import AGENCY, CREWING, TERMINAL
+from countersign_kyc.seed_data import AGENCY, CREWING, TERMINAL
 
 from receipts.chain import verify_chain
 from tests.integration.kyc_stage import CASE_ID, KINDS, TRIGGER, Case, documents, statuses

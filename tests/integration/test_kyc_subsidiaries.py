@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from countersign_kyc.lei import with_check_digits
-from countersign_kyc.world.seed_data import AGENCY, BROKER, CREWING, TERMINAL
+from countersign_kyc.seed_data import AGENCY, BROKER, CREWING, TERMINAL
 
 from runtime.handlers import Answer, Call, Handler, JsonObject, TransientError
 from tests.bench import with_handlers

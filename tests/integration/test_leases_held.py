@@ -8,9 +8,9 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from runtime.model.effects.effect import Effect
+from runtime.model.effect import Effect
 from runtime.model.run import ReadLease
-from runtime.store.leasing import leases
+from runtime.store import leases
 from tests.bench import Bench
 from tests.patience import MINUTE
 

@@ -10,13 +10,13 @@ from countersign_kyc.functions import FUNCTIONS
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from receipts.signatures.signing import public_path
-from runtime.desk.callers import NotActiveError, TriggerConflictError, Wish
-from runtime.desk.definitions.moves import Mover
+from receipts.signing import public_path
 from runtime.handlers import Call, RefusedError
 from runtime.inbox import inbox
 from runtime.model.life import Activation
-from runtime.store.tenant.lives import find_life, lives_of_trigger
+from runtime.services.callers import NotActiveError, TriggerConflictError, Wish
+from runtime.services.moves import Mover
+from runtime.store.lives import find_life, lives_of_trigger
 from tests.bench import BENCH_SECRET, TENANT
 from tests.functions import installed
 from tests.integration.lives_stage import ACTIVATED, RETIRED, RITA, TYPE, Lives, life, on, probe, started

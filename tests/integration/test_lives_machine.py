@@ -4,10 +4,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from receipts.chain import Actor
-from runtime.desk.definitions.moves import Mover, TriggerTakenError
 from runtime.model.states import DEFINITION, DefinitionStatus, IllegalTransitionError
-from runtime.store.tenant import lives
-from runtime.store.tenant.lives import lock_lives
+from runtime.services.moves import Mover, TriggerTakenError
+from runtime.store import lives
+from runtime.store.lives import lock_lives
 from tests.bench import TENANT
 from tests.integration.lives_stage import MOVES, TYPE, Lives, life, probe
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from runtime.desk.definitions.showing import compare
 from runtime.handlers import Call
 from runtime.model.life import Activation
+from runtime.services.definitions_showing import compare
 from tests.bench import TENANT
 from tests.integration.lives_stage import Lives, life, probe
 

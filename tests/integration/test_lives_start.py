@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from countersign.compose.engine import keep_definitions
+from countersign.engine import keep_definitions
 from receipts.chain import PROGRAM
-from runtime.desk.callers import NoRunbookError, NotActiveError
-from runtime.desk.definitions.moves import Mover
 from runtime.model.life import Activation
-from runtime.store.tenant.lives import find_life, lock_lives
+from runtime.services.callers import NoRunbookError, NotActiveError
+from runtime.services.moves import Mover
+from runtime.store.lives import find_life, lock_lives
 from tests.bench import TENANT
 from tests.integration.lives_stage import ACTIVATED, RITA, Lives, life, probe, started
 from tests.patience import until

@@ -9,17 +9,17 @@ import pytest
 
 from receipts.chain import GENESIS, PROGRAM, Correlation, next_leaf
 from receipts.log.hashes import TreeHead
-from receipts.signatures.signing import load_or_create
-from runtime.desk.bundles.holds import HoldDesk, Subject
-from runtime.desk.keys import register_key
-from runtime.log.audit import Audit, audit
-from runtime.log.sequencer import Sequencer
-from runtime.log.tenant import check_tenant
-from runtime.model.approvals.votes import CardAct
+from receipts.signing import load_or_create
+from runtime.model.votes import CardAct
+from runtime.services.audit import Audit, audit
+from runtime.services.holds import HoldDesk, Subject
+from runtime.services.keys import register_key
+from runtime.services.sequencer import Sequencer
+from runtime.services.tenant import check_tenant
+from runtime.store import checkpoints
+from runtime.store.checkpoints import Signed
 from runtime.store.definitions import keep_definition
-from runtime.store.log import checkpoints
-from runtime.store.log.checkpoints import Signed
-from runtime.store.log.tenant import TenantRows
+from runtime.store.tenant import TenantRows
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.delegates_stage import delegate, undelegate

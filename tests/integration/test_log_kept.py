@@ -8,7 +8,7 @@ import pytest
 
 from evidence.archive.local import LocalArchive
 from receipts.log.keys import Algorithm
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from tests.bench import Bench
 from tests.integration.program_stage import Finished, command
 from tests.sealing import notary_of, sealer_of

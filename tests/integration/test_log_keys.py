@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.proof.audit import audited, newest_checkpoint
-from countersign.compose.log_key import log_keys, rotate_log_key
-from countersign.compose.stores.archive import make_notary, make_sealer
-from countersign.config.settings import Settings
+from countersign.archive import make_notary, make_sealer
+from countersign.cli.audit import audited, newest_checkpoint
+from countersign.log_key import log_keys, rotate_log_key
+from countersign.settings import Settings
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import verify
 from receipts.log.checkpoint import LogKeys
-from receipts.signatures.signing import load_public, public_path
+from receipts.signing import load_public, public_path
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command
 

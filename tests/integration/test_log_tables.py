@@ -9,11 +9,11 @@ import pytest
 from psycopg.rows import dict_row
 
 from evidence.archive.local import LocalArchive
-from receipts.signatures.signing import load_or_create
-from runtime.log.audit import Audit, audit
-from runtime.log.sequencer import Sequencer
-from runtime.model.approvals.votes import CardAct
-from runtime.store.evidence.story import story_in
+from receipts.signing import load_or_create
+from runtime.model.votes import CardAct
+from runtime.services.audit import Audit, audit
+from runtime.services.sequencer import Sequencer
+from runtime.store.story import story_in
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.editing_stage import asked, edit, request_of

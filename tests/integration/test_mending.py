@@ -14,10 +14,10 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Ruling, Verdict
 from runtime.clock import utc_now
-from runtime.desk.operator import Mending, OperatorDesk, UnknownStepError
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.run import HeldAct
+from runtime.services.operator import Mending, OperatorDesk, UnknownStepError
 from runtime.store import notifications
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets

@@ -10,22 +10,22 @@ import psycopg
 import pytest
 from countersign_kyc.handlers import handlers as kyc
 
-from countersign.checks.doctor import examine
-from countersign.compose.engine import bind_tenant
-from countersign.config.roles import Role
-from countersign.config.settings import ConfigError, Settings
+from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.system import _environment
+from countersign.engine import bind_tenant
+from countersign.roles import Role
+from countersign.settings import ConfigError, Settings
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts import canonical
-from receipts.signatures.signing import load_or_create, public_path
+from receipts.signing import load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import Handler, JsonObject
-from runtime.mocks.handlers import completing, overlaid
-from runtime.mocks.overlay import read_overlay
 from runtime.planning.triggers import Trigger, claim
+from runtime.worker.handlers import completing, overlaid
+from runtime.worker.overlay import read_overlay
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.kyc_stage import KINDS, PACK, TRIGGER, documents

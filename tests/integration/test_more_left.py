@@ -2,10 +2,10 @@
 
 import pytest
 
-from runtime.desk.model import Click
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import CardAct, RefusalCode
-from runtime.store.workspaces import absentees
+from runtime.model.votes import CardAct, RefusalCode
+from runtime.services.approval_view import Click
+from runtime.store import absentees
 from tests.bench import TEAM, TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.editing_stage import asked, edit

@@ -8,13 +8,13 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
+from evidence.page.report import report_on
 from evidence.reading.paths import path_in_words
-from evidence.report.report import report_on
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
-from runtime.desk import listings
-from runtime.desk.bundles.finding import FoundRun, Sought, find_runs
-from runtime.desk.inspection import run as run_summary
+from runtime.services import listings
+from runtime.services.finding import FoundRun, Sought, find_runs
+from runtime.services.health import run as run_summary
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.forger import Forged

@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bot.slack.doctor import Fact
-from countersign.checks.evidence import audit_log
-from countersign.config.settings import Settings
+from countersign.doctor.evidence import audit_log
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.notary import Notary
 from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint
@@ -23,10 +23,10 @@ from receipts.log.proofs import consistency_proof, verify_consistency
 from receipts.log.range import EMPTY
 from receipts.log.tile_data import nodes_of, read_bundle
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
-from receipts.signatures.signing import SigningKey
-from runtime.desk.log import LogDesk
-from runtime.log.sequencer import Sequencer
-from runtime.store.log import checkpoints
+from receipts.signing import SigningKey
+from runtime.services.log import LogDesk
+from runtime.services.sequencer import Sequencer
+from runtime.store import checkpoints
 from tests.bench import TENANT, Bench
 from tests.patience import MINUTE
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.doctor import examine
-from countersign.checks.probe import policy_text
-from countersign.compose.engine import make_policy
-from countersign.compose.stores.bucket import BucketError, make_bucket
-from countersign.config.roles import Role
-from countersign.config.settings import ConfigError, Settings
+from countersign.bucket import BucketError, make_bucket
+from countersign.doctor.doctor import examine
+from countersign.doctor.probe import policy_text
 from countersign.embedded.ports import free_port
+from countersign.engine import make_policy
+from countersign.roles import Role
+from countersign.settings import ConfigError, Settings
 from policy.access import Access
 from policy.bundle import build_bundle
 from policy.client import OpaEngine

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from runtime.desk import listings
-from runtime.desk.listings import Wanted
-from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
 from runtime.handlers import HeldError, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
+from runtime.services import listings
+from runtime.services.listings import Wanted
+from runtime.services.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 

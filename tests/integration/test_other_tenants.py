@@ -8,13 +8,13 @@ import pytest
 from receipts.chain import Actor
 from runtime.inbox import inbox
 from runtime.inbox.matter import runs_meant
-from runtime.model.approvals.votes import VoteVerdict
-from runtime.model.notification.answers import CompletionPayload, SignalPayload
-from runtime.model.notification.notification import Notification, Payload
-from runtime.model.notification.people import VotePayload
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.answers import CompletionPayload, SignalPayload
+from runtime.model.notification import Notification, Payload
+from runtime.model.notification_people import VotePayload
+from runtime.model.runs import CancelPayload
+from runtime.model.votes import VoteVerdict
 from runtime.planning.triggers import start_run
-from runtime.store.leasing import leases
+from runtime.store import leases
 from tests.bench import TENANT, VERBS, Bench
 
 OTHER = "globex"

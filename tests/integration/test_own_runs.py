@@ -1,9 +1,9 @@
 """Lists of what a person asked for have that alone, and who decides sees of a run what it waits for."""
 
-from bot.cards.desk.lists import run_reply
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.home.model import Look
+from bot.home.lists import run_reply
 from runtime.model.actor import Person
+from runtime.services.front_counter import FrontCounter
+from runtime.services.home_model import Look
 from tests.bench import TENANT, Bench
 from tests.integration.nodes_stage import Opener
 

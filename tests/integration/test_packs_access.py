@@ -11,7 +11,7 @@ from countersign_access_request.standins import build, settings
 from countersign_connector.standin import ask
 
 from runtime.clock import utc_now
-from runtime.definitions.checks.schemas import violations
+from runtime.definitions.schemas import violations
 from runtime.handlers import (
     Call,
     Done,

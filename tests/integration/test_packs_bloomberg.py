@@ -8,12 +8,13 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from countersign_connector.http import Service
 from countersign_connector.standin import application, ask
-from countersign_kyc.bloomberg import client, subsidiaries
-from countersign_kyc.bloomberg.standin import RATE, Bloomberg, settings
+from countersign_kyc import bloomberg_client as client
+from countersign_kyc import seed_data as seed
+from countersign_kyc import subsidiaries
 from countersign_kyc.handlers import handlers
-from countersign_kyc.world import seed_data as seed
+from countersign_kyc.standin import RATE, Bloomberg, settings
 
-from runtime.definitions.checks.schemas import violations
+from runtime.definitions.schemas import violations
 from runtime.handlers import (
     Answer,
     Call,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
+from countersign_kyc import seed_data as seed
 from countersign_kyc.handlers import handlers
 from countersign_kyc.lei import with_check_digits
 from countersign_kyc.standins import build, settings
-from countersign_kyc.world import seed_data as seed
 
 from runtime.handlers import (
     Answer,

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from aiohttp.test_utils import TestServer
+from countersign_kyc import seed_data as seed
 from countersign_kyc.handlers import handlers
 from countersign_kyc.standins import build, settings
-from countersign_kyc.world import seed_data as seed
 
 from runtime.handlers import Done, Handler, JsonObject, OutcomeUnknownError, RefusedError, Untouched
 from tests.handled import result_of

@@ -12,7 +12,7 @@ from countersign_incident_triage.incidents import marker
 from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
 from countersign_incident_triage.standins import PASSWORD, USER, build, settings
 
-from runtime.definitions.checks.schemas import violations
+from runtime.definitions.schemas import violations
 from runtime.handlers import (
     Answer,
     Call,

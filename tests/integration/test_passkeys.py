@@ -9,12 +9,12 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Leaf, in_place
-from receipts.tenant.acts import act_of, chain_of
-from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked
-from runtime.desk.model import ClickOutcome
-from runtime.desk.passkeys.model import Closed, RegistrationPage, SigningPage
-from runtime.model.approvals.passkeys import INVITATION_LASTS, SIGNING_LASTS
-from runtime.model.approvals.votes import CardAct
+from receipts.passkeys import PasskeyRegistered, PasskeyRevoked
+from receipts.tenant_acts import act_of, chain_of
+from runtime.model.passkeys import INVITATION_LASTS, SIGNING_LASTS
+from runtime.model.votes import CardAct
+from runtime.services.approval_view import ClickOutcome
+from runtime.services.passkeys_model import Closed, RegistrationPage, SigningPage
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.bench import PUBLIC_URL, TENANT, Bench
 from tests.integration.answers_stage import say

@@ -15,7 +15,7 @@ from policy.client import OpaEngine
 from receipts import canonical
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import Algorithm, NoteSigner
-from receipts.signatures.signing import load_or_create, load_public
+from receipts.signing import load_or_create, load_public
 from tests.bench import TENANT, Bench
 from tests.browser import report_of, verify_page
 from tests.integration.passkeys_stage import open_vault, play_vault

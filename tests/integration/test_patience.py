@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from countersign.config.settings import Settings
 from countersign.embedded import case as cases
 from countersign.embedded import demo as demos
 from countersign.embedded import postgres
@@ -17,6 +16,7 @@ from countersign.embedded.children import START_LIMIT
 from countersign.embedded.demo import DemoError, demo
 from countersign.embedded.postgres import PostgresError
 from countersign.embedded.system import Embedded
+from countersign.settings import Settings
 from runtime.handlers import Example, JsonObject
 from sandbox.harness import served
 from tests.forked import ForkedChild

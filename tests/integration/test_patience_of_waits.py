@@ -10,8 +10,8 @@ import pytest
 
 from receipts.fields import timestamp
 from runtime.inbox import inbox
-from runtime.model.approvals.votes import RefusalCode
-from runtime.model.notification.moments import DeadlinePayload
+from runtime.model.notification_moments import DeadlinePayload
+from runtime.model.votes import RefusalCode
 from runtime.store import waits
 from runtime.worker import sweeps
 from tests.bench import Bench

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from psycopg.errors import RaiseException
 
-from bot.cards.card import card
-from runtime.model.approvals.votes import CardAct
+from bot.views.card import card
+from runtime.model.votes import CardAct
 from runtime.worker.sweeps import fire_deadlines
 from tests.bench import Bench
 from tests.integration.answers_stage import say

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from countersign.checks.doctor import examine
-from countersign.config.roles import Role
+from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
+from countersign.roles import Role
 from evidence.archive.local import LocalArchive
 from runtime.clock import utc_now
-from runtime.desk.desk import EngineDesk
+from runtime.services.desk import EngineDesk
 from runtime.store.database.pool import Pool, make_pool
 from runtime.store.database.signals import announce, listening
 from runtime.worker.worker import Worker

@@ -6,11 +6,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from countersign.checks.directory import OLDEST_POSTGRES
-from countersign.checks.directory import database as check_database
-from countersign.checks.directory import migrations as check_migrations
-from countersign.config.settings import Settings
+from countersign.doctor.directory import OLDEST_POSTGRES
+from countersign.doctor.directory import database as check_database
+from countersign.doctor.directory import migrations as check_migrations
 from countersign.embedded.opa import OpaChild
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from policy.client import OpaEngine
 from runtime.clock import utc_now

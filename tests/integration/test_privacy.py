@@ -19,20 +19,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from countersign.compose.privacy import make_privacy
-from countersign.config.logs import Cleaned
-from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
+from countersign.logs import Cleaned
+from countersign.privacy import make_privacy
+from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
-from evidence.bundle.sealer import Sealer
-from evidence.report.report import report_on
+from evidence.page.report import report_on
+from evidence.sealer import Sealer
 from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts.chain import Actor
 from receipts.privacy import Privacy
 from receipts.redaction import MARKER
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from runtime.handlers import (
     Answer,
     Call,
@@ -48,8 +48,8 @@ from runtime.handlers import (
     Usage,
 )
 from runtime.inbox import inbox
-from runtime.model.notification.answers import CompletionPayload, ProgressPayload
-from runtime.model.notification.notification import Notification
+from runtime.model.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification import Notification
 from runtime.planning.triggers import TriggerConflictError
 from tests.bench import BENCH_PRIVACY, BENCH_SECRET, TENANT, Bench, open_bench
 from tests.forms import FORMS, cores, inside

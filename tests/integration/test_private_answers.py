@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bot.listeners.app import BotSettings, Places, build_bot
+from bot.app import BotSettings, Places, build_bot
 from bot.listeners.private import PrivateAnswers
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.desk.desk import EngineDesk, StoredCards
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.notices.counter import NoticeCounter
-from runtime.desk.workspaces.life import LifeCounter
+from runtime.model.delivery import Alone, AnswerTurn, Notice
 from runtime.model.messages import Plain
-from runtime.model.notices.told import Alone, AnswerTurn, Notice
+from runtime.services.desk import EngineDesk, StoredCards
+from runtime.services.front_counter import FrontCounter
+from runtime.services.life import LifeCounter
+from runtime.services.notices_counter import NoticeCounter
 from runtime.store.database.pool import make_pool
 from sandbox.client import SandboxUser
+from sandbox.delivery import HttpCourier
 from sandbox.people import People
-from sandbox.wire.delivery import HttpCourier
 from tests.bench import TENANT
 from tests.integration.bot_stage import heard, until, watched, whispers
 from tests.integration.chat_stage import CHANNEL, SECRET, Chat, chatting

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import SHOW_ALL
-from bot.cards.request.buttons import claim_buttons
+from bot.views.buttons import claim_buttons
+from bot.views.references import SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.desk.answers.model import Act
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
+from runtime.services.answers_model import Act
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.chat_stage import Chat, chatting

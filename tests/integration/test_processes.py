@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
+from countersign.settings import Settings
 from tests.integration.program_stage import SOON, Program, environment, program, settings_of
 from tests.patience import MINUTE
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from runtime.inbox.answer_rules import MOST_BYTES
-from runtime.model.effects.action import commitment
+from runtime.model.action import commitment
 from tests.bench import BENCH_SECRET, Bench
 
 KEY = "acme:await_answer:C1"

@@ -7,15 +7,15 @@ from zipfile import ZipFile
 
 import pytest
 
-from bot.cards.references import ANSWER
+from bot.views.references import ANSWER
 from countersign.embedded.opa import OpaChild
+from evidence.page.report import report_on
 from evidence.reading.shown import quoted
-from evidence.report.report import report_on
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
-from receipts.signatures.signing import public_path
-from runtime.model.approvals.votes import CardAct, RefusalCode
-from runtime.store.people.questions import questions_in
+from receipts.signing import public_path
+from runtime.model.votes import CardAct, RefusalCode
+from runtime.store.questions import questions_in
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.bot_stage import whispered

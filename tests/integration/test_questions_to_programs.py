@@ -7,7 +7,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
-from runtime.model.approvals.votes import CardAct, RefusalCode
+from runtime.model.votes import CardAct, RefusalCode
 from runtime.planning import triggers
 from runtime.planning.triggers import Trigger
 from tests.bench import TENANT, Bench

@@ -16,18 +16,18 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evidence.records import RequirementRecord, VoteRecord
-from evidence.verify.material.contents import BrokenError
-from evidence.verify.people.quorum import check_quorum
+from evidence.verify.contents import BrokenError
+from evidence.verify.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
-from receipts.signatures.passkeys import PASSKEY
+from receipts.passkey_signatures import PASSKEY
 from runtime.approvals.rules import Ballot, Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Delegation, StandIn
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
+from runtime.model.delegation import Delegation, StandIn
+from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, Vote, VoteVerdict
 from tests.opa_server import SHIPPED, opa_program, question, vote
 from tests.unit.test_approvals import BALLOT, NOW
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from evidence.verify.material.facts import Counted, until_withdrawn
-from evidence.verify.material.forms import VoteForm
+from evidence.verify.facts import Counted, until_withdrawn
+from evidence.verify.forms import VoteForm
 from receipts.canonical import digest
 from receipts.chain import VOTE_COUNTED, VOTE_WITHDRAWN, Actor, Correlation, Leaf
 from receipts.fields import timestamp
 from runtime.approvals.answering import refuse_withdrawal
 from runtime.approvals.rules import Ballot, Cast, refuse_vote, tally
 from runtime.model.actor import Person
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Vote, VoteVerdict
+from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Vote, VoteVerdict
 from tests.integration.test_quorum_rules import REQUIREMENTS, SOME, _ballot, _kept, bundle, enough, fulfilled, told
 from tests.opa_server import question
 from tests.unit.test_approvals import NOW

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from countersign.checks.probe import examined
-from countersign.checks.readiness import Readiness
-from countersign.compose.system import compose
-from countersign.config.roles import Role
+from countersign.doctor.probe import examined
+from countersign.doctor.readiness import Readiness
 from countersign.embedded.opa import OpaChild
+from countersign.roles import Role
+from countersign.system import compose
 from policy.model import (
     OperatorQuestion,
     PolicyEngine,

@@ -10,14 +10,12 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
-from evidence.bundle.build import build
+from evidence.build import build
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts import canonical
-from receipts.signatures.signing import load_or_create, public_path
-from runtime.desk import listings
-from runtime.desk.bundles.sealing import EvidenceDesk
+from receipts.signing import load_or_create, public_path
 from runtime.handlers import (
     Answer,
     Call,
@@ -29,7 +27,9 @@ from runtime.handlers import (
     TransientError,
     Usage,
 )
-from runtime.model.effects.action import commitment
+from runtime.model.action import commitment
+from runtime.services import listings
+from runtime.services.sealing import EvidenceDesk
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.counting import Counting

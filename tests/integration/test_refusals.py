@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.glass_stage import filing

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.desk.replays.replaying import Replayed, replay, replay_run
 from runtime.handlers import RefusedError, TransientError
-from runtime.planning import planner
-from runtime.planning.nodes import switch
+from runtime.planning import planner, switch
+from runtime.services.replaying import Replayed, replay, replay_run
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.editing_stage import asked, edit, request_of

@@ -10,15 +10,15 @@ import pytest
 from psycopg import errors
 from psycopg.rows import dict_row
 
-from countersign.checks.directory import database as check_database
-from countersign.config.settings import Settings
+from countersign.doctor.directory import database as check_database
 from countersign.embedded.opa import OpaChild
+from countersign.settings import Settings
 from policy.client import OpaEngine
 from runtime.clock import utc_now
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
 from runtime.store import roles
 from runtime.store.database.migrate import migrate
-from runtime.store.tables import INSERT_ONLY, metadata, rights_of
+from runtime.store.schema.tables import INSERT_ONLY, metadata, rights_of
 from tests.bench import Bench, open_bench
 from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, Targets

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from countersign.cli import operate
-from evidence.bundle.ring import KeyRing
+from evidence.ring import KeyRing
 from evidence.verify.trust import Trust, trust_of
 from evidence.verify.verify import verify
-from receipts.signatures.register import write_register
-from receipts.signatures.signing import public_path
-from runtime.desk import keys
-from runtime.desk.bundles.sealing import EvidenceDesk
+from receipts.register import write_register
+from receipts.signing import public_path
+from runtime.services import keys
+from runtime.services.sealing import EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.integration.sealing_stage import NOTE, Office, open_office
 

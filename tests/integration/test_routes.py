@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from bot.cards.home.state import SECTIONS, Section
-from bot.cards.references import APPROVE, SHOW_ALL
+from bot.home.state import SECTIONS, Section
+from bot.views.references import APPROVE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.desk.desk import EngineDesk
 from runtime.engine import Routing
-from runtime.model.routing.rules import Destination, Rule
+from runtime.model.routing_rules import Destination, Rule
 from runtime.model.states import ApprovalStatus
+from runtime.services.desk import EngineDesk
 from runtime.worker.worker import Worker
 from sandbox.client import SandboxUser, messages
 from tests.bench import ROUTING, TENANT, Bench, open_bench

@@ -9,9 +9,9 @@ import pytest
 from receipts.chain import Actor
 from runtime.handlers import RefusedError, TransientError
 from runtime.inbox import inbox
-from runtime.model.approvals.approval import Result, ResultCode
-from runtime.model.notification.notification import Notification
-from runtime.model.notification.runs import CancelPayload
+from runtime.model.approval import Result, ResultCode
+from runtime.model.notification import Notification
+from runtime.model.runs import CancelPayload
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target

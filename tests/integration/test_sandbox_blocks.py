@@ -8,7 +8,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from sandbox.harness import EXAMPLE, HandClock, served
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import load_workspace
 

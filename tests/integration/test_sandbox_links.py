@@ -10,11 +10,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from sandbox.client import SandboxUser
 from sandbox.core import Sandbox
+from sandbox.delivery import Ack
 from sandbox.errors import WorkspaceError
 from sandbox.harness import EXAMPLE, HandClock, served
 from sandbox.people import People
 from sandbox.server import SANDBOX, create_app
-from sandbox.wire.delivery import Ack
 from sandbox.workspace import Workspace, load_workspace, parse_workspace
 
 ROOM, ELSEWHERE = "C0APPROVALS", "C0GENERAL"

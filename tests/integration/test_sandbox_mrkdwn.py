@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.rules.mrkdwn import escape, parse, parse_plain, walk
+from sandbox.mrkdwn import escape, parse, parse_plain, walk
 
 NAMES = {"U1": "Anna Berg", "C1": "approvals"}
 

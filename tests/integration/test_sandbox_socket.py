@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from sandbox.client import SandboxUser
 from sandbox.harness import EXAMPLE, HandClock, served
 from sandbox.server import create_app
-from sandbox.wire.socket_mode import LIFETIME_SECONDS, WARNING_SECONDS
+from sandbox.socket_mode import LIFETIME_SECONDS, WARNING_SECONDS
 from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)

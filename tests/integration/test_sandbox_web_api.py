@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from runtime.clock import utc_now
 from sandbox.errors import WorkspaceError
 from sandbox.harness import EXAMPLE, HandClock, served
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import Workspace, load_workspace, parse_workspace
 

@@ -6,14 +6,14 @@ import psycopg
 import pytest
 from sqlalchemy import Table
 
-from countersign.checks.directory import migrations as check_migrations
-from countersign.config.settings import Settings
+from countersign.doctor.directory import migrations as check_migrations
+from countersign.settings import Settings
 from runtime.store.database.alchemy import open_engine
 from runtime.store.database.catalog import Catalog, catalog_of, declared, differences
 from runtime.store.database.migrate import UnfitDatabaseError, migrate
 from runtime.store.database.versions import NEWEST, VERSIONS, versions
 from runtime.store.roles import DIRECTORY, OWNER, PROGRAM, ROLES
-from runtime.store.tables import INSERT_ONLY, metadata, rights_of
+from runtime.store.schema.tables import INSERT_ONLY, metadata, rights_of
 from tests.integration.program_stage import command, database
 from tools.schema import made_by_migrations
 

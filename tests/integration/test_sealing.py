@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.evidence import evidence
-from countersign.config.settings import Settings
+from countersign.doctor.evidence import evidence
+from countersign.settings import Settings
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
-from evidence.bundle.attestation import attestation_of
-from evidence.bundle.build import build
+from evidence.attestation import attestation_of
+from evidence.build import build
 from evidence.verify.verify import verify
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from runtime.clock import utc_now
-from runtime.desk.bundles.sealing import PAUSES, BundleLease, EvidenceDesk
-from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox
+from runtime.services.operator import OperatorDesk
+from runtime.services.sealing import PAUSES, BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server, s3_server

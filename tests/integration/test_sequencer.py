@@ -12,9 +12,9 @@ from psycopg import AsyncConnection
 
 from receipts.log.hashes import TreeHead
 from receipts.log.range import EMPTY
-from runtime.log.sequencer import Sequencer
-from runtime.store.log import places as store
-from runtime.store.transactions.run_tx import RunTx
+from runtime.services.sequencer import Sequencer
+from runtime.store import log_places as store
+from runtime.store.run_tx import RunTx
 from tests.bench import TENANT, Bench
 
 NOTE = {"text": "a", "api_token": "t"}

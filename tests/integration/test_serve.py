@@ -17,13 +17,13 @@ from aiohttp.test_utils import TestServer
 from countersign_kyc.standins import build
 from countersign_kyc.standins import settings as standin_settings
 
-from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
+from countersign.settings import Settings
 from edge.signing import headers
 from runtime.clock import utc_now
-from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
+from runtime.services.operator import OperatorDesk
 from sandbox.client import SandboxUser
 from tests.integration.minio_server import PASSWORD, USER, minio_server
 from tests.integration.program_stage import (

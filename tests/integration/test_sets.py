@@ -12,9 +12,9 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import verify_chain
-from runtime.model.effects.effect import LeaseLostError
+from runtime.model.effect import LeaseLostError
 from runtime.planning.triggers import AT_ONCE, start_next
-from runtime.store.transactions.run_tx import RunTx
+from runtime.store.run_tx import RunTx
 from runtime.worker.worker import Worker
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets

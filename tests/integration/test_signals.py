@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from receipts.chain import Actor
-from runtime.desk.callers import AnswerConflictError
-from runtime.desk.inbound.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
-from runtime.desk.operator import OperatorDesk
-from runtime.desk.replays.replaying import replay_run
 from runtime.inbox import inbox
-from runtime.inbox.word.signals import data_fault
-from runtime.model.notification.answers import CompletionPayload
-from runtime.model.notification.notification import Notification
+from runtime.inbox.signals import data_fault
+from runtime.model.answers import CompletionPayload
+from runtime.model.notification import Notification
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import signal_key
-from runtime.planning.waiting.waits import open_wait
+from runtime.planning.waits import open_wait
+from runtime.services.callers import AnswerConflictError
+from runtime.services.operator import OperatorDesk
+from runtime.services.replaying import replay_run
+from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench
 from tests.integration.conftest import Targets

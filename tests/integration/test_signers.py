@@ -1,6 +1,6 @@
 """Who signed for a step is known to the steps that need it, and to the plan that is made again."""
 
-from runtime.model.approvals.votes import CardAct
+from runtime.model.votes import CardAct
 from tests.integration.answers_stage import say
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener

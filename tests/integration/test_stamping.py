@@ -9,24 +9,24 @@ import pytest
 from pydantic import ValidationError
 
 from bot.slack.doctor import Fact
-from countersign.checks.evidence import audit_log
-from countersign.checks.stamps import time_stamps
+from countersign.archive import make_jobs
+from countersign.cli.audit import later_stamp
 from countersign.cli.operate import OperateError
-from countersign.cli.proof.audit import later_stamp
-from countersign.compose.stores.archive import make_jobs
-from countersign.config.settings import Settings
+from countersign.doctor.evidence import audit_log
+from countersign.doctor.stamps import time_stamps
+from countersign.settings import Settings
 from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
-from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
-from evidence.stamps.stamper import Stamper
-from evidence.stamps.stamping import Stamping
+from evidence.sealer import Sealer
+from evidence.stamper import Stamper
+from evidence.stamping import Stamping
 from evidence.verify.trust import Trust
 from evidence.verify.verify import verify
-from receipts.signatures.signing import load_public, public_path
-from receipts.stamps.stamp import STAMP_LIMIT, make_request
-from runtime.desk.bundles.stamps import StampDesk
-from runtime.desk.log import LogDesk
+from receipts.signing import load_public, public_path
+from receipts.stamp import STAMP_LIMIT, make_request
+from runtime.services.log import LogDesk
+from runtime.services.stamps import StampDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.sealing import notary_of, sealer_of

@@ -10,7 +10,7 @@ from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from policy.text import PolicyFolders, read_policy
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from sandbox.client import messages
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets

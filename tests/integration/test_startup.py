@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
+from countersign.settings import Settings
 from tests.integration.program_stage import command, environment, program, settings_of
 
 WAITING = "waiting up to 60 s for the database"

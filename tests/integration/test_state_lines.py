@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from countersign.config.logs import STATE, formatter
+from countersign.logs import STATE, formatter
 from runtime.store.database.pool import make_pool
 from tests.bench import Bench
 

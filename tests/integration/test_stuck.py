@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.evidence import evidence
+from countersign.doctor.evidence import evidence
 from evidence.verify.verify import verify
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from runtime.clock import utc_now
-from runtime.desk.bundles.sealing import MOST_FAULTS
-from runtime.desk.operator import OperatorDesk, UnknownPersonError
 from runtime.inbox import inbox
+from runtime.services.operator import OperatorDesk, UnknownPersonError
+from runtime.services.sealing import MOST_FAULTS
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.integration.sealing_stage import Office, noted, open_office

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 
-from edge.hooks.courier import Receiver
-from runtime.model.effects.breaker import FAILURES, FIRST_PAUSE
-from runtime.model.effects.effect import Effect, Purpose
-from runtime.model.hooks.subscription import CONNECTOR, DELIVER, Subscription
-from runtime.store.leasing import breakers, leases
-from runtime.store.leasing.leases import Lessee
+from edge.courier import Receiver
+from runtime.model.breaker import FAILURES, FIRST_PAUSE
+from runtime.model.effect import Effect, Purpose
+from runtime.model.subscription import CONNECTOR, DELIVER, Subscription
+from runtime.store import breakers, leases
+from runtime.store.leases import Lessee
 from runtime.worker.lanes import Lane, room_for, slots_of
 from tests.bench import TENANT, Bench
 from tests.integration.hooks_stage import open_ears, subscribed, subscription

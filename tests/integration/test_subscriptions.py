@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from edge.hooks.courier import Receiver
-from runtime.desk.operator import OperatorDesk
+from edge.courier import Receiver
 from runtime.inbox import inbox
-from runtime.model.effects.action import Tier
-from runtime.model.hooks.subscription import Where
-from runtime.outbox.hooks.telling import MOST_LETTERS
+from runtime.model.action import Tier
+from runtime.model.subscription import Where
+from runtime.outbox.subscribers import MOST_LETTERS
+from runtime.services.operator import OperatorDesk
 from runtime.worker.lanes import Lane
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench

@@ -9,8 +9,8 @@ from playwright.async_api import Page
 
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
-from receipts.signatures.signing import public_path
-from runtime.model.hooks.subscription import DELIVER
+from receipts.signing import public_path
+from runtime.model.subscription import DELIVER
 from tests.bench import Bench
 from tests.browser import failure_of, verify_page
 from tests.integration.conftest import Targets

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import APPROVE, CLAIM, REJECT, RELEASE, SHOW_ALL
+from bot.views.references import APPROVE, CLAIM, REJECT, RELEASE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.client import SandboxUser

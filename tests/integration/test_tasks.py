@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from runtime.desk.callers import AnswerConflictError
-from runtime.desk.inbound.said import Said, outcome_of
-from runtime.desk.inbound.tasks import NOBODY, SoughtTasks, TaskDesk
-from runtime.desk.operator import OperatorDesk, UnknownPersonError
-from runtime.model.approvals.votes import ClaimAct, RefusalCode, VoteVerdict
+from runtime.model.votes import ClaimAct, RefusalCode, VoteVerdict
+from runtime.services.callers import AnswerConflictError
+from runtime.services.inbound_said import Said, outcome_of
+from runtime.services.operator import OperatorDesk, UnknownPersonError
+from runtime.services.tasks import NOBODY, SoughtTasks, TaskDesk
 from runtime.store import directory
 from tests.bench import EDITION, PEOPLE, TEAM, TENANT, Bench
 from tests.logins import loading

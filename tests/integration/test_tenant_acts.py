@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from countersign.cli import operate
-from countersign.compose.directory import load_people
-from countersign.compose.engine import keep_definitions, unmoving_handlers
-from countersign.config.settings import Settings
+from countersign.directory_loading import load_people
+from countersign.engine import keep_definitions, unmoving_handlers
+from countersign.settings import Settings
 from receipts import canonical
-from receipts.tenant.acts import DefinitionStored, PolicySeen
-from runtime.definitions.sources.catalog import OWN, Catalog, load_catalog
+from receipts.tenant_acts import DefinitionStored, PolicySeen
+from runtime.definitions.loading.catalog import OWN, Catalog, load_catalog
 from runtime.engine import Engine
 from runtime.model.life import Activation
 from runtime.store import records

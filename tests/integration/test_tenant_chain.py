@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from receipts import canonical
+from receipts.act import Act
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
 from receipts.fields import timestamp
-from receipts.tenant.act import Act
-from receipts.tenant.acts import (
+from receipts.refused import CommandRefused
+from receipts.tenant_acts import (
     ActError,
     BundleFetched,
     DefinitionStored,
@@ -20,10 +21,9 @@ from receipts.tenant.acts import (
     act_of,
     chain_of,
 )
-from receipts.tenant.refused import CommandRefused
-from runtime.log.sequencer import Sequencer
-from runtime.store.log import checkpoints
-from runtime.store.tenant.acts import put_act
+from runtime.services.sequencer import Sequencer
+from runtime.store import checkpoints
+from runtime.store.tenant_acts import put_act
 from tests.bench import TENANT, Bench
 from tests.patience import until
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.cards.refusals import refusal_words
+from bot.views.refusals import refusal_words
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.approvals.votes import CardAct
-from runtime.model.routing.rules import Fallback
+from runtime.model.routing_rules import Fallback
+from runtime.model.votes import CardAct
 from tests.bench import ROUTING, Bench
 from tests.integration.answers_stage import say
 from tests.integration.bot_stage import whispered

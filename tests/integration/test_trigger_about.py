@@ -11,15 +11,15 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
-from runtime.definitions.sources.catalog import Catalog
-from runtime.desk.callers import CallerDesk, NotActiveError, TriggerConflictError, Wish
-from runtime.desk.definitions.moves import Mover
-from runtime.desk.inbound.signals import Signal, SignalDesk
-from runtime.desk.operator import OperatorDesk
-from runtime.desk.replays.replaying import replay_run
+from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim, TriggerError
-from runtime.store.tenant.lives import find_life, lock_lives
+from runtime.services.callers import CallerDesk, NotActiveError, TriggerConflictError, Wish
+from runtime.services.moves import Mover
+from runtime.services.operator import OperatorDesk
+from runtime.services.replaying import replay_run
+from runtime.services.signals import Signal, SignalDesk
+from runtime.store.lives import find_life, lock_lives
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE

@@ -12,11 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.cards.references import APPROVE
+from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.desk.model import ClickOutcome
-from runtime.desk.passkeys.model import SigningPage
+from runtime.services.approval_view import ClickOutcome
+from runtime.services.passkeys_model import SigningPage
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.delegates_stage import delegate

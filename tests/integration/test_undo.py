@@ -7,11 +7,11 @@ import pytest
 
 from receipts.canonical import digest
 from receipts.chain import Actor
-from runtime.definitions.sources.catalog import Catalog
-from runtime.desk.callers import CallerDesk, NoRunbookError, Wish
-from runtime.desk.definitions.showing import Sought, list_versions
-from runtime.desk.operator import OperatorDesk
+from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
+from runtime.services.callers import CallerDesk, NoRunbookError, Wish
+from runtime.services.definitions_showing import Sought, list_versions
+from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.undo_stage import Shelves, bench, ran, shelves
 

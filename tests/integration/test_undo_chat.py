@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.cards.references import APPROVE, UNDO
+from bot.views.references import APPROVE, UNDO
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.client import SandboxUser

@@ -16,11 +16,11 @@ from evidence.verify.undone import undoes
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.canonical import loads
-from receipts.signatures.signing import public_path
-from runtime.desk.operator import OperatorDesk
+from receipts.signing import public_path
 from runtime.inbox import inbox
-from runtime.log.audit import audit
-from runtime.log.sequencer import Sequencer
+from runtime.services.audit import audit
+from runtime.services.operator import OperatorDesk
+from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, report_of, verify_page
 from tests.integration.forger import Forged

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from runtime.desk.operator import OperatorDesk
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.run import HeldAct
+from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.mending_stage import mend
 from tests.integration.nodes_stage import status

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from countersign.config.settings import ROOT, Settings
 from countersign.embedded.ports import free_port
+from countersign.settings import ROOT, Settings
 from sandbox.client import SandboxUser
 from tests.integration.program_stage import Finished, Program, command, program
 from tests.patience import MINUTE

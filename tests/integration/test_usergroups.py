@@ -9,9 +9,9 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from receipts.tenant.acts import DirectoryRefreshed
-from runtime.log.audit import audit
-from runtime.model.people.usergroups import Sources
+from receipts.tenant_acts import DirectoryRefreshed
+from runtime.model.usergroups import Sources
+from runtime.services.audit import audit
 from runtime.store.directory import Edition, replace_directory
 from tests.bench import TEAM, TENANT
 from tests.integration.chat_stage import Chat, chatting

@@ -2,11 +2,11 @@
 
 import json
 
-from bot.cards.card import card
-from bot.cards.wording import QUICK
+from bot.views.card import card
+from bot.views.wording import QUICK
 from evidence.reading import exceptions
-from runtime.desk.home.counter import HomeCounter
 from runtime.model.actor import Person
+from runtime.services.home_counter import HomeCounter
 from tests.bench import TENANT
 from tests.integration.kyc_stage import Case
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.finding.votes import vote_rows
-from countersign.config.settings import Settings
+from countersign.cli.finding_votes import vote_rows
+from countersign.settings import Settings
 from evidence.export.period import period
 from evidence.export.votes import VOTE_COLUMNS
 from evidence.reading.words import MEANINGS
-from runtime.desk.inbound.said import Said
-from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.operator import OperatorDesk
-from runtime.model.approvals.approval import AskKind
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.approval import AskKind
+from runtime.model.votes import VoteVerdict
+from runtime.services.inbound_said import Said
+from runtime.services.operator import OperatorDesk
+from runtime.services.tasks import TaskDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.once import Once

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from runtime.desk.home.counter import HomeCounter
-from runtime.desk.home.model import Look
-from runtime.model.approvals.approval import ResultCode
-from runtime.model.approvals.votes import CardAct, RefusalCode
+from runtime.model.approval import ResultCode
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import CardAct, RefusalCode
+from runtime.services.home_counter import HomeCounter
+from runtime.services.home_model import Look
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.nodes_stage import Opener, status

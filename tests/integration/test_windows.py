@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bot.cards.desk.lists import run_reply
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.operator import OperatorDesk
+from bot.home.lists import run_reply
 from runtime.handlers import Call, JsonObject, TransientError
 from runtime.inbox import inbox
 from runtime.model.actor import Person
+from runtime.services.front_counter import FrontCounter
+from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.glass_stage import break_glass, filing

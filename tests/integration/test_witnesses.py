@@ -14,7 +14,7 @@ from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import cosignatures
 from receipts.log.keys import Algorithm, VerifierKey
 from receipts.log.note import Note, parse_note
-from receipts.signatures.signing import public_path
+from receipts.signing import public_path
 from tests.bench import Bench
 from tests.integration.witness_stage import key_of, running
 from tests.sealing import notary_of, sealer_of

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 from runtime.handlers import Call, Handler, JsonObject, TransientError
 from runtime.model.run import ReadLease
 from runtime.model.states import NotificationStatus
-from runtime.store import notifications
+from runtime.store import leases, notifications, runs
 from runtime.store.database.signals import beside
-from runtime.store.leasing import leases
-from runtime.store.leasing.leases import Lessee
-from runtime.store.running import runs
+from runtime.store.leases import Lessee
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, with_handlers

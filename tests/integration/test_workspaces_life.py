@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from bot.cards.references import APPROVE
-from bot.workspaces.known import Workspaces
+from bot.slack.known import Workspaces
+from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.desk import inspection
-from runtime.desk.workspaces import looking
+from runtime.model.installed import Place
 from runtime.model.states import ApprovalStatus
-from runtime.model.workspaces.installed import Place
+from runtime.services import health as inspection
+from runtime.services import workspaces_looking as looking
 from sandbox.client import SandboxUser
 from tests.bench import TEAM, TENANT
 from tests.integration.conftest import Targets

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.readiness import Readiness
-from countersign.checks.slack import members, slack
-from countersign.compose.manifest import manifest_of
-from countersign.compose.system import compose
-from countersign.config.roles import Role
-from countersign.config.settings import Settings
+from countersign.doctor.readiness import Readiness
+from countersign.doctor.slack import members, slack
 from countersign.embedded.opa import OpaChild
+from countersign.manifest import manifest_of
+from countersign.roles import Role
 from countersign.serve import make_edge, make_refusals
+from countersign.settings import Settings
+from countersign.system import compose
 from policy.client import OpaEngine
 from runtime.inbox import inbox
-from runtime.log.audit import audit
-from runtime.log.sequencer import Sequencer
+from runtime.services.audit import audit
+from runtime.services.sequencer import Sequencer
 from tests.bench import TEAM, TENANT, Bench
 from tests.integration.bot_stage import heard
 from tests.integration.conftest import Targets

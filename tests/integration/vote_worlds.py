@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from receipts.signatures.passkeys import PASSKEY
+from receipts.passkey_signatures import PASSKEY
 from runtime.approvals.answering import refuse_withdrawal
 from runtime.approvals.rules import Ballot, cast_of, refuse_glass, refuse_vote, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Account, Delegation, StandIn
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
+from runtime.model.delegation import Account, Delegation, StandIn
+from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, Vote, VoteVerdict
 from tests.unit.test_approvals import BALLOT, NOW
 
 GROUPS = ("a", "b", "c", "d")

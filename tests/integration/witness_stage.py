@@ -9,7 +9,7 @@ import aiohttp
 
 from receipts.log.add_checkpoint import AddCheckpoint, parse_size
 from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
-from receipts.signatures.signing import load_or_create
+from receipts.signing import load_or_create
 from tests.integration.program_stage import Program, program
 from tests.patience import MINUTE
 from tests.unit.log_sample import MemoryLog, sample_log, signer, vkey

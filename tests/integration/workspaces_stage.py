@@ -13,26 +13,26 @@ from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 
-from bot.listeners.app import BotSettings, Places, build_bot
-from bot.listeners.groups.watch import GroupWatch
-from bot.listeners.places.install import INSTALL, REDIRECT, InstallPages, OAuthSettings
+from bot.app import BotSettings, Places, build_bot
+from bot.listeners.groups_watch import GroupWatch
+from bot.listeners.install import INSTALL, REDIRECT, InstallPages, OAuthSettings
 from bot.slack.connector import slack_handlers
 from bot.slack.doctor import SCOPES
-from bot.workspaces.granted import AppCredentials
-from bot.workspaces.known import Workspaces
+from bot.slack.granted import AppCredentials
+from bot.slack.known import Workspaces
 from edge.app import build_edge
 from policy.model import PolicyEngine
 from receipts.vault import Vault
-from runtime.desk.desk import StoredCards
-from runtime.desk.front.counter import FrontCounter
-from runtime.desk.workspaces.counter import InstallationCounter
-from runtime.desk.workspaces.life import LifeCounter
 from runtime.inbox import inbox
-from runtime.model.notification.tenants import InstallLinkPayload
+from runtime.model.tenants import InstallLinkPayload
+from runtime.services.desk import StoredCards
+from runtime.services.front_counter import FrontCounter
+from runtime.services.life import LifeCounter
+from runtime.services.workspaces_counter import InstallationCounter
 from sandbox.client import SandboxUser
 from sandbox.core import Sandbox
 from sandbox.harness import Faults, served
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from sandbox.server import SANDBOX, create_app, create_gateway
 from sandbox.workspace import parse_workspace
 from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench

@@ -6,15 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.cards.home.home import Seen, home
-from bot.cards.home.state import HomeState
-from runtime.desk.held.model import HeldWaiting
-from runtime.desk.home.model import Choices, Entry, Waiting
-from runtime.desk.model import ApprovalView, FieldView, VoteView
-from runtime.model.approvals.approval import AskKind, Result, ResultCode
-from runtime.model.approvals.votes import VoteVerdict
-from runtime.model.home.pages import Edge, Page
+from bot.home.home import Seen, home
+from bot.home.state import HomeState
+from runtime.model.approval import AskKind, Result, ResultCode
+from runtime.model.pages import Edge, Page
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ApprovalView, FieldView, VoteView
+from runtime.services.held_model import HeldWaiting
+from runtime.services.home_model import Choices, Entry, Waiting
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 NOTHING_HELD = HeldWaiting(0, ())

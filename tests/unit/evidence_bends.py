@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from evidence.bundle.dossier import Dossier
+from evidence.dossier import Dossier
 from receipts import canonical
 from tests.unit.evidence_sample import REQUIREMENT, Story, receipt, story, vote
 

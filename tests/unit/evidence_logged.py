@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evidence.bundle.dossier import Dossier
+from evidence.dossier import Dossier
 from evidence.inclusion import LogProof, Span
 from evidence.verify.trust import Trust
 from receipts.log.checkpoint import LogKeys, sign_checkpoint
@@ -14,7 +14,7 @@ from receipts.log.keys import NoteSigner
 from receipts.log.range import EMPTY, CompactRange
 from receipts.log.tile_data import tile_data
 from receipts.log.tiles import Tile, tiles_between
-from receipts.signatures.signing import load_public
+from receipts.signing import load_public
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office
 from tests.unit.log_sample import new_nodes, signer, vkey

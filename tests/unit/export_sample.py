@@ -8,7 +8,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from evidence.bundle.build import build
+from evidence.build import build
 from evidence.export.exceptions import exceptions_sheet
 from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, sheet_of
 from evidence.export.making import make_export
@@ -16,10 +16,10 @@ from evidence.export.sheets import csv_of
 from evidence.export.votes import VOTE_COLUMNS
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
+from receipts.envelope import sign_envelope
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
-from receipts.signatures.envelope import sign_envelope
-from receipts.signatures.signing import SigningKey
+from receipts.signing import SigningKey
 from tests.unit.evidence_bound import at
 from tests.unit.evidence_logged import logged
 from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN

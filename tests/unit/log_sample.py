@@ -16,7 +16,7 @@ from receipts.log.proofs import consistency_proof, inclusion_proof
 from receipts.log.range import EMPTY, CompactRange, Growth
 from receipts.log.tile_data import bundle_data
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, tiles_between
-from receipts.signatures.signing import SigningKey
+from receipts.signing import SigningKey
 
 
 def signer(name: str, seed: int) -> NoteSigner:

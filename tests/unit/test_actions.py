@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.model.effects.action import Acting, Action, Tier, dedupe_key
+from runtime.model.action import Acting, Action, Tier, dedupe_key
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(max_size=8),

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bot.cards.home.alike import alike
-from bot.cards.home.several import sort
-from runtime.desk.home.model import Entry, Standing
-from runtime.desk.model import FieldView
-from runtime.model.approvals.approval import AskKind
-from runtime.model.approvals.votes import VoteVerdict
+from bot.home.alike import alike
+from bot.home.several import sort
+from runtime.model.approval import AskKind
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import FieldView
+from runtime.services.home_model import Entry, Standing
 from tests.unit.bot_samples import KYC
 
 

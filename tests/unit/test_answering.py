@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import Ballot
 from runtime.model.actor import Person
-from runtime.model.approvals.questions import MOST_QUESTIONS, Answerers, Question
-from runtime.model.approvals.votes import RefusalCode
+from runtime.model.questions import MOST_QUESTIONS, Answerers, Question
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import RefusalCode
 from tests.unit.test_approvals import BALLOT, NOW
 
 GROUP = BALLOT.requirement.groups[0]

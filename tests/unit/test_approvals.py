@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from runtime.approvals.rules import Ballot, Cast, refuse_vote, shortfall, tally
 from runtime.model.actor import Person
-from runtime.model.approvals.requirement import NextInLine, Requirement
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.requirement import NextInLine, Requirement
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import VoteVerdict
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 TWO = Requirement(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from runtime.store.transactions.batches import Batches
+from runtime.store.batches import Batches
 
 
 class Doubling:

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
+from benchmarks import measures
+from benchmarks.dip import dip_of
+from benchmarks.figures import Figures, percentile, ratio, shown
+from benchmarks.measures import REPORTED, Party, less
+from benchmarks.multiply import Identity, expression, random_identity
 from benchmarks.options import PARKED, parse
-from benchmarks.ours.multiply import Identity, expression, random_identity
-from benchmarks.report import measures
-from benchmarks.report.dip import dip_of
-from benchmarks.report.figures import Figures, percentile, ratio, shown
-from benchmarks.report.measures import REPORTED, Party, less
-from benchmarks.report.page import BEGIN, END, PageError, filled
-from benchmarks.world.wire import Reader
+from benchmarks.report_page import BEGIN, END, PageError, filled
+from benchmarks.wire import Reader
 
 
 def test_a_percentile_is_a_value_that_was_measured() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.cards.card import card
+from bot.views.card import card
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from runtime.model.states import ApprovalStatus

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.cards.card import Card, card
-from bot.cards.details import details_modal, details_modals
-from bot.cards.home.home import HELD_SHOWN, SHOWN
-from bot.cards.modals import reason_modal
-from bot.cards.references import APPROVE, REJECT, SHOW_ALL
-from bot.cards.request.buttons import confirmation
-from bot.cards.wording import how_far, result_words
-from runtime.desk.held.model import HeldView, HeldWaiting
-from runtime.desk.model import ApprovalView, FieldView
-from runtime.model.approvals.approval import AskKind, Result, ResultCode
-from runtime.model.approvals.votes import VoteVerdict
+from bot.home.home import HELD_SHOWN, SHOWN
+from bot.views.buttons import confirmation
+from bot.views.card import Card, card
+from bot.views.details import details_modal, details_modals
+from bot.views.modals import reason_modal
+from bot.views.references import APPROVE, REJECT, SHOW_ALL
+from bot.views.wording import how_far, result_words
+from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.states import ApprovalStatus
-from sandbox.rules.blocks import check_message_blocks, check_view
-from sandbox.rules.mrkdwn import parse, walk
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ApprovalView, FieldView
+from runtime.services.held_model import HeldView, HeldWaiting
+from sandbox.blocks import check_message_blocks, check_view
+from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import (
     ANNA,
     BORIS,

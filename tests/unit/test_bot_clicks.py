@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from bot.cards.modals import reason_fault, reason_modal
-from bot.cards.references import CardRef, ReasonRef, of, stale
-from bot.cards.refusals import refusal_words
-from bot.cards.request.buttons import confirmation
 from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
-from bot.listeners.payloads import parse_payload
+from bot.payloads import parse_payload
+from bot.views.buttons import confirmation
+from bot.views.modals import reason_fault, reason_modal
+from bot.views.references import CardRef, ReasonRef, of, stale
+from bot.views.refusals import refusal_words
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.approval import AskKind
-from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.approval import AskKind
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 from tests.unit.bot_samples import ANNA as ANNAS_VOTE
 from tests.unit.bot_samples import KYC
 

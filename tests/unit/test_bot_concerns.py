@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.cards.home.concerns import marked, request_rows, warnings
-from bot.cards.text import Shown
-from runtime.desk.home.model import NO_CONCERNS, Concerns
+from bot.home.concerns import marked, request_rows, warnings
+from bot.views.text import Shown
+from runtime.services.home_model import NO_CONCERNS, Concerns
 from tests.unit.bot_samples import KYC, NOW, shown
 
 

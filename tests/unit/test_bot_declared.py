@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.cards.card import card
-from bot.cards.details import details_modals
-from bot.cards.layout.formats import formatted
-from bot.cards.layout.shown import Level
-from bot.cards.modals import reason_modal
-from runtime.desk.declared.model import Declared, DeclaredField, DeclaredTable
-from runtime.desk.held.model import HeldWaiting
-from runtime.desk.model import ApprovalView, FieldView
-from runtime.model.approvals.approval import AskKind
-from runtime.model.approvals.votes import VoteVerdict
-from sandbox.rules.blocks import check_message_blocks, check_view
-from sandbox.rules.mrkdwn import parse, walk
+from bot.views.card import card
+from bot.views.details import details_modals
+from bot.views.formats import formatted
+from bot.views.modals import reason_modal
+from bot.views.shown import Level
+from runtime.model.approval import AskKind
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ApprovalView, FieldView
+from runtime.services.declared_model import Declared, DeclaredField, DeclaredTable
+from runtime.services.held_model import HeldWaiting
+from sandbox.blocks import check_message_blocks, check_view
+from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import HOSTILE, KYC, NOW, home_of, read, text_objects
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))

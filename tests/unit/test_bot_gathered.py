@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.cards.blocks import date
-from bot.cards.gathered import MOST_LINES, gathered_message
-from bot.cards.text import Shown
+from bot.views.blocks import date
+from bot.views.gathered import MOST_LINES, gathered_message
+from bot.views.text import Shown
+from runtime.model.delivery import Gathered, Gathering
 from runtime.model.message import RunName
 from runtime.model.messages import Plain, Reminder, TimeRunsShort
-from runtime.model.notices.told import Gathered, Gathering
 
 UNTIL = datetime(2026, 1, 5, 9, tzinfo=UTC)
 HOSTILE = "<!channel> *bold* <https://evil.example|click> :tada: \u202e\nOpen your Home"

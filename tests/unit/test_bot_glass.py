@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.cards.card import card
-from runtime.model.approvals.approval import AskKind
+from bot.views.card import card
+from runtime.model.approval import AskKind
 from runtime.model.states import ApprovalStatus
 from tests.unit.bot_samples import ANNA, BORIS, KYC, NOW, shown
 from tests.unit.test_bot_cards import buttons

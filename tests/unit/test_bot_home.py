@@ -1,6 +1,6 @@
 """A Home says what waits, and how much of it."""
 
-from bot.cards.home.home import SHOWN
+from bot.home.home import SHOWN
 from tests.unit.bot_samples import KYC, home_of, shown
 
 

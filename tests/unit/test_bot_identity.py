@@ -6,9 +6,9 @@ import pytest
 
 from bot.listeners.identity import is_elsewhere, profile_refusal, team_refusal, the_one
 from bot.listeners.installation import Installation
-from bot.listeners.payloads import Actions, User
+from bot.payloads import Actions, User
 from runtime.model.actor import Person
-from runtime.model.approvals.votes import Refusal
+from runtime.model.votes import Refusal
 
 HOST = Installation("T0HOST", None)
 GRID = Installation("T0HOST", "E0GRID")

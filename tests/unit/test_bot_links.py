@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bot.cards.links.unfurled import request_unfurl, run_unfurl
-from bot.cards.links.ways import link_line, to_message, ways
-from bot.cards.wording import stands
-from runtime.desk.front.model import RunView
-from runtime.desk.model import ApprovalView
+from bot.views.unfurled import request_unfurl, run_unfurl
+from bot.views.ways import link_line, to_message, ways
+from bot.views.wording import stands
 from runtime.model.states import ApprovalStatus, RunStatus, StepStatus
+from runtime.services.approval_view import ApprovalView
+from runtime.services.front_model import RunView
 from tests.unit.bot_samples import ANNA, KYC, NOW, text_objects
 
 CARD = to_message("https://acme.slack.com/", ("C1", "12.34"))

@@ -7,13 +7,13 @@ import yaml
 
 import bot
 from bot.listeners.changed_cards import EVENTS as CARD_EVENTS
-from bot.listeners.front.commands import NAME
-from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST
-from bot.listeners.groups.watch import CHANGED
-from bot.listeners.links.shared import EVENT as SHARED_EVENT
-from bot.listeners.places.life import EVENTS
+from bot.listeners.commands import NAME
+from bot.listeners.forms import ASK_APPROVAL, NEW_REQUEST
+from bot.listeners.groups_watch import CHANGED
+from bot.listeners.life import EVENTS
+from bot.listeners.shared import EVENT as SHARED_EVENT
 from bot.slack.doctor import SCOPES
-from countersign.compose.manifest import manifest_of
+from countersign.manifest import manifest_of
 
 ROOT = Path(bot.__file__).parent
 # Which scopes a method that we call needs; methods that need none are not named.

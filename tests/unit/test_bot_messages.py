@@ -5,9 +5,8 @@ import json
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bot.cards.messages import words
-from runtime.model.approvals.approval import AskKind, ResultCode, StandingChange
-from runtime.model.approvals.votes import VoteVerdict
+from bot.views.messages import words
+from runtime.model.approval import AskKind, ResultCode, StandingChange
 from runtime.model.card_messages import CardTampered
 from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
 from runtime.model.message import RunName
@@ -44,6 +43,7 @@ from runtime.model.messages import (
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
+from runtime.model.votes import VoteVerdict
 
 RUN = RunName(title="Corporate onboarding", reference="case-7")
 REVIEW = Note(name="review", why="wrong owner")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.listeners.signature import MAX_BODY, SignatureMiddleware, is_authentic, sign
+from bot.signature import MAX_BODY, SignatureMiddleware, is_authentic, sign
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 STAMP = str(int(NOW.timestamp())).encode()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.cards.text import chunks, clip, legible, mrkdwn, one_line, plain, render, short, units, visible_length
-from sandbox.rules.mrkdwn import parse, parse_plain
+from bot.views.text import chunks, clip, legible, mrkdwn, one_line, plain, render, short, units, visible_length
+from sandbox.mrkdwn import parse, parse_plain
 from tests.unit.bot_samples import HOSTILE, read, value_of
 
 CHARS = st.text(st.characters(), max_size=300)

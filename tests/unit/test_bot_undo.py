@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bot.cards.undo import undo_modal
-from runtime.desk.undo.model import Item, Standing, UndoView
+from bot.views.undo import undo_modal
+from runtime.services.undo_model import Item, Standing, UndoView
 
 WHY = "omar supplied its result"
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.cards.card import card
-from bot.cards.request.windows import times
-from runtime.desk.model import ExecuteView
-from runtime.model.approvals.approval import Result, ResultCode
+from bot.views.card import card
+from bot.views.windows import times
+from runtime.model.approval import Result, ResultCode
 from runtime.model.states import ApprovalStatus
+from runtime.services.approval_view import ExecuteView
 from tests.unit.bot_samples import KYC, NOW, shown
 
 TUESDAY = datetime(2026, 3, 3, 8, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from runtime.gate.breakers import speaks_for_failure
 from runtime.handlers import HeldError, OutcomeUnknownError, RefusedError, TransientError
-from runtime.model.effects.breaker import FAILURES, FORGOTTEN, LONGEST_PAUSE, Breaker, BreakerState, after_failure
+from runtime.model.breaker import FAILURES, FORGOTTEN, LONGEST_PAUSE, Breaker, BreakerState, after_failure
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bot.cards.card import card
-from bot.cards.desk.lists import approval_reply
-from runtime.desk.model import ApprovalView
-from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from bot.home.lists import approval_reply
+from bot.views.card import card
+from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.states import ApprovalStatus
+from runtime.services.approval_view import ApprovalView
 from tests.unit.bot_samples import ANNA, BORIS, KYC, NOW, home_of, shown
 
 CANCELED = replace(KYC, status=ApprovalStatus.CANCELED)

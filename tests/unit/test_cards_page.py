@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from bot.cards.card import card
+from bot.views.card import card
 from runtime.definitions.cards import Format
+from runtime.definitions.loading.catalog import load_catalog
 from runtime.definitions.model import Verb
-from runtime.definitions.showing.shown import shown_of
-from runtime.definitions.sources.catalog import load_catalog
-from runtime.desk.declared.model import Declared
+from runtime.definitions.shown import shown_of
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
+from runtime.services.declared_model import Declared
 from tests.unit.bot_samples import KYC, NOW, read, text_objects
 from tests.unit.test_definitions_catalog import pack
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from receipts.canonical import loads
 from runtime.definitions.canonical import from_canonical
-from runtime.definitions.sources.catalog import Catalog
+from runtime.definitions.loading.catalog import Catalog
 from runtime.model.life import Life, NotActiveError, starting
 from runtime.model.states import DefinitionStatus
-from runtime.planning.claiming.choosing import UndecidedError, choose
+from runtime.planning.choosing import UndecidedError, choose
 from tests.unit.test_definitions_catalog import GOOD, load, pack, runbook
 
 ACTIVE, RETIRED = DefinitionStatus.ACTIVE, DefinitionStatus.RETIRED

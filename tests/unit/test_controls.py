@@ -11,7 +11,7 @@ from countersign.cli.app import app
 from evidence import names
 from evidence.export.contents import FILES
 from evidence.export.rules import RULES
-from evidence.replay.replay import NAME
+from evidence.replay import NAME
 from evidence.verify.opening import FIRST_RULES
 from evidence.verify.procedure import STEPS
 

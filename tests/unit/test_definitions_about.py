@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.loading.runbooks import LoadedRunbook, load_runbook
+from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import About
-from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
-from runtime.definitions.sources.yaml_source import Source
-from runtime.planning.claiming.about import reference_of
+from runtime.planning.about import reference_of
 from runtime.planning.triggers import TriggerError
 
 WAIT = {"id": "word", "wait": {"signal": "news", "timeout": "P1D"}}

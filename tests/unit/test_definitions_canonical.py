@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from receipts.canonical import digest, dumps, loads
 from runtime.definitions.canonical import CanonicalDefinitionError, definition_document, from_canonical
-from runtime.definitions.checks.graph import edges_between, order
+from runtime.definitions.loading.graph import edges_between, order
+from runtime.definitions.loading.node_shapes import RemindShape
+from runtime.definitions.loading.runbooks import load_runbook
+from runtime.definitions.loading.verbs import load_verbs
+from runtime.definitions.loading.waiting import declared_reminders
+from runtime.definitions.loading.yaml_source import parse_source
 from runtime.definitions.model import Definition, Verb
-from runtime.definitions.sources.node_shapes import RemindShape
-from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.verb.verbs import load_verbs
-from runtime.definitions.sources.verb.waiting import declared_reminders
-from runtime.definitions.sources.yaml_source import parse_source
 from runtime.model.wait import Correlate, OnInvalid
 
 VERB = {

@@ -9,8 +9,8 @@ from countersign_kyc.functions import FUNCTIONS
 from receipts.canonical import dumps, loads
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.cards import read_card
-from runtime.definitions.showing.shown import LINES, VALUE, shown_of
-from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.definitions.loading.catalog import Catalog, load_catalog
+from runtime.definitions.shown import LINES, VALUE, shown_of
 from tests.functions import installed
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 

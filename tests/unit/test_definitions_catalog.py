@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.definitions.loading.catalog import Catalog, load_catalog
 from runtime.definitions.model import EdgeKind
 from runtime.definitions.problems import InvalidDefinitionsError
-from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.handlers import Call, Handler, JsonObject, Reconciled, Untouched
 
 HERE = Path(__file__).parent / "definitions"

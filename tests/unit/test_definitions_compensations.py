@@ -7,7 +7,7 @@ from countersign_kyc.functions import FUNCTIONS
 
 from receipts.canonical import loads
 from runtime.definitions.canonical import from_canonical
-from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.definitions.loading.catalog import Catalog, load_catalog
 from tests.functions import installed
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 

@@ -6,9 +6,9 @@ import pytest
 
 from runtime.definitions.cel.comparisons import Comparison, Literal, comparisons, is_number_or_text
 from runtime.definitions.cel.tokens import Reference
-from runtime.definitions.checks.conditions import WARNING, check_condition
-from runtime.definitions.checks.scope import Scope
-from runtime.definitions.sources.catalog import Catalog
+from runtime.definitions.loading.catalog import Catalog
+from runtime.definitions.loading.conditions import WARNING, check_condition
+from runtime.definitions.scope import Scope
 from tests.unit.test_definitions_catalog import GOOD, load, pack
 
 TRIGGER = {

@@ -6,7 +6,7 @@ import pytest
 
 from receipts.canonical import loads
 from runtime.definitions.canonical import from_canonical
-from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.definitions.loading.catalog import Catalog, load_catalog
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 
 ANOTHER = "with it, it would be another effect"

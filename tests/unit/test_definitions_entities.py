@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.definitions.checks.schemas import violations
-from runtime.definitions.sources.catalog import load_catalog
+from runtime.definitions.loading.catalog import load_catalog
+from runtime.definitions.schemas import violations
 from tests.unit.test_definitions_catalog import GOOD, HANDLERS, load, pack, runbook
 
 ENTITY = """entities:

@@ -11,8 +11,8 @@ from runtime.definitions.canonical import FORMAT_2, definition_document, from_ca
 from runtime.definitions.cel.expressions import PINNED, compile_expression, evaluate_condition, install, render
 from runtime.definitions.cel.functions import MAX_SIZE
 from runtime.definitions.cel.outcomes import ExpressionError
-from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
-from runtime.definitions.sources.yaml_source import parse_source
+from runtime.definitions.loading.runbooks import LoadedRunbook, load_runbook
+from runtime.definitions.loading.yaml_source import parse_source
 from runtime.functions import Function, Type
 from runtime.model.run import StepState
 from runtime.model.states import RunStatus, StepStatus

@@ -6,8 +6,8 @@ import pytest
 
 from receipts.canonical import loads
 from runtime.definitions.canonical import CanonicalDefinitionError, from_canonical
+from runtime.definitions.loading.catalog import load_catalog
 from runtime.definitions.model import Definition
-from runtime.definitions.sources.catalog import load_catalog
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 
 READ = "{ class: read }"

@@ -3,9 +3,9 @@
 from typing import Any
 
 from runtime.definitions.canonical import FORMAT, FORMAT_2, definition_document
+from runtime.definitions.loading.runbooks import load_runbook
+from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import Definition
-from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.yaml_source import Source
 from tests.unit.test_planner_trees import VERBS
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from runtime.definitions.checks.metaschema import META, one_document
+from runtime.definitions.loading.metaschema import META, one_document
 
 STANDARD = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 KEYWORDS = sorted(one_document()["properties"])

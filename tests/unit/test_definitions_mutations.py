@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.definitions.canonical import from_canonical
-from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.verb.verbs import load_verbs
-from runtime.definitions.sources.yaml_source import Source, parse_source
+from runtime.definitions.loading.runbooks import load_runbook
+from runtime.definitions.loading.verbs import load_verbs
+from runtime.definitions.loading.yaml_source import Source, parse_source
 from runtime.handlers import Call, Handler, JsonObject, Reconciled, Untouched
 
 GOOD = Path(__file__).parent / "definitions" / "good"

@@ -5,8 +5,8 @@ from pathlib import Path
 from textwrap import indent
 
 from runtime.definitions.cel.expressions import FUNCTIONS
-from runtime.definitions.checks.schemas import FORMATS
-from runtime.definitions.sources.catalog import load_catalog
+from runtime.definitions.loading.catalog import load_catalog
+from runtime.definitions.schemas import FORMATS
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from tests.unit.test_definitions_catalog import pack
 

@@ -1,6 +1,6 @@
 """A schema with many faults has the first of them named, so a file full of them is read as fast as any other."""
 
-from runtime.definitions.checks.schema_faults import MOST_FAULTS, definition_faults, object_faults
+from runtime.definitions.loading.schema_faults import MOST_FAULTS, definition_faults, object_faults
 
 MORE = ((), f"more than {MOST_FAULTS} problems here: the first are named")
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from runtime.definitions.loading.runbooks import load_runbook
+from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import Kind
-from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.yaml_source import Source
 from tests.unit.test_planner_trees import VERBS
 
 SCHEMA = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.canonical import dumps
-from runtime.definitions.sources.yaml_source import MAX_BYTES, SourceError, parse_source, read_source
+from runtime.definitions.loading.yaml_source import MAX_BYTES, SourceError, parse_source, read_source
 from runtime.model.json_limits import MAX_INTEGER
 
 TEXTS = st.text(alphabet=string.ascii_letters + string.digits + " _-:#{}[]&*!|>'\"%@`,?~.äöü漢🙂", max_size=12)

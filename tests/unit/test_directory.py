@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.compose.directory import edition_of
-from countersign.config.directory import Directory, DirectoryError, read_directory
+from countersign.directory import Directory, DirectoryError, read_directory
+from countersign.directory_loading import edition_of
 from tests.files import DIRECTORY
 
 ANNA = "{id: anna, name: Anna Berg, groups: [compliance], slack: [{team: T0HOST, user: U0ANNA}]}"

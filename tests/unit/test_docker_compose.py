@@ -21,9 +21,9 @@ from starlette.routing import Route
 from typer.main import get_command
 
 from countersign.cli.app import app
-from countersign.config.roles import Role
-from countersign.config.secret import is_secret
-from countersign.config.settings import ROOT, Settings, read_settings, variable
+from countersign.roles import Role
+from countersign.secret import is_secret
+from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -352,7 +352,7 @@ def test_what_the_image_copies_is_there_and_sent_to_the_builder() -> None:
 def test_the_image_holds_every_package_of_the_project() -> None:
     copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE))
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    folders = {name.split(".")[0] for name in pyproject["tool"]["setuptools"]["packages"]}
+    folders = {name.rstrip("*") for name in pyproject["tool"]["setuptools"]["packages"]["find"]["include"]}
     assert {folder for folder in folders if (ROOT / folder).is_dir()} <= copied
     assert {"packs", "rego"} <= copied
 

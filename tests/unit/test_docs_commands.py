@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from countersign.cli.app import app
-from countersign.config.settings import ROOT
+from countersign.settings import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 _BLOCK = re.compile(r"^```(?:sh|console|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)

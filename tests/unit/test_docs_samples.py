@@ -5,7 +5,7 @@ import re
 from typer.testing import CliRunner
 
 from countersign.cli.app import app
-from countersign.config.settings import ROOT
+from countersign.settings import ROOT
 
 
 def test_the_digests_of_shipped_runbooks_on_the_authors_page_are_theirs() -> None:

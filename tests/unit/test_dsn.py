@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
-from countersign.config.dsn import check_dsn
-from countersign.config.settings import ConfigError, read_settings
+from countersign.dsn import check_dsn
+from countersign.settings import ConfigError, read_settings
 
 CANARY = "cnry7f"
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("@/?#:[]% =&1"), max_size=12)

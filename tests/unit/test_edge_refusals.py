@@ -3,7 +3,7 @@
 import math
 
 from edge.refusals import EVERY, RETRY, Tallies
-from receipts.tenant.refused import MOST_TRIED, RequestRefused, Tried
+from receipts.refused import MOST_TRIED, RequestRefused, Tried
 
 
 def request(number: int = 0, rule: str = "caller.triggers") -> RequestRefused:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.definitions.entities import Entity, Operation
-from runtime.entities.change import Change, State, applied, asked, told
 from runtime.handlers import Call, JsonObject, RefusedError, TransientError
+from runtime.outbox.change import Change, State, applied, asked, told
 
 THING = Entity(
     "thing",

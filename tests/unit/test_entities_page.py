@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from runtime.definitions.entities import RESERVED, Operation
-from runtime.definitions.sources.catalog import load_catalog
-from runtime.entities.handlers import entity_handlers
+from runtime.definitions.loading.catalog import load_catalog
+from runtime.outbox.handlers import entity_handlers
 from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "entities.md").read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from dotenv import dotenv_values
 
-from countersign.config.directory import read_directory
-from countersign.config.secret import is_secret
-from countersign.config.settings import ROOT, Settings, read_settings, variable
+from countersign.directory import read_directory
+from countersign.secret import is_secret
+from countersign.settings import ROOT, Settings, read_settings, variable
 from tools.env_example import FILE, text
 
 SECRETS = {

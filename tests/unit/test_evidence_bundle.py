@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer._key import SSlibKey
 
-from evidence.bundle.build import DossierError, build
-from evidence.bundle.dossier import Dossier
+from evidence.build import DossierError, build
+from evidence.dossier import Dossier
 from evidence.reading.first_timeline import first_code
 from evidence.verify.verify import verify
 from evidence.zipform import unpack

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from evidence import names
-from evidence.bundle.build import DossierError
+from evidence.build import DossierError
 from evidence.statement import Statement, count, make_statement
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from receipts.signatures.envelope import verify_envelope
+from receipts.envelope import verify_envelope
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_reads import looked
 from tests.unit.evidence_sample import Office, Story, story

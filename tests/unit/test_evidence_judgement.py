@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.proof.given import Given
-from countersign.cli.proof.verify import verify_all
+from countersign.cli.given import Given
+from countersign.cli.verify import verify_all
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, story
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from evidence.bundle.dossier import Dossier
+from evidence.dossier import Dossier
 from evidence.inclusion import ActPlace, ActsProof, LogProof, Span
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.note import parse_note
-from receipts.signatures.register import Register, RegisterError, entry, revoked, succeeded, write_register
-from receipts.signatures.signing import SigningKey
+from receipts.register import Register, RegisterError, entry, revoked, succeeded, write_register
+from receipts.signing import SigningKey
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
 from tests.unit.evidence_resealed import resealed

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify.course import blocks, branches, errors, held, leaves, runs, steps
-from evidence.verify.material.contents import BrokenError, Contents
-from evidence.verify.material.facts import Facts
-from evidence.verify.people.approvals import OVER
+from evidence.verify import blocks, branches, errors, held, leaves, runs, steps
+from evidence.verify.approvals import OVER
+from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.facts import Facts
 from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.chain import GENESIS, HELD_SETTLED, PROGRAM, Actor, Correlation, Head, Leaf, next_leaf
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
-from runtime.model.effects.action import commitment
+from runtime.model.action import commitment
 from runtime.model.errors import ErrorCode
 from runtime.model.run import HeldAct
 from runtime.model.states import RUN, is_final
@@ -136,6 +136,6 @@ def test_the_end_of_no_step_can_be_left_out(tree: Definition, data: st.DataObjec
 
 def test_the_verifier_knows_the_errors_that_the_engine_has() -> None:
     assert frozenset(ErrorCode) == errors.CODES
-    page = (ROOT / "evidence/browser/verify.html").read_text(encoding="utf-8")
+    page = (ROOT / "evidence/page/verify.html").read_text(encoding="utf-8")
     said = page.partition("const ERROR_CODES = new Set([")[2].partition("])")[0]
     assert frozenset(re.findall(r'"(\w+)"', said)) == errors.CODES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evidence.reading.material import Material
 from evidence.reading.shown import HIDDEN, code, lines, prose, quoted, visible, written
 from evidence.reading.summary import summary
-from evidence.reading.timeline.page import timeline
+from evidence.reading.timeline import timeline
 from evidence.reading.words import duration, listed, moment
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical

@@ -7,8 +7,8 @@ from types import FrameType
 
 import pytest
 
-from evidence.report.report import report_on
-from evidence.verify.material.contents import BrokenError, Contents
+from evidence.page.report import report_on
+from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.rules import Rule
 from evidence.verify.trust import trust_of
 from evidence.zipform import pack

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evidence.replay import replay
-from evidence.verify import below, undone
-from evidence.verify.course import kept
+from evidence import replay
+from evidence.verify import below, kept, undone
 from evidence.verify.opening import FIRST_RULES
 from evidence.verify.procedure import STEPS
 from evidence.verify.verify import verify

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evidence.bundle.dossier import Dossier
+from evidence.dossier import Dossier
 from evidence.inclusion import LogProof, Span
-from evidence.stamps.later import LaterStamp, read_later
-from evidence.verify.course.stamped import CLOCKS, dated
-from evidence.verify.material.contents import BrokenError
+from evidence.later import LaterStamp, read_later
+from evidence.verify.contents import BrokenError
+from evidence.verify.stamped import CLOCKS, dated
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
@@ -22,8 +22,8 @@ from receipts.log.hashes import hash_leaf
 from receipts.log.keys import NoteSigner
 from receipts.log.proofs import consistency_proof
 from receipts.log.range import EMPTY
-from receipts.signatures.signing import load_public
-from receipts.stamps.stamp import StampError, make_request
+from receipts.signing import load_public
+from receipts.stamp import StampError, make_request
 from runtime.clock import utc_now
 from tests.stamps import Tsa
 from tests.unit.evidence_bound import bound

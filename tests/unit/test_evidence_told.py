@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from evidence.bundle.dossier import Dossier
+from evidence.dossier import Dossier
 from evidence.names import is_member
+from evidence.run_record import run_as_told
 from evidence.statement import Counts, Predicate, count, largest, make_statement
-from evidence.told import run_as_told
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical, chain

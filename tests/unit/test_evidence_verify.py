@@ -15,15 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidence.bundle.build import build
-from evidence.bundle.dossier import Dossier
+from evidence.build import build
+from evidence.dossier import Dossier
 from evidence.statement import Predicate, count, make_statement
 from evidence.verify.judgement import Standing, judge
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from receipts.signatures.signing import KeyFileError
+from receipts.signing import KeyFileError
 from tests.unit.evidence_sample import (
     DEFINITION,
     POLICY,

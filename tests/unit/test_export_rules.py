@@ -16,10 +16,10 @@ from evidence.export.verify import FIRST_RULES, ExportFault, ExportReport, verif
 from evidence.statement import PAYLOAD_TYPE
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import Trust
+from receipts.envelope import sign_envelope
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import VerifierKey
-from receipts.signatures.envelope import sign_envelope
-from receipts.signatures.register import Register, entry, revoked, succeeded
+from receipts.register import Register, entry, revoked, succeeded
 from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run, sealed, votes
 from tests.unit.log_sample import signer, vkey, witness_key
 

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from bot.cards.card import card
-from bot.cards.modals import reason_modal
-from bot.cards.request.buttons import confirmation
-from bot.cards.request.signing import signing_modal
-from runtime.desk.declared.model import Declared, DeclaredField
-from runtime.desk.model import ApprovalView, FieldView
-from runtime.model.approvals.approval import AskKind
-from runtime.model.approvals.votes import VoteVerdict
+from bot.views.buttons import confirmation
+from bot.views.card import card
+from bot.views.modals import reason_modal
+from bot.views.signing import signing_modal
+from runtime.model.approval import AskKind
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ApprovalView, FieldView
+from runtime.services.declared_model import Declared, DeclaredField
 from tests.unit.bot_samples import ANNA, KYC, NOW, home_of, shown
 
 FACTS = tuple(DeclaredField(f"Fact {number}", number, "number") for number in range(6))

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from bot.cards.desk.fields import FieldKind, fields_of
-from bot.cards.desk.forms import form_modal
-from bot.listeners.front.entered import payload_of
-from bot.listeners.payloads import Input, Option
-from runtime.definitions.checks.schemas import for_people, violations
-from runtime.desk.front.model import Form
-from sandbox.rules.blocks import check_view
+from bot.listeners.entered import payload_of
+from bot.payloads import Input, Option
+from bot.views.fields import FieldKind, fields_of
+from bot.views.forms import form_modal
+from runtime.definitions.schemas import for_people, violations
+from runtime.services.front_model import Form
+from sandbox.blocks import check_view
 
 
 def schema(spec: Any, name: str = "one", **more: Any) -> dict[str, Any]:

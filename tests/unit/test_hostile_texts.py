@@ -8,35 +8,35 @@ from typing import Any
 
 import pytest
 
-from bot.cards.blocks import utc
-from bot.cards.card import card
-from bot.cards.desk.editing import edit_modal
-from bot.cards.desk.fields import FieldKind, FormField
-from bot.cards.desk.forms import chooser_modal, form_modal
-from bot.cards.desk.lists import Reply, approval_reply, found_reply, run_reply, said, why_reply
-from bot.cards.details import details_modals
-from bot.cards.gathered import gathered_message
-from bot.cards.links.unfurled import request_unfurl, run_unfurl
-from bot.cards.links.ways import to_message
-from bot.cards.modals import reason_modal
-from bot.cards.request.glass import glass_modal
-from bot.cards.request.saying import ASK, reply_modal, say_modal
-from bot.cards.text import legible
+from bot.home.lists import Reply, approval_reply, found_reply, run_reply, said, why_reply
 from bot.slack.connector import message_blocks
-from runtime.desk.declared.model import Declared, DeclaredField
-from runtime.desk.editing.model import EditForm
-from runtime.desk.front.model import Form, Runs, RunView, StepLine
-from runtime.desk.held.model import HeldView, HeldWaiting
-from runtime.desk.model import ApprovalView, EditsView, FieldView
-from runtime.model.approvals.questions import Question
-from runtime.model.approvals.votes import VoteVerdict
+from bot.views.blocks import utc
+from bot.views.card import card
+from bot.views.details import details_modals
+from bot.views.editing import edit_modal
+from bot.views.fields import FieldKind, FormField
+from bot.views.forms import chooser_modal, form_modal
+from bot.views.gathered import gathered_message
+from bot.views.glass import glass_modal
+from bot.views.modals import reason_modal
+from bot.views.saying import ASK, reply_modal, say_modal
+from bot.views.text import legible
+from bot.views.unfurled import request_unfurl, run_unfurl
+from bot.views.ways import to_message
+from runtime.model.delivery import Gathered, Gathering
 from runtime.model.finding import EvidenceState, FoundRun
 from runtime.model.message import RunName
 from runtime.model.messages import RunEnded
-from runtime.model.notices.told import Gathered, Gathering
+from runtime.model.questions import Question
 from runtime.model.states import ApprovalStatus, RunStatus
-from sandbox.rules.blocks import check_message_blocks, check_view
-from sandbox.rules.mrkdwn import parse, walk
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ApprovalView, EditsView, FieldView
+from runtime.services.declared_model import Declared, DeclaredField
+from runtime.services.editing_model import EditForm
+from runtime.services.front_model import Form, Runs, RunView, StepLine
+from runtime.services.held_model import HeldView, HeldWaiting
+from sandbox.blocks import check_message_blocks, check_view
+from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_objects
 from tests.unit.hostile_texts import hostile_texts
 from tests.unit.test_bot_declared import hostile

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from countersign.compose.log_key import make_signer, rotate_log_key
-from countersign.config.settings import ConfigError, Settings
-from evidence.bundle.ring import KeyRing
-from receipts.signatures.signing import KeyFileError
+from countersign.log_key import make_signer, rotate_log_key
+from countersign.settings import ConfigError, Settings
+from evidence.ring import KeyRing
+from receipts.signing import KeyFileError
 
 MADE: list[tuple[str, Callable[[Settings], object], type[Exception]]] = [
     ("COUNTERSIGN_LOG_KEY: ", make_signer, ConfigError),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from setuptools import find_packages
 
 from tools import layout
 from tools.layout import Source
@@ -25,28 +26,28 @@ PYTHON_RULES: list[Rule] = [
 
 BREACHES: list[tuple[Rule, str, str]] = [
     (layout.sql_only_in_store, "runtime/gate/passage.py", 'x = "SELECT id\\nFROM runs"'),
-    (layout.sql_only_in_store, "evidence/bundle/dossier.py", 'x = f"delete from {table}"'),
-    (layout.sql_only_in_store, "countersign/checks/doctor.py", 'run("UPDATE runs SET status = %s")'),
-    (layout.clock_read_in_one_place, "bot/cards/card.py", "import datetime\nx = datetime.datetime.now(tz)"),
-    (layout.clock_read_in_one_place, "bot/cards/card.py", "from datetime import datetime as d\nx = d.utcnow()"),
+    (layout.sql_only_in_store, "evidence/dossier.py", 'x = f"delete from {table}"'),
+    (layout.sql_only_in_store, "countersign/doctor/doctor.py", 'run("UPDATE runs SET status = %s")'),
+    (layout.clock_read_in_one_place, "bot/views/card.py", "import datetime\nx = datetime.datetime.now(tz)"),
+    (layout.clock_read_in_one_place, "bot/views/card.py", "from datetime import datetime as d\nx = d.utcnow()"),
     (layout.clock_read_in_one_place, "tools/lock.py", "from time import time\nx = time()"),
     (layout.clock_read_in_one_place, "policy/client.py", "import time as t\nread = t.time_ns"),
     (layout.clock_is_handed_in, "bot/x.py", "from runtime.clock import utc_now as now\ndef f(*, clock=now): pass"),
     (layout.clock_is_handed_in, "bot/x.py", "from runtime import clock\ndef f(a, clock=clock.utc_now): pass"),
     (layout.sizes_within_limits, "tests/unit/test_x.py", "x = 1\n" * 401),
-    (layout.sizes_within_limits, "bot/cards/card.py", "async def f():\n" + "    x = 1\n" * 60),
+    (layout.sizes_within_limits, "bot/views/card.py", "async def f():\n" + "    x = 1\n" * 60),
     (layout.names_no_machine, "README.md", "see /" + "home/ada/notes"),
     (layout.names_no_machine, "Dockerfile", "pip install -" + "i https://example.org/simple"),
 ]
 
 ALLOWED: list[tuple[Rule, str, str]] = [
-    (layout.sql_only_in_store, "runtime/store/running/runs.py", 'x = "SELECT id FROM runs"'),
-    (layout.sql_only_in_store, "bot/cards/card.py", 'def f():\n    """SELECT x FROM y is not ours."""'),
-    (layout.sql_only_in_store, "bot/cards/card.py", 'x = "Select a channel from the list, or update it"'),
+    (layout.sql_only_in_store, "runtime/store/runs.py", 'x = "SELECT id FROM runs"'),
+    (layout.sql_only_in_store, "bot/views/card.py", 'def f():\n    """SELECT x FROM y is not ours."""'),
+    (layout.sql_only_in_store, "bot/views/card.py", 'x = "Select a channel from the list, or update it"'),
     (layout.clock_read_in_one_place, "runtime/clock.py", "import datetime\nx = datetime.datetime.now(tz)"),
-    (layout.clock_read_in_one_place, "bot/cards/card.py", "import time\nx = time.monotonic()\ny = run.time.time()"),
+    (layout.clock_read_in_one_place, "bot/views/card.py", "import time\nx = time.monotonic()\ny = run.time.time()"),
     (layout.clock_is_handed_in, "bot/x.py", "from runtime.clock import utc_now\ndef f(clock): return utc_now()"),
-    (layout.sizes_within_limits, "bot/cards/card.py", "def f():\n" + "    x = 1\n" * 59),
+    (layout.sizes_within_limits, "bot/views/card.py", "def f():\n" + "    x = 1\n" * 59),
     (layout.names_no_machine, "README.md", "kept in ~/.cache/countersign, or /srv/home"),
 ]
 
@@ -103,10 +104,18 @@ def test_import_contracts_are_kept() -> None:
 
 
 def test_every_package_is_one_of_the_wheel(tree: list[Source]) -> None:
-    """What is not listed works in a checkout and is missing where the program is installed."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed = set(project["tool"]["setuptools"]["packages"])
-    folders = {Path(source.path).parent for source in tree if source.path.endswith("/__init__.py")}
-    packs = {".".join(folder.parts[2:]) for folder in folders if folder.parts[0] == "packs"}
+    """What is not found works in a checkout and is missing where the program is installed."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"][
+        "find"
+    ]
+    packages = {name for where in found["where"] for name in find_packages(str(ROOT / where), include=found["include"])}
+    folders = {Path(source.path).parent for source in tree}
+    packs = {".".join(folder.parts[2:]) for folder in folders if folder.parts[0] == "packs" and len(folder.parts) > 1}
     ours = {".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "tests", "tools")}
-    assert listed == ours | packs | {"packs", "rego"}
+    assert packages == ours | packs | {"packs", "rego"}
+
+
+def test_the_page_of_the_architecture_tells_each_folder_in_the_words_of_its_package(tree: list[Source]) -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    said = page.partition("## Layout and import order\n")[2].partition("\n\nImports point")[0]
+    assert said.strip() == layout.table_of(tree)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.compose.engine import unmoving_handlers
-from countersign.config.settings import Settings
 from countersign.embedded.system import activation_of
-from runtime.definitions.sources.catalog import OWN, load_catalog
-from runtime.inbox.operators.lives import ACTIVATE, RETIRE
+from countersign.engine import unmoving_handlers
+from countersign.settings import Settings
+from runtime.definitions.loading.catalog import OWN, load_catalog
+from runtime.inbox.lives import ACTIVATE, RETIRE
 from runtime.model.life import Activation, Life, NotActiveError, starting, starts_by_itself
 from runtime.model.states import DefinitionStatus
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from countersign.config.logs import formatter
-from countersign.config.sampling import PERIOD, SamplingHandler
+from countersign.logs import formatter
+from countersign.sampling import PERIOD, SamplingHandler
 
 CANARY = "canary-5e1d"
 

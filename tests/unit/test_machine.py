@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.config.machine import Machine, within
-from countersign.config.roles import Role
+from countersign.machine import Machine, within
 from countersign.parts import ServeError
 from countersign.processes import CONNECTIONS, count_for, pool_size
+from countersign.roles import Role
 
 MIB = 1024**2
 WORK = {Role.WORKER, Role.SWEEPS}

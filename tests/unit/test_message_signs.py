@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.cards.states import sign_of
-from runtime.model.approvals.approval import AskKind, ResultCode
-from runtime.model.approvals.votes import VoteVerdict
+from bot.views.states import sign_of
+from runtime.model.approval import AskKind, ResultCode
 from runtime.model.message import RunName
 from runtime.model.messages import ApprovalEnded, EffectEnded, GlassBroken, Reminder, Said, VoteCounted
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import VoteVerdict
 
 _RUN = RunName(title="Onboarding", reference="case-7")
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from runtime.definitions.loading.catalog import load_catalog
 from runtime.definitions.problems import InvalidDefinitionsError
-from runtime.definitions.sources.catalog import load_catalog
 from runtime.handlers import Handler
-from runtime.mocks.handlers import overlaid
-from runtime.mocks.overlay import Overlay, read_overlay
+from runtime.worker.handlers import overlaid
+from runtime.worker.overlay import Overlay, read_overlay
 from tests.unit.test_definitions_catalog import GOOD, HANDLERS, act, pack
 
 VERBS = """verbs:

@@ -9,13 +9,13 @@ from countersign_access_request.handlers import handlers as access
 from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 
-from runtime.definitions.checks.schemas import violations
+from runtime.definitions.loading.catalog import Catalog, load_catalog
 from runtime.definitions.model import Definition, EffectClass
-from runtime.definitions.sources.catalog import Catalog, load_catalog
-from runtime.entities.handlers import entity_handlers
+from runtime.definitions.schemas import violations
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
-from runtime.model.effects.action import Tier
-from runtime.model.effects.effect import OnDoubt
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
+from runtime.outbox.handlers import entity_handlers
 
 FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage"), Path("packs/access-request")]
 

@@ -2,7 +2,7 @@
 
 import pytest
 from countersign_kyc.lei import is_lei, with_check_digits
-from countersign_kyc.world.seed_data import COMPANIES
+from countersign_kyc.seed_data import COMPANIES
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 from countersign_kyc.settings import GLEIF_URL, KycSettings
 
-from countersign.compose.engine import load_packs, offered_handlers
-from countersign.config.settings import ROOT, Settings
+from countersign.engine import load_packs, offered_handlers
+from countersign.settings import ROOT, Settings
 from runtime.definitions.cel.expressions import compile_expression
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.registry import HandlerRegistryError

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from countersign.config.logs import formatter
+from countersign.logs import formatter
 from countersign.parts import Part, Patience, ServeError, listen, run_parts
 from tests.patience import MINUTE
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.model.approvals.pause import paused, paused_until
-from runtime.model.approvals.questions import Question, answer_of
+from runtime.model.pause import paused, paused_until
+from runtime.model.questions import Question, answer_of
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 LONGEST = timedelta(minutes=60)

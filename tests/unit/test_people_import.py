@@ -7,8 +7,8 @@ import yaml
 from typer.testing import CliRunner
 
 from countersign.cli.app import app
-from countersign.config.directory import Directory, DirectoryError, read_directory
-from countersign.config.people.people_import import read_people
+from countersign.directory import Directory, DirectoryError, read_directory
+from countersign.people_import import read_people
 
 DIRECTORY = """\
 version: 4

@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-from tools.gallery.desk import homes, lists
-from tools.gallery.modals import modals
-from tools.gallery.pages import pages
-from tools.gallery.said import messages
-from tools.gallery.samples import SAMPLES
-from tools.gallery.shooting import SIZES
-from tools.gallery.workspace import OF_LINKS
-from tools.screenshots.table import CASE, GALLERY, SIZE_LIMIT
+from tools.gallery_desk import homes, lists
+from tools.gallery_pages import pages
+from tools.gallery_said import messages
+from tools.modals import modals
+from tools.samples import SAMPLES
+from tools.screenshots_table import CASE, GALLERY, SIZE_LIMIT
+from tools.shooting import SIZES
+from tools.workspace import OF_LINKS
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs/images"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, Kind, Retry, StepDefinition, Verb
-from runtime.model.effects.action import Tier
-from runtime.model.effects.effect import OnDoubt
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import RUN, STEP, IllegalTransitionError, RunStatus, StepStatus, is_final

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.loading.runbooks import load_runbook
+from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import MAX_ITERATIONS
-from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.yaml_source import Source
 from runtime.model.errors import ErrorCode
 from runtime.model.paths import address_of, around
 from runtime.model.run import HeldAct, StepState

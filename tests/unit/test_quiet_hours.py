@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from countersign.config.notices import NoticesEntry
-from runtime.model.effects.action import Tier
-from runtime.model.notices.notices import Notices, reminders
+from countersign.notices import NoticesEntry
+from runtime.model.action import Tier
+from runtime.model.notices import Notices, reminders
 
 NIGHT = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "20:00", "until": "07:30"}
 WEEKEND = {"days": ["sat", "sun"]}

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from receipts import canonical
 from receipts.costs import rollup, usages_of
 from receipts.read import ReadRecord
-from receipts.told import Told, Usage, amount
+from receipts.usage import Told, Usage, amount
 from tests.unit.evidence_reads import TOLD, USAGE, read
 
 exact = st.decimals(0, 10**14, places=12, allow_nan=False, allow_infinity=False)

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from receipts import canonical
 from receipts.fields import timestamp
-from receipts.signatures.register import (
+from receipts.register import (
     Entry,
     Register,
     RegisterError,
@@ -20,7 +20,7 @@ from receipts.signatures.register import (
     succeeded,
     write_register,
 )
-from receipts.signatures.signing import SigningKey
+from receipts.signing import SigningKey
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MONTH = timedelta(days=30)

@@ -17,8 +17,8 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer._key import SSlibKey
 
 from receipts import canonical
-from receipts.signatures.envelope import EnvelopeError, pae, sign_envelope, verify_envelope
-from receipts.signatures.signing import KeyFileError, PublicKey, SigningKey, load_or_create, load_public, public_path
+from receipts.envelope import EnvelopeError, pae, sign_envelope, verify_envelope
+from receipts.signing import KeyFileError, PublicKey, SigningKey, load_or_create, load_public, public_path
 
 TYPE = "application/vnd.in-toto+json"
 KEY = SigningKey(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32))))

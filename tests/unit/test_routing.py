@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from countersign.config.routing import RoutingError, read_routing
+from countersign.routing import RoutingError, read_routing
 from runtime.engine import Routing
-from runtime.model.routing.rules import Destination, Fallback, Subject, first_fit
+from runtime.model.routing_rules import Destination, Fallback, Subject, first_fit
 
 FILE = """
 rules:

@@ -8,7 +8,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from runtime.store.database.versions import NEWEST, UNRELEASED
-from runtime.store.migrations import steps
+from runtime.store.schema import steps
 from tools.schema import LOCK, FrozenError, Step, digests, is_frozen, lock, project_version, read_lock
 
 KNOWN = {"0001": Step("0.2.0", "a" * 64)}

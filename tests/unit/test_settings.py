@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from countersign.config.settings import ConfigError, Settings, explain, read_settings, required
+from countersign.settings import ConfigError, Settings, explain, read_settings, required
 
 CANARY = "canary-5d1e8a70c3b94f62a1d7e0b8"
 TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "S3_ACCESS_KEY")

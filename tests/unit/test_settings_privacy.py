@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from countersign.compose.privacy import make_privacy
-from countersign.config.logs import log_to_stderr
-from countersign.config.settings import Settings
+from countersign.logs import log_to_stderr
+from countersign.privacy import make_privacy
+from countersign.settings import Settings
 
 GIVEN: dict[str, Any] = {
     "database_url": "postgresql://program:pass%20word%2F1234@db.internal.example:5432/countersign?password=an+other",

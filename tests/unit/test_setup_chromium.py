@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.setup.servers import platform_name
-from countersign.embedded.setup.work import SetUpError
+from countersign.embedded.servers import platform_name
+from countersign.embedded.work import SetUpError
 from tools.chromium import PACKAGE, Package, ensure, find
 
 # npm lays down the archive that stands beside it; node, asked to inflate, copies.

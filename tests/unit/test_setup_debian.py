@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.setup.work import SetUpError
+from countersign.embedded.work import SetUpError
 from tools.debian import Package, bring_if_offered, ensure, find
 
 PACKAGE = Package("some-package", "some-program", "usr/sbin", on_path=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.setup.work import SetUpError, one_at_a_time
+from countersign.embedded.work import SetUpError, one_at_a_time
 from tools.environment import DEVELOPMENT, NEEDS, PACKAGES, PROJECT, Environment
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.setup import servers
-from countersign.embedded.setup.servers import MINIO, OPA, Server, ensure, find, fits
-from countersign.embedded.setup.work import SetUpError
+from countersign.embedded import servers
+from countersign.embedded.servers import MINIO, OPA, Server, ensure, find, fits
+from countersign.embedded.work import SetUpError
 from tests.unit.setup_release_server import Releases, release_server
 
 ASSET = OPA.assets["linux-amd64"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.setup.servers import cache_folder
+from countersign.embedded.servers import cache_folder
 from tools import tessera
 
 GO = """#!/bin/sh

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.setup.work import one_at_a_time, run_watched
+from countersign.embedded.work import one_at_a_time, run_watched
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,7 +81,7 @@ def test_second_set_up_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
 def test_command_of_a_killed_set_up_keeps_the_lock_until_it_ends(tmp_path: Path) -> None:
     program = (
         "import os, pathlib, signal, sys\n"
-        "from countersign.embedded.setup.work import one_at_a_time, run_watched\n"
+        "from countersign.embedded.work import one_at_a_time, run_watched\n"
         "def die(line): os.kill(os.getpid(), signal.SIGKILL)\n"
         "with one_at_a_time(pathlib.Path(sys.argv[1]), print):\n"
         "    run_watched([sys.executable, '-c', *sys.argv[2:]], progress=str, report=die, every=0.02)\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from receipts.stamps.stamp import STAMP_LIMIT, StampError, check_about, load_authority, make_request, no_later_than
+from receipts.stamp import STAMP_LIMIT, StampError, check_about, load_authority, make_request, no_later_than
 from runtime.clock import utc_now
 from tests.stamps import DAY, Tsa
 

@@ -9,9 +9,9 @@ import pytest
 from runtime.approvals.rules import Ballot, Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Delegation, StandIn
-from runtime.model.approvals.votes import Refusal, VoteVerdict
+from runtime.model.delegation import Delegation, StandIn
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, VoteVerdict
 from tests.unit.test_approvals import BALLOT, NOW, TWO
 
 YES = VoteVerdict.APPROVE

@@ -19,7 +19,7 @@ from runtime.model.states import (
     check_run,
     is_final,
 )
-from runtime.store.tables import metadata
+from runtime.store.schema.tables import metadata
 
 ARCHITECTURE = Path(__file__).parents[2] / "docs/architecture.md"
 TABLES = {

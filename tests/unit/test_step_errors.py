@@ -15,7 +15,7 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effects.effect import KeyInUseError, LeaseLostError
+from runtime.model.effect import KeyInUseError, LeaseLostError
 from runtime.model.errors import CLASS_OF, ErrorClass, ErrorCode, ParamsError, ResultError, StepError
 from runtime.model.states import IllegalTransitionError
 from runtime.planning.errors import step_error

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from bot.cards.card import card
-from bot.cards.modals import reason_modal
-from runtime.desk.declared.model import Declared, DeclaredTable
-from runtime.model.approvals.votes import VoteVerdict
+from bot.views.card import card
+from bot.views.modals import reason_modal
+from runtime.model.votes import VoteVerdict
+from runtime.services.declared_model import Declared, DeclaredTable
+from sandbox.blocks import check_message_blocks, check_view
 from sandbox.errors import SlackError
-from sandbox.rules.blocks import check_message_blocks, check_view
 from tests.unit.bot_samples import KYC, NOW, shown
 
 OWNERS = DeclaredTable("Owners", (("Name", "text"), ("Share", "percent")), (("Ann", "36"),) * 9, 12)

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from receipts.told import Told
+from receipts.usage import Told
 from runtime.handlers import Answer, HandlerError, Metadata, TransientError, Usage
-from runtime.outbox.told import told_by
+from runtime.outbox.usage import told_by
 
 TOKENS = Usage("openai", "gpt-5", {"input_tokens": 812, "output_tokens": 90}, Decimal("0.001230"), "USD")
 

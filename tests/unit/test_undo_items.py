@@ -10,14 +10,14 @@ import pytest
 from receipts.redaction import MARKER
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.cel.expressions import render
+from runtime.definitions.loading.catalog import load_catalog
 from runtime.definitions.model import Definition
-from runtime.definitions.sources.catalog import load_catalog
 from runtime.handlers import Handler
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Standing
-from runtime.planning.undo.acted import Acted, Done
-from runtime.planning.undo.items import items_of
-from runtime.planning.undo.making import payload_of, undo_definition
+from runtime.planning.acted import Acted, Done
+from runtime.planning.items import items_of
+from runtime.planning.undo_making import payload_of, undo_definition
 from tests.unit.test_definitions_catalog import act, look_back
 
 PACK = Path(__file__).parents[1] / "packs/undo"

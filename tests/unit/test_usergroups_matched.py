@@ -1,6 +1,6 @@
 """Who is meant by the members of a user group: by a listed account, else by a confirmed address, else nobody."""
 
-from runtime.model.people.usergroups import Member, match
+from runtime.model.usergroups import Member, match
 
 KNOWN = [("T1", "UANN", "ann"), ("T1", "UTWIN", "one"), ("T1", "UTWIN", "two")]
 EMAILS = {"ben@acme.example": "ben", "ann2@acme.example": "ann"}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from countersign.config.subscriptions import SubscriptionsError, read_subscriptions
-from edge.hooks.egress import may_go_to
-from edge.hooks.signing import headers, secret_of
+from countersign.subscriptions import SubscriptionsError, read_subscriptions
+from edge.egress import may_go_to
+from edge.webhook_signing import headers, secret_of
 from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
-from runtime.model.effects.action import Tier
-from runtime.model.hooks.subscription import DELIVER, EventName, Where
-from runtime.outbox.hooks.events import events_in
+from runtime.model.action import Tier
+from runtime.model.subscription import DELIVER, EventName, Where
+from runtime.outbox.events import events_in
 from runtime.worker.lanes import Lane, room_for, slots_of
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runtime.model.notification.notification import word_key
+from runtime.model.notification import word_key
 
 _TENANTS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True)
 _SENDERS = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,8}", fullmatch=True)

@@ -1,1 +1,1 @@
-"""Corporate onboarding: GLEIF, a company register, a client portal, and who the beneficial owners are."""
+"""Corporate onboarding: GLEIF, Bloomberg, a company register, a client portal, and who the beneficial owners are."""

@@ -4,8 +4,7 @@ import uuid
 
 from countersign_connector.standin import ask
 
-from countersign_kyc import standins
-from countersign_kyc.world import seed_data
+from countersign_kyc import seed_data, standins
 from runtime.handlers import Caller, Demo, Example, JsonObject, Reply, Signature, Story
 
 PORTAL = "onboarding-portal"

@@ -6,9 +6,8 @@ from countersign_connector.http import Service
 from countersign_connector.models import read_settings
 from pydantic import SecretStr
 
-from countersign_kyc import completeness, gleif, portal, register, report
-from countersign_kyc.bloomberg import client as bloomberg
-from countersign_kyc.bloomberg import subsidiaries
+from countersign_kyc import bloomberg_client as bloomberg
+from countersign_kyc import completeness, gleif, portal, register, report, subsidiaries
 from countersign_kyc.settings import KycSettings
 from runtime.clock import utc_now
 from runtime.handlers import Handler

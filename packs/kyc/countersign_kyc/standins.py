@@ -3,8 +3,10 @@
 from aiohttp import web
 from countersign_connector.standin import application, serve
 
-from countersign_kyc.bloomberg import standin as standin_bloomberg
-from countersign_kyc.world import gleif, portal, register
+from countersign_kyc import standin as standin_bloomberg
+from countersign_kyc import world_gleif as gleif
+from countersign_kyc import world_portal as portal
+from countersign_kyc import world_register as register
 from runtime.clock import utc_now
 
 

@@ -1,1 +1,1 @@
-"""Connections, migrations and signals of PostgreSQL."""
+"""Connections, buffered writes, shared round trips, migrations, roles and signals of PostgreSQL."""

@@ -1,6 +1,6 @@
 """Compares a database with the schema that this program declares, and names every difference in a sentence.
 
-`runtime/store/migrations/schema.txt` is the declared schema in the words of PostgreSQL's catalog, so like is compared
+`runtime/store/schema/schema.txt` is the declared schema in the words of PostgreSQL's catalog, so like is compared
 with like, and no second database is needed. A test keeps the file equal to `tables/` and to what the migrations make.
 What only tunes a table is not compared: storage parameters, and indexes beyond the declared that are not unique.
 """
@@ -15,7 +15,7 @@ import psycopg
 
 from runtime.store.roles import CALLERS, ROLES
 
-FILE = Path(__file__).parents[1] / "migrations/schema.txt"
+FILE = Path(__file__).parents[1] / "schema/schema.txt"
 
 _HEADER = """\
 # The schema that this program declares, in the words of PostgreSQL's catalog: doctor and migrate compare a database

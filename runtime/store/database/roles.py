@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from runtime.store.database.alchemy import open_engine
 from runtime.store.database.versions import VERSIONS
 from runtime.store.roles import CALLERS, OWNER, PROGRAM, ROLES
-from runtime.store.tables import metadata, rights_of
+from runtime.store.schema.tables import metadata, rights_of
 
 _SECRET = {"salt", "token"}
 """Columns that let their reader try what stands behind the commitments of redacted values, or answer for a wait.

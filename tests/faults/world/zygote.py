@@ -46,11 +46,11 @@ def _import_all() -> None:
     """Import what a process of ours comes to import, so that it need not."""
     import boto3  # noqa: F401, PLC0415
 
+    import countersign.archive  # noqa: PLC0415
     import countersign.cli.app  # noqa: PLC0415
-    import countersign.compose.stores.archive  # noqa: PLC0415
     import countersign.serve  # noqa: F401, PLC0415
     import evidence.archive.s3  # noqa: F401, PLC0415
-    from countersign.config.settings import read_settings  # noqa: F401, PLC0415
+    from countersign.settings import read_settings  # noqa: F401, PLC0415
     from runtime.store.database import migrate  # noqa: F401, PLC0415
 
 

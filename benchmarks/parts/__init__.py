@@ -1,1 +1,0 @@
-"""The parts of a run, each of which brings ours and the peers together."""

@@ -1,0 +1,111 @@
+"""The one PostgreSQL of a run: every party's databases, what they commit, and what the machine can commit at all."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from benchmarks.machine import cpu_seconds, family
+from countersign.embedded.postgres import embedded_postgres
+
+WRITERS = 16
+PAUSE = 0.03
+"""Seconds between two looks at whether something has come to pass: what they cost is counted with what is measured."""
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server with its default durability; `dsn` is its superuser's."""
+
+    dsn: str
+    folder: Path
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of all its processes."""
+        pid = int((self.folder / "postmaster.pid").read_text(encoding="ascii").split()[0])
+        return cpu_seconds(family(pid))
+
+    @contextmanager
+    def database(self, template: str = "template1") -> Iterator["Database"]:
+        """Make a database for one measure, and drop it afterwards."""
+        name = f"bench_{next(_numbers)}"
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+            try:
+                yield Database(self.dsn_of(name))
+            finally:
+                conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                conn.execute("CHECKPOINT")  # what one measure has written is not the next one's to flush
+
+    def dsn_of(self, name: str) -> str:
+        """Return the DSN of one of its databases."""
+        return self.dsn.replace("/postgres?", f"/{name}?", 1)
+
+
+@dataclass(frozen=True)
+class Database:
+    """One database of the server, as its superuser sees it."""
+
+    dsn: str
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Look into it."""
+        with psycopg.connect(self.dsn, row_factory=dict_row, autocommit=True) as conn:
+            return conn.execute(query.encode(), values or None).fetchall()
+
+    def run(self, statements: str) -> None:
+        """Change it."""
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            conn.execute(statements.encode())
+
+    def value(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Return the one value that a query gives."""
+        return next(iter(self.rows(query, values)[0].values()))
+
+    async def until(self, query: str, values: Sequence[Any] = (), seconds: float = 300.0) -> int:
+        """Look, on one connection, until the query's one value is true; return how often that took."""
+        looks = 1
+        async with await AsyncConnection.connect(self.dsn, autocommit=True) as conn, asyncio.timeout(seconds):
+            while not (row := await (await conn.execute(query.encode(), values)).fetchone()) or not row[0]:
+                await asyncio.sleep(PAUSE)
+                looks += 1
+        return looks
+
+    def commits(self) -> int:
+        """Return how many transactions it has committed."""
+        self.run("SELECT pg_stat_force_next_flush()")
+        return int(self.value("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"))
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """Run a server that keeps the times of commits, and is else as it comes."""
+    with embedded_postgres(folder) as dsn, psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("ALTER SYSTEM SET track_commit_timestamp = on")  # it counts from the next start
+    with embedded_postgres(folder) as dsn:
+        yield Server(dsn, folder)
+
+
+async def limit(database: Database, seconds: float) -> float:
+    """Return one-row commits a second with 16 connections."""
+    database.run("CREATE TABLE commits (id bigserial PRIMARY KEY, body text NOT NULL)")
+    until = time.perf_counter() + seconds
+    return sum(await asyncio.gather(*(_insert(database.dsn, until) for _ in range(WRITERS)))) / seconds
+
+
+async def _insert(dsn: str, until: float) -> int:
+    inserted = 0
+    async with await AsyncConnection.connect(dsn, autocommit=True) as conn:
+        while time.perf_counter() < until:
+            await conn.execute("INSERT INTO commits (body) VALUES (%s)", ("x" * 110,))
+            inserted += 1
+    return inserted

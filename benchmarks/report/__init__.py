@@ -1,1 +1,0 @@
-"""What comes of a run: its measures, their figures, the table and the page. Pure."""

@@ -1,1 +1,0 @@
-"""What people see: pure functions from views to blocks."""

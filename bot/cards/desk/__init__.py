@@ -1,1 +1,0 @@
-"""What people see who come by a command or a form."""

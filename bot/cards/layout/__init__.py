@@ -1,1 +1,0 @@
-"""JSON laid out for people: labelled rows, tables and what changes, as data."""

@@ -1,1 +1,0 @@
-"""A request as its card shows it: open, folded, and its buttons."""

@@ -1,0 +1,1 @@
+"""The App Home's views; pure."""

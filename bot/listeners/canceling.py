@@ -1,0 +1,89 @@
+"""What *Cancel this request* does: show what that means, and hand in the wish of whoever confirms it."""
+
+import asyncio
+from uuid import uuid4
+
+from slack_bolt.async_app import AsyncAck
+
+from bot.listeners import private
+from bot.listeners.acting import close, keep_open
+from bot.listeners.asking import DEADLINE, Asking
+from bot.listeners.identity import Identity
+from bot.payloads import Actions, Submission, User
+from bot.views import references
+from bot.views.canceling import cancel_modal
+from bot.views.modals import reason_fault
+from bot.views.more import MoreRef
+from bot.views.refusals import refusal_words
+from runtime.services.answers_model import CancelView, CancelWish
+
+
+class Canceling(Asking):
+    """The listeners for the entry, for the button beside a run, and for their modal. Policy says who may cancel."""
+
+    async def on_chosen(self, payload: Actions, ref: MoreRef, ack: AsyncAck) -> None:
+        """Ask on a card whether its run is to stop, and why."""
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            if stranger := self._stranger(identity):
+                await self._desk.strangers.on_card(stranger, ref.id, "cancel")
+            approval = None if stranger else await self._desk.approval(ref.id)
+            view = await self._desk.answers.cancel_view(approval.run_id) if approval else None
+        await ack()
+        await self._ask(payload, identity, view)
+
+    async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
+        """Ask beside a run whether it is to stop, and why."""
+        ref = references.RunRef.model_validate_json(payload.action.carried)
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            view = None if identity.refusal else await self._desk.answers.cancel_view(ref.run_id)
+        await ack()
+        await self._ask(payload, identity, view)
+
+    async def _ask(self, payload: Actions, identity: Identity, view: CancelView | None) -> None:
+        if view is None:
+            said = refusal_words(identity.refusal) if identity.refusal else private.OVER
+            await self._tell(payload, said)
+            return
+        await self._open(payload, cancel_modal(view, payload.place, over=payload.modal is not None))
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record the wish before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = references.CancelRef.model_validate_json(payload.view.private_metadata)
+        fault = reason_fault(payload.reason)
+        notification, fault = ("", fault) if fault else await self._record(payload, ref)
+        if fault:
+            await keep_open(ack, fault)
+            return
+        await close(ack, over=ref.over)
+        await self._settle(notification, payload.user, ref.channel)
+
+    async def _record(self, payload: Submission, ref: references.CancelRef) -> tuple[str, str]:
+        """Return the notification's id, and why there is none, whatever the cause."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                if identity.person is None:
+                    return "", refusal_words(identity.refusal) if identity.refusal else private.REASON_NOT_RECORDED
+                wish = CancelWish(
+                    dedupe_key=f"slack:{payload.view.id}",
+                    run_id=ref.run_id,
+                    reason=payload.reason,
+                    person_id=identity.person.id,
+                    request_id=uuid4().hex,
+                )
+                return await self._desk.answers.ask_cancel(wish), ""
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
+            self._log.error("a wish to cancel was not recorded: %s", type(error).__name__)
+            return "", private.REASON_NOT_RECORDED
+
+    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
+        """Apply the wish, and tell the person what came of it. Never raises."""
+        try:
+            why = await self._desk.answers.apply_cancel(notification)
+            said = f"Nothing was canceled: {why}" if why else private.CANCELED
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded wish was not applied: %s", type(error).__name__)
+            said = private.NOT_YET_APPLIED
+        await self._answers.tell(user.id, channel, said, occasion=notification)

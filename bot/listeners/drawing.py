@@ -1,0 +1,148 @@
+"""Draws people's Homes: each in turn, as it is to be by then.
+
+Whose Home was drawn here is remembered for a while, with what it shows, so that it is drawn anew after a vote that was
+given elsewhere. Who has not opened theirs costs a look into a dictionary.
+
+A drawing names the one that it replaces, by its hash. Where another process has drawn meanwhile, Slack refuses it, and
+the Home is drawn once more, as it is by then: an older drawing does not stay on top of a newer one.
+"""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.home.home import HELD_SHOWN, SHOWN, Seen, home, home_refusal
+from bot.home.state import HomeState, Section
+from bot.listeners.identity import identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.looking_after import CardsThere
+from bot.payloads import User
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
+from bot.views.refusals import refusal_words
+from runtime.clock import Clock
+from runtime.model.actor import Person
+from runtime.model.pages import Page
+from runtime.services.answers_model import Act
+from runtime.services.approval_view import CardLedger, Desk
+from runtime.services.held_model import HeldWaiting
+from runtime.services.home_model import AskedFor, Entry, HomeDesk, Waiting
+
+AT_ONCE = 2
+"""Homes that are drawn at the same time: they share what clicks need, and clicks don't wait for them."""
+
+_REMEMBERED = 1000
+_NOTHING_HELD = HeldWaiting(0, ())
+
+
+class Drawing:
+    """Knows what Homes show, and has them drawn."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        homes: HomeDesk,
+        ledger: CardLedger,
+        installation: InstallationWatch,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._homes = homes
+        self._installation = installation
+        self._clock = clock
+        self._cards = CardsThere(client, ledger, clock)
+        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._shown: dict[str, tuple[User, HomeState]] = {}
+        self._hashes: dict[str, str] = {}  # of what is in the Homes of those, as far as it is known here
+        self._wanted: set[str] = set()
+        self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._renewing: set[asyncio.Task[None]] = set()
+
+    def renew(self, user_id: str) -> None:
+        """Have the Home of somebody who has just decided something drawn anew, if it was drawn here before."""
+        if user_id not in self._shown:
+            return
+        task = asyncio.create_task(self._draw(user_id))
+        self._renewing.add(task)
+        task.add_done_callback(self._renewing.discard)
+
+    async def show(self, user: User, state: HomeState, replaces: str = "") -> None:
+        """Draw the Home of somebody who looks at it, and remember what it shows; `replaces` is the hash of theirs."""
+        self._shown.pop(user.id, None)
+        self._shown[user.id] = (user, state)
+        if replaces:
+            self._hashes[user.id] = replaces
+        while len(self._shown) > _REMEMBERED:
+            oldest = next(iter(self._shown))
+            del self._shown[oldest]
+            self._hashes.pop(oldest, None)
+        await self._draw(user.id)
+
+    async def _draw(self, user_id: str) -> None:
+        """Draw what is to be shown by now, in turn; who waits for their turn already is drawn once."""
+        if user_id in self._wanted:
+            return
+        self._wanted.add(user_id)
+        async with self._drawing.setdefault(user_id, asyncio.Lock()), self._turn:
+            self._wanted.discard(user_id)
+            known = self._shown.get(user_id)
+            entries = await self._publish(*known) if known else []
+        await self._cards.look_after(entries)
+
+    async def _publish(self, user: User, state: HomeState) -> list[Entry]:
+        """Draw a Home; return the requests on it."""
+        replaces = self._hashes.pop(user.id, None)  # before the view is read: what is drawn after that is newer
+        view, entries = await self._view(user, state)
+        try:
+            drawn = await self._client.views_publish(user_id=user.id, view=view, hash=replaces)
+            self._hashes[user.id] = drawn["view"]["hash"]
+        except FAILURES as error:
+            if replaces and error_code(error) == "hash_conflict":
+                self._hashes.pop(user.id, None)
+                return await self._publish(user, state)
+            slack_logger().warning("a Home was not drawn: %s", error_code(error))
+        return entries
+
+    async def _view(self, user: User, state: HomeState) -> tuple[dict[str, Any], list[Entry]]:
+        identity = await identify(user, self._installation, self._desk)
+        if identity.refusal or identity.person is None:
+            return home_refusal(refusal_words(identity.refusal) if identity.refusal else ""), []
+        seen = await self._seen(identity.person, state)
+        page = seen.found.page if isinstance(seen.found, Waiting) else seen.found
+        return home(seen, now=self._clock()), [entry for entry in page.entries if isinstance(entry, Entry)]
+
+    async def _seen(self, person: Person, state: HomeState) -> Seen:
+        found = await self._found(person, state)
+        page = found.page if isinstance(found, Waiting) else found
+        if state.corner is not None and not page.entries:  # all of that page is decided by now
+            return await self._seen(person, state.turned())
+        if isinstance(found, Waiting):
+            found = await self._with_acts(person, found)
+        choices = await self._homes.choices(person.id)
+        is_first = state.section is Section.WAITING and state.corner is None
+        held = await self._desk.held.waiting(person, HELD_SHOWN) if is_first else _NOTHING_HELD
+        leads = await self._desk.figures.leads(person)
+        return Seen(state, found, choices, held, (await self._installation.known()).address, leads)
+
+    async def _with_acts(self, person: Person, found: Waiting) -> Waiting:
+        """Have each request say what its one reader may do with it now."""
+        ids = [one.view.approval_id for one in found.page.entries]
+        acts = await self._desk.answers.acts_of_all(ids, person.id)
+        entries = [
+            replace(one, view=replace(one.view, may=may, can_edit=Act.EDIT in may))
+            for one, may in zip(found.page.entries, acts, strict=True)
+        ]
+        return replace(found, page=replace(found.page, entries=entries))
+
+    async def _found(self, person: Person, state: HomeState) -> Waiting | Page[AskedFor] | Page[Entry]:
+        look = state.look(SHOWN)
+        if state.section is Section.MINE:
+            return await self._homes.asked_for(person.id, look)
+        if state.section is Section.DECIDED:
+            return await self._homes.decided(person.id, look)
+        return await self._homes.waiting(person.id, look)

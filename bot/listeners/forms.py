@@ -1,0 +1,183 @@
+"""Requests by form: a shortcut or a command opens it, and what is submitted starts a run, once.
+
+A submission is taken before the modal closes; what is wrong with it is shown at its field, and the modal stays open.
+"""
+
+import asyncio
+import html
+from collections.abc import Mapping
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.home.lists import Reply, said
+from bot.listeners.asking import DEADLINE
+from bot.listeners.entered import payload_of
+from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.private import PrivateAnswers
+from bot.payloads import MessageShortcut, Shortcut, Submission, User
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
+from bot.views import desk_words as words
+from bot.views.fields import fields_of
+from bot.views.forms import CHOOSE_MODAL, RUNBOOK, ChooseRef, FormRef, chooser_modal, form_modal
+from bot.views.modals import note_modal
+from bot.views.refusals import refusal_words
+from bot.views.text import Shown, chunks
+from runtime.model.actor import Person
+from runtime.services.approval_view import Desk
+from runtime.services.front_model import Filled, Form, FormError, FrontDesk, Started
+
+NEW_REQUEST = "countersign_new_request"
+ASK_APPROVAL = "countersign_ask_approval"
+_LONGEST_FAULT = 1_000
+
+Modal = dict[str, Any]
+
+
+class Forms:
+    """The listeners for the shortcut and the modals of requests. People of the directory alone are shown any."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        front: FrontDesk,
+        installation: InstallationWatch,
+        answers: PrivateAnswers,
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._front = front
+        self._installation = installation
+        self._answers = answers
+        self._log = slack_logger()
+
+    async def on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """Ask what the person asks for."""
+        await self._begin(Shortcut.model_validate(body), ack, None, "")
+
+    async def on_message_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """Ask what the person asks for, of a message: the form begins with what it says."""
+        payload = MessageShortcut.model_validate(body)
+        await self._begin(payload, ack, payload.channel.id, html.unescape(payload.message.text))
+
+    async def _begin(self, payload: Shortcut | MessageShortcut, ack: AsyncAck, channel: str | None, text: str) -> None:
+        async with asyncio.timeout(DEADLINE):
+            who = await self._identity(payload.user)
+            shown = await self.form(who.person, "", channel, text) if who.person else await self._refuse(who)
+        await ack()
+        if isinstance(shown, Reply):
+            await self._answers.tell(payload.user.id, channel, shown.text, occasion=payload.action_ts)
+        else:
+            await self.open(payload.trigger_id, shown, payload.user.id, channel)
+
+    async def form(self, person: Person, runbook: str, channel: str | None, quoted: str = "") -> Reply | Modal:
+        """Return the form of a runbook, or the choice between those that the person may start; or why there is none."""
+        forms = await self._front.forms(person)
+        if not forms:
+            return said(words.NO_RUNBOOKS)
+        if not runbook:
+            return chooser_modal(forms, channel, quoted)
+        form = next((one for one in forms if one.name == runbook), None)
+        if form is None:
+            return said(words.NO_SUCH_RUNBOOK.format(", ".join(one.name for one in forms)))
+        return _modal_of(form, channel, quoted)
+
+    async def open(self, trigger_id: str, modal: Modal, user: str, channel: str | None) -> None:
+        """Open a modal, or tell the person that it was not."""
+        try:
+            await self._client.views_open(trigger_id=trigger_id, view=modal)
+        except FAILURES as error:
+            if (code := error_code(error)) != "exchanged_trigger_id":
+                self._log.warning("a form was not opened: %s", code)
+                await self._answers.tell(user, channel, words.NOT_OPENED, occasion=trigger_id)
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Show the form of what was chosen, or take what was filled in."""
+        if payload.view.callback_id == CHOOSE_MODAL:
+            await self._choose(payload, ack)
+            return
+        ref = FormRef.model_validate_json(payload.view.private_metadata)
+        taken = await self._take(payload, ref)
+        if isinstance(taken, Started):
+            await ack()
+            told = words.SIGNALED if taken.signal else words.STARTED
+            await self._answers.tell(payload.user.id, ref.channel, told.format(taken.run_id), occasion=payload.view.id)
+            return
+        await self._show_faults(payload, taken, ack)
+
+    async def _choose(self, payload: Submission, ack: AsyncAck) -> None:
+        ref = ChooseRef.model_validate_json(payload.view.private_metadata)
+        chosen = payload.view.state.values.get(RUNBOOK, {}).get(RUNBOOK)
+        name = chosen.selected_option.value if chosen and chosen.selected_option else ""
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            if identity.person is None:
+                shown: Reply | Modal = said(_why(identity))
+            else:
+                shown = await self.form(identity.person, name, ref.channel, ref.quoted)
+        if isinstance(shown, Reply):
+            await ack(response_action="errors", errors={RUNBOOK: shown.text})
+        else:
+            await ack(response_action="update", view=shown)
+
+    async def _take(self, payload: Submission, ref: FormRef) -> Started | Mapping[str, str]:
+        """Start the run; return by field what is wrong, whatever it is."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                return await self._start(payload, ref)
+        except FormError as error:
+            return error.faults
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it had been taken
+            self._log.error("a request by form was not taken: %s", type(error).__name__)
+            return {"": words.NOT_STARTED}
+
+    async def _start(self, payload: Submission, ref: FormRef) -> Started:
+        identity = await self._identity(payload.user)
+        if identity.person is None:
+            raise FormError({"": (await self._refuse(identity)).text})
+        forms = await self._front.forms(identity.person)
+        form = next((one for one in forms if one.name == ref.runbook), None)
+        fields = fields_of(form.schema)[0] if form else []
+        entered, faults = payload_of(fields, payload.view.state.values)
+        if faults:
+            raise FormError(faults)
+        return await self._front.start(identity.person, Filled(payload.view.id, ref.runbook, ref.version, entered))
+
+    @staticmethod
+    async def _show_faults(payload: Submission, faults: Mapping[str, str], ack: AsyncAck) -> None:
+        """Show each fault at its field, and what is of none at the first; without a field, in place of the form."""
+        fields = list(payload.view.state.values)
+        if not fields:
+            await ack(response_action="update", view=note_modal(_fault("; ".join(faults.values()))))
+            return
+        at: dict[str, str] = {name if name in fields else fields[0]: _fault(fault) for name, fault in faults.items()}
+        await ack(response_action="errors", errors=at)
+
+    async def _identity(self, user: User) -> Identity:
+        return await identify(user, self._installation, self._desk)
+
+    async def _refuse(self, identity: Identity) -> Reply:
+        assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none
+        await self._front.refused(identity.account, "request", identity.refusal.code)
+        return said(_why(identity))
+
+
+def _why(identity: Identity) -> str:
+    return refusal_words(identity.refusal) if identity.refusal else ""
+
+
+def _fault(words: str) -> Shown:
+    """Return what is wrong as it is shown in a modal, cut where it is long."""
+    parts = chunks(words, _LONGEST_FAULT)
+    return Shown(f"{parts[0]}…") if len(parts) > 1 else parts[0]
+
+
+def _modal_of(form: Form, channel: str | None, quoted: str) -> Reply | Modal:
+    fields, unfit = fields_of(form.schema)
+    if unfit:
+        return said(words.NO_FORM.format(form.name, ", ".join(unfit)))
+    return form_modal(form, fields, channel, quoted)

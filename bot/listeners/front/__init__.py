@@ -1,1 +1,0 @@
-"""Commands, shortcuts and forms: how people come who were not asked."""

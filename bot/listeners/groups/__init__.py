@@ -1,1 +1,0 @@
-"""Who is in Slack's user groups."""

@@ -1,1 +1,0 @@
-"""What people do on their Home tab."""

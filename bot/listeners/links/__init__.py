@@ -1,1 +1,0 @@
-"""Links of ours that people share."""

@@ -1,1 +1,0 @@
-"""What clicks and commands do about passkeys."""

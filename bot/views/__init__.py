@@ -1,0 +1,1 @@
+"""Block Kit of requests, forms and modals; pure."""

@@ -1,0 +1,208 @@
+"""The fixed words for a request: its buttons, what people said, and what is still needed."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from bot.views.blocks import utc
+from bot.views.text import Shown, inline_mrkdwn, one_line, plain
+from runtime.model.approval import AskKind, Result, ResultCode
+from runtime.model.states import RunStatus, StepStatus
+from runtime.model.votes import VoteVerdict
+from runtime.services.approval_view import ApprovalView, VoteView
+
+QUICK = timedelta(seconds=10)
+"""A vote is quick this soon after its person opened the request, as reports call it, too."""
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+_DOUBT = (
+    "We tried this and got no answer. Check the target before you decide. “It happened” records it as done; it is "
+    "never repeated. “It did not happen” lets us try once more; if it did happen, it happens twice."
+)
+_AFTERWARDS = (
+    "Someone did this in an emergency, without the required signatures. It stays done, whatever you decide. Was it "
+    "justified? Your answer closes the record of the run."
+)
+FINAL = Shown("⚠️ Cannot be undone.")
+_EXPLAINED = {
+    AskKind.EFFECT: "Approving does this once. Rejecting cancels it.",
+    AskKind.TASK: "Approving lets the run continue. Rejecting ends this review as rejected.",
+    AskKind.IN_DOUBT: _DOUBT,
+    AskKind.AFTERWARDS: _AFTERWARDS,
+}
+_VERDICTS = {
+    VoteVerdict.APPROVE: "approved",
+    VoteVerdict.REJECT: "rejected",
+    VoteVerdict.CHANGES: "asked for changes",
+}
+_DOUBT_VERDICTS = {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"}
+
+_AFTER_VERDICTS = {VoteVerdict.APPROVE: "says it was justified", VoteVerdict.REJECT: "says it was not justified"}
+_OWN_VERDICTS = {AskKind.IN_DOUBT: _DOUBT_VERDICTS, AskKind.AFTERWARDS: _AFTER_VERDICTS}
+_BUTTONS = {
+    AskKind.IN_DOUBT: ("It happened", "It did not happen"),
+    AskKind.AFTERWARDS: ("Justified", "Not justified"),
+}
+
+_RESULTS = {
+    ResultCode.PERFORMED: "Done",
+    ResultCode.PERFORMED_BEFORE: "Done before, under the same idempotency key",
+    ResultCode.CONFIRMED: "Done, as a person confirmed",
+    ResultCode.ANSWERED: "Done, as its answer shows",
+    ResultCode.REJECTED: "Not done: rejected by {}",
+    ResultCode.CHANGES_REQUESTED: "Not done: changes requested by {}",
+    ResultCode.NOT_IN_TIME: "Not done: nobody decided in time",
+    ResultCode.NOT_PERFORMED: "Not done: {}",
+    ResultCode.WINDOW: "Approved; carried out from {} on",
+    ResultCode.REPLACED: "Not done as requested: edited by {}",
+    ResultCode.OUTGROWN: "Not done: policy now requires more approvals, so people were asked again",
+    ResultCode.WORDED: "{}",
+}
+
+
+_STANDS: dict[str, str] = {
+    RunStatus.QUEUED: "is about to begin",
+    RunStatus.RUNNING: "is under way",
+    RunStatus.WAITING_APPROVAL: "waits for approval",
+    RunStatus.WAITING: "waits",
+    RunStatus.FAILED_RETRYABLE: "failed and will be retried",
+    RunStatus.HELD: "is held",
+    RunStatus.FAILED_TERMINAL: "failed",
+    StepStatus.PENDING: "comes later",
+    StepStatus.READY: "is about to begin",
+    StepStatus.PARKED: "waits",
+    StepStatus.FAILED_HANDLED: "failed and was handled",
+}
+
+
+def stands(ending: str) -> str:
+    """Return how a run or a step stands, or the word with which its runbook ended it."""
+    return _STANDS.get(ending, ending.replace("_", " "))
+
+
+def until_word(view: ApprovalView) -> str:
+    """Return what happens at the end of its time: what is asked until somebody answers is late then."""
+    return "due" if view.kind.outlives_run else "expires"
+
+
+def verdict_word(ask: AskKind, verdict: VoteVerdict) -> str:
+    """Return what a person said, for a sentence that begins with the name."""
+    return _OWN_VERDICTS.get(ask, _VERDICTS)[verdict]
+
+
+def vote_word(view: ApprovalView, vote: VoteView) -> str:
+    """Return what somebody said, and by which ticket where they did without the others."""
+    return f"broke the glass ({vote.ticket})" if vote.ticket else verdict_word(view.kind, vote.verdict)
+
+
+def vote_notes(vote: VoteView) -> str:
+    """Return what is unusual about a vote: given soon after its person opened it, or by who reviewed or signed before.
+
+    "" where it is as usual.
+    """
+    opened = [vote.opened_at] if vote.opened_at and vote.at - vote.opened_at <= QUICK else []
+    earlier = ((vote.reviewed_at, "reviewed this run"), (vote.signed_at, "signed in this run"))
+    notes = [f"{_since(at, vote)} after opening it" for at in opened]
+    notes += [f"{act} {_since(at, vote)} before" for at, act in earlier if at]
+    return ", ".join(notes)
+
+
+def _since(at: datetime, vote: VoteView) -> str:
+    return lasting((vote.at - at).total_seconds())
+
+
+def lasting(seconds: float) -> str:
+    """Return a duration as people say it, in its largest unit."""
+    for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
+            return f"{seconds / unit:.1f}".removesuffix(".0") + f" {word}"
+    return f"{seconds:.0f} s"
+
+
+def approvals(view: ApprovalView) -> int:
+    """Count the approvals that count now."""
+    return sum(vote.verdict is VoteVerdict.APPROVE and vote.counts for vote in view.votes)
+
+
+def how_far(view: ApprovalView) -> str:
+    """Return how many of those that are needed have said so: `1 of 2 approvals`; and which groups have not."""
+    if any(vote.ticket for vote in view.votes):
+        return "by break-glass"
+    if view.missing and approvals(view):
+        return signed_without(approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
+    what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"
+    return f"{approvals(view)} of {view.quorum} {what}{'' if view.quorum == 1 else 's'}"
+
+
+def signed_without(count: int, missing: Sequence[str]) -> str:
+    """Return how many have signed, and the groups of which nobody has."""
+    return f"{count} signature{'' if count == 1 else 's'}; still needed: {', '.join(missing)}"
+
+
+def headline(view: ApprovalView) -> str:
+    """Return what happens to whom, as data, in one line: what the author says, and what it is done to."""
+    return one_line(": ".join(filter(None, headline_parts(view))))
+
+
+def headline_parts(view: ApprovalView) -> tuple[str, str]:
+    """Return what happens, and to whom, where the first does not say it; a review's title says both."""
+    if view.declared.title:
+        return view.declared.title, ""
+    if view.kind is AskKind.TASK:
+        return view.operation, ""
+    operation = view.operation.rpartition("::")[2].replace("_", " ")
+    does = view.purpose if view.kind is AskKind.EFFECT else ""
+    return does or operation[:1].upper() + operation[1:], view.target
+
+
+def acted_on(view: ApprovalView) -> tuple[str, str]:
+    """Return the operation and the target, "" for an operation that is all the headline says, as that of a review."""
+    return ("" if one_line(view.operation) == headline(view) else view.operation), view.target
+
+
+def undone_by(view: ApprovalView) -> str:
+    """Return how the action can be undone; a review changes nothing by itself."""
+    return "" if view.kind is AskKind.TASK else view.reversible_by or "cannot be undone"
+
+
+def requirement(view: ApprovalView) -> str:
+    """Return what is needed and how far it is, in words; group names are data."""
+    groups = [one_line(group) for group in view.groups]
+    if view.all_groups and view.quorum == len(groups) > 1:
+        return " and ".join(f"1 from {group}" for group in groups)
+    if view.all_groups and len(groups) > 1:
+        return f"{view.quorum} people, at least 1 from each of {' and '.join(groups)}"
+    people = "1 person" if view.quorum == 1 else f"{view.quorum} people"
+    return f"{people} from {' or '.join(groups)}"
+
+
+def button_words(view: ApprovalView) -> tuple[str, str]:
+    """Return the words on the two buttons: yes and no."""
+    return _BUTTONS.get(view.kind, ("Approve", "Reject"))
+
+
+def result_words(result: Result) -> str:
+    """Return what became of what was asked about; names and reasons in it are data, and a moment is in UTC."""
+    if result.code is ResultCode.CANCELED:
+        who, why = result.about
+        return f"Not done: canceled by {who}{f': {why}' if why else ''}"
+    if result.code is ResultCode.WINDOW:
+        return _RESULTS[result.code].format(*(utc(datetime.fromisoformat(moment)) for moment in result.about))
+    return _RESULTS[result.code].format(", ".join(result.about))
+
+
+def explanation(view: ApprovalView) -> str:
+    """Return what either answer leads to: as its author says, where both are said."""
+    declared = view.declared
+    if declared.approve and declared.reject and not view.kind.outlives_run:
+        return f"Approve: {one_line(declared.approve)}\nReject: {one_line(declared.reject)}"
+    return _EXPLAINED[view.kind]
+
+
+def consequence(view: ApprovalView) -> Shown:
+    """Return what either answer leads to, with the warning where that cannot be undone."""
+    return Shown(f"{plain(explanation(view))}{f' {FINAL}' if is_final(view) else ''}")
+
+
+def is_final(view: ApprovalView) -> bool:
+    """Tell whether what an approval leads to cannot be undone."""
+    return view.kind is AskKind.EFFECT and not view.reversible_by

@@ -1,1 +1,0 @@
-"""What a doctor and a probe look at."""

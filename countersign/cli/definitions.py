@@ -1,0 +1,109 @@
+"""The group `definitions`: what the packs declare, which versions there are, what changes, and what starts."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.acts import By, Reason
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.definitions_listing import list_, show
+from countersign.cli.tables import AsJson, show_json
+from evidence.reading.words import counted
+
+if TYPE_CHECKING:
+    from runtime.definitions.diff import Change
+
+definitions = typer.Typer(
+    invoke_without_command=True, help="Check, list and compare runbooks; say which versions start."
+)
+definitions.command("list")(list_)
+definitions.command("show")(show)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The runbook.")]
+Version = Annotated[int, typer.Argument(metavar="VERSION", min=1, help="Which of its versions.")]
+
+
+@definitions.callback()
+def group(context: typer.Context) -> None:
+    """Check, list and compare runbooks; say which versions start. Without a command: check."""
+    if context.invoked_subcommand is None:
+        check()
+
+
+@definitions.command()
+def check() -> None:
+    """Check the packs' files; list what they declare, and each warning and error with its place."""
+    from countersign.engine import validated_catalog
+
+    catalog = validated_catalog(shared_settings())
+    for (name, version), definition in sorted(catalog.definitions.items()):
+        out.print(f"{name} v{version}  {definition.digest[:12]}  {counted(len(definition.steps), 'step')}")
+    for warning in catalog.warnings:
+        out.print(f"warning: {warning}")
+    for problem in catalog.problems:
+        out.print(str(problem))
+    raise typer.Exit(1 if catalog.problems else 0)
+
+
+@definitions.command()
+def diff(
+    name: Name,
+    version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="Default: the newest.")] = None,
+    against: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="VERSION", help="The version to compare with; default: the newest other active one."
+        ),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a version adds, removes and changes."""
+    from countersign.cli.definitions_looking import looked_up
+    from runtime.services.definitions_showing import compare
+
+    found = run(looked_up(shared_settings("database_url"), compare, name, version, against))
+    if as_json:
+        sides = {"name": name, "from": found.before and found.before.version, "to": found.after.version}
+        show_json({**sides, "changes": [_plain(change) for change in found.changes]})
+        return
+    for sign, life in (("---", found.before), ("+++", found.after)):
+        out.print(f"{sign} {life}  {life.status}  {life.digest}" if life else f"{sign} nothing")
+    for change in found.changes:
+        for line in change.lines():
+            out.print(line)
+    out.print(counted(len(found.changes), "change"))
+
+
+@definitions.command()
+def activate(
+    name: Name,
+    version: Version,
+    by: By,
+    reason: Reason,
+    *,
+    beside: Annotated[
+        bool, typer.Option("--beside", help="Add it to the active versions instead of replacing them.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Activate a version for new runs, once policy, and approvers where it asks for them, have agreed."""
+    from countersign.cli.moving import move
+
+    told = f"{name} version {version} is active"
+    move(lambda desk: desk.activate(by, name, version, reason, beside=beside), told, as_json=as_json)
+
+
+@definitions.command()
+def retire(name: Name, version: Version, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
+    """Deactivate a version: no new run starts with it; existing runs continue."""
+    from countersign.cli.moving import move
+
+    told = f"{name} version {version} is retired"
+    move(lambda desk: desk.retire(by, name, version, reason), told, as_json=as_json)
+
+
+def _plain(change: "Change") -> dict[str, Any]:
+    before, after = (None if side is None else json.loads(side) for side in (change.before, change.after))
+    return {"path": change.path, "kind": change.kind, "before": before, "after": after}

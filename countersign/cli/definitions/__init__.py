@@ -1,1 +1,0 @@
-"""The commands about verbs and runbooks: what the packs declare, which versions there are, and what starts."""

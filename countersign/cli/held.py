@@ -1,0 +1,101 @@
+"""The commands of `held`: what waits for a person, and the four ways in which it goes on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countersign.cli.acts import By, Reason, act
+from countersign.cli.command import run, shared_settings
+from countersign.cli.listings import Limit
+from countersign.cli.tables import AsJson, show_one, show_rows
+from runtime.model.run import HeldAct
+
+held = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end held steps.")
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
+Step = Annotated[str, typer.Argument(metavar="STEP", help="The step's path, as `held list` shows it.")]
+Version = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="The version that `held show` printed: if somebody has acted since, nothing is done."
+    ),
+]
+
+_STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_code", "error", "updated_at")
+
+
+@held.command("list")
+def list_(limit: Limit = 50, *, as_json: AsJson = False) -> None:
+    """List held steps, most recently changed run first."""
+    from countersign.cli.operate import looked_up
+    from runtime.services import listings
+
+    steps = run(looked_up(shared_settings("database_url"), listings.list_held, limit))
+    show_rows([vars(step) for step in steps], _STEP, as_json=as_json)
+
+
+@held.command()
+def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
+    """Show a held step: its error and its version."""
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.services import listings
+
+    found = run(looked_up(shared_settings("database_url"), listings.find_step, run_id, step))
+    if found is None:
+        raise OperateError(f"there is no step {step} of a run {run_id}")
+    show_one(vars(found), as_json=as_json)
+
+
+@held.command()
+def retry(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
+    """Retry the step from its start."""
+    _mend(run_id, step, by, HeldAct.RETRY, reason, version, done="will be retried", as_json=as_json)
+
+
+@held.command()
+def supply(
+    run_id: Run,
+    step: Step,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with the result as JSON.")],
+    by: By,
+    reason: Reason,
+    version: Version = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Supply the step's result, also of one that still waits: it succeeds with that, and the record names you."""
+    from countersign.cli.operate import expect_recordable, read_json
+
+    result = expect_recordable(read_json(file), str(file))
+    _mend(run_id, step, by, HeldAct.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
+
+
+@held.command()
+def skip(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
+    """Skip the step, also one that still waits; steps that need it and have no condition are skipped too."""
+    _mend(run_id, step, by, HeldAct.SKIP, reason, version, done="is skipped", as_json=as_json)
+
+
+@held.command()
+def end(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
+    """End the run as failed."""
+    _mend(run_id, step, by, HeldAct.END, reason, version, done="ended its run", as_json=as_json)
+
+
+def _mend(
+    run_id: str,
+    step: str,
+    by: str,
+    how: HeldAct,
+    reason: str,
+    version: int | None,
+    result: object = None,
+    *,
+    done: str,
+    as_json: bool,
+) -> None:
+    from runtime.services.operator import Mending
+
+    mending = Mending(run_id, step, how, reason, result, version)
+    act(lambda desk: desk.mend(by, mending), f"{step} of {run_id} {done}", as_json=as_json)

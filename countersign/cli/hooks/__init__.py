@@ -1,1 +1,0 @@
-"""The group of commands about subscriptions."""

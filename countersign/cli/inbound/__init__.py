@@ -1,1 +1,0 @@
-"""What comes in by command: signals to runs, and answers to tasks."""

@@ -1,1 +1,0 @@
-"""The commands about evidence that is kept: who fetches it, what is held, and what is stuck."""

@@ -1,0 +1,54 @@
+"""How `activate` and `retire` ask for a move, and say what came of the run that it is."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.operate import APPLY_SECONDS, OperateError, looked_up, perform
+from countersign.cli.tables import show_json
+from countersign.settings import Settings
+from runtime.model.states import RUN, RunStatus, is_final
+from runtime.services.listings import find_run
+from runtime.services.operator import PAUSE, OperatorDesk
+
+_SETTLED = {RunStatus.WAITING_APPROVAL, *(status for status in RunStatus if is_final(RUN, status))}
+
+
+def move(record: Callable[[OperatorDesk], Awaitable[str]], done: str, *, as_json: bool) -> None:
+    """Ask for a move, wait a while for what policy says, and tell it; raise OperateError where nothing was done."""
+    settings = shared_settings("database_url")
+    facts = run(perform(settings, record))
+    if "run_id" in facts:
+        facts |= run(_followed(settings, facts["run_id"]))
+    if facts.get("run_status") in (RunStatus.FAILED_TERMINAL, RunStatus.CANCELED):
+        raise OperateError(f"nothing was done: {facts['error']} ({facts['run_id']})")
+    if as_json:
+        show_json(facts)
+        return
+    out.print(_told(facts, done))
+
+
+def _told(facts: dict[str, Any], done: str) -> str:
+    match facts.get("run_status"):
+        case RunStatus.SUCCEEDED:
+            return f"{done} ({facts['run_id']})"
+        case RunStatus.WAITING_APPROVAL:
+            return (
+                f"policy requires signatures, which are requested now; until then nothing changes ({facts['run_id']})"
+            )
+    return f"on record as {facts.get('run_id', facts['notification_id'])}: a worker will do it"
+
+
+async def _followed(settings: Settings, run_id: str) -> dict[str, Any]:
+    """Return how the run stands once it has ended or waits for people, or after a while."""
+    until = time.monotonic() + APPLY_SECONDS
+    while True:
+        found = await looked_up(settings, find_run, run_id)
+        if found is None:
+            raise OperateError(f"there is no run {run_id}")
+        status = RunStatus(found["status"])
+        if status in _SETTLED or time.monotonic() >= until:
+            return {"run_status": str(status), "error": found["error"]}
+        await asyncio.sleep(PAUSE)

@@ -1,1 +1,0 @@
-"""The commands about people: the directory, and who stands in for whom."""

@@ -1,1 +1,0 @@
-"""The commands about what proves things: evidence, keys, the audit log."""

@@ -1,1 +1,0 @@
-"""Planning runs again from the command line."""

@@ -1,0 +1,73 @@
+"""`slack`: who may install the app in which workspace, where it is installed, and the keys that keep its tokens."""
+
+from typing import Annotated
+
+import typer
+
+from countersign.cli.acts import By, Reason
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.tables import AsJson, show_json
+from evidence.reading.words import counted
+
+slack = typer.Typer(no_args_is_help=True, help="Install the Slack app in workspaces of this tenant.")
+
+
+@slack.command("install-link")
+def install_link(
+    by: By,
+    reason: Reason,
+    hours: Annotated[int, typer.Option(min=1, max=720, metavar="NUMBER", help="How long the link works.")] = 24,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Make a link that installs the app once, in a workspace that then belongs to this tenant."""
+    from countersign.cli.acting import make_link
+
+    facts = run(make_link(shared_settings("database_url", "public_url"), by, reason, hours))
+    if as_json:
+        show_json(facts)
+    else:
+        out.print(facts["link"])
+        is_done = facts["status"] == "applied"
+        out.print(f"for one installation within {hours} h" if is_done else "works once a worker has run")
+
+
+@slack.command("list")
+def list_(*, as_json: AsJson = False) -> None:
+    """List the workspaces in which the app is or was installed."""
+    from countersign.cli.acting import list_places
+
+    places = run(list_places(shared_settings("database_url")))
+    if as_json:
+        show_json(places)
+    elif not places:
+        out.print("nowhere by a link: where COUNTERSIGN_SLACK_BOT_TOKEN is set, it is for one workspace")
+    for one in () if as_json else places:
+        since = f"installed {one['installed_at']}" if one["installed_at"] else f"{one['why']} {one['removed_at']}"
+        out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {since}")
+
+
+@slack.command()
+def manifest() -> None:
+    """Print the app's manifest to paste into Slack; with COUNTERSIGN_PUBLIC_URL it includes our links."""
+    from countersign.cli.command import own_settings
+    from countersign.manifest import manifest_of
+
+    typer.echo(manifest_of(own_settings().public_url), nl=False)
+
+
+@slack.command("new-key")
+def new_key() -> None:
+    """Print a new key for COUNTERSIGN_SLACK_TOKEN_KEYS."""
+    from receipts.vault import new_key as fresh
+
+    out.print(fresh())
+
+
+@slack.command()
+def rekey() -> None:
+    """Re-encrypt all stored tokens with the first of COUNTERSIGN_SLACK_TOKEN_KEYS; the others can then be removed."""
+    from countersign.cli.acting import rekey_tokens
+
+    key_id, count = run(rekey_tokens(shared_settings("database_url", "slack_token_keys")))
+    out.print(f"the tokens of {counted(count, 'installation')} are under key {key_id}")

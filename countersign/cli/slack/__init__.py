@@ -1,1 +1,0 @@
-"""The commands about where the Slack app is installed."""

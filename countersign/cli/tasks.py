@@ -1,0 +1,133 @@
+"""The group `tasks`: reviews that wait for people, and what a person says about one."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.acts import By, act
+from countersign.cli.command import run, shared_settings
+from countersign.cli.listings import Limit
+from countersign.cli.tables import AsJson, show_one, show_rows
+from runtime.model.votes import ClaimAct, VoteVerdict
+from runtime.services.inbound_said import Said
+
+if TYPE_CHECKING:
+    from runtime.services.approval_view import ApprovalView
+
+tasks = typer.Typer(no_args_is_help=True, help="List, show, answer, claim and release reviews that wait for people.")
+
+Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id.")]
+
+_COLUMNS = ("task_id", "title", "run_id", "step", "groups", "assignee", "expires_at", "escalated")
+
+
+class Decision(StrEnum):
+    """What a review comes to."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+@tasks.command("list")
+def list_(
+    person: Annotated[
+        str | None, typer.Option("--for", metavar="PERSON", help="Only reviews that this person may answer.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")] = None,
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this runbook.")] = None,
+    assignee: Annotated[
+        str | None, typer.Option(metavar="PERSON", help="Claimed by this person; none: by nobody.")
+    ] = None,
+    after: Annotated[str | None, typer.Option(metavar="TASK", help="Continue the list after this review.")] = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List open reviews, the first to expire first."""
+    from countersign.cli.operate import looked_up
+    from runtime.clock import utc_now
+    from runtime.services.operator import person_of
+    from runtime.services.tasks import SoughtTasks, list_tasks
+
+    settings = shared_settings("database_url")
+    if person is not None:  # an empty list would not say that there is no such person
+        run(looked_up(settings, person_of, person))
+    sought = SoughtTasks(
+        person=person, run_id=run_id, definition=definition, assignee=assignee, after=after, limit=limit
+    )
+    found = run(looked_up(settings, list_tasks, sought, utc_now()))
+    show_rows([_row(view) for view in found], _COLUMNS, as_json=as_json)
+
+
+@tasks.command()
+def show(task_id: Task, *, as_json: AsJson = False) -> None:
+    """Show a review: what to check, its progress, and the stamp to return with an answer."""
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.services.tasks import show_task
+
+    view = run(looked_up(shared_settings("database_url"), show_task, task_id))
+    if view is None:
+        raise OperateError(f"there is no task {task_id}")
+    show_one({**_row(view), **_more(view)}, as_json=as_json)
+
+
+@tasks.command()
+def answer(
+    task_id: Task,
+    decision: Annotated[Decision, typer.Argument(metavar="DECISION", help="Your decision.")],
+    by: By,
+    stamp: Annotated[str, typer.Option(metavar="STAMP", help="The stamp of the review as you saw it.")],
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why; it goes on record, and a rejection needs one.")
+    ] = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a review, as its card in Slack does: this counts as your signature."""
+    verdict = VoteVerdict.APPROVE if decision is Decision.APPROVED else VoteVerdict.REJECT
+    _say(Said(task_id, by, verdict, reason, stamp), f"{task_id} is {decision}", as_json=as_json)
+
+
+@tasks.command()
+def claim(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
+    """Claim a review: others see that you work on it."""
+    _say(Said(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
+
+
+@tasks.command()
+def release(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
+    """Release a review that you claimed, so that others can take it."""
+    _say(Said(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
+
+
+def _say(said: Said, done: str, *, as_json: bool) -> None:
+    act(lambda desk: desk.say(said), done, as_json=as_json)
+
+
+def _row(view: "ApprovalView") -> dict[str, Any]:
+    return {
+        "task_id": view.approval_id,
+        "status": str(view.status),
+        "title": view.operation,
+        "run_id": view.run_id,
+        "run": view.run_title,
+        "step": view.step,
+        "groups": ", ".join(view.groups),
+        "requested_by": view.requester,
+        "requested_at": view.requested_at,
+        "expires_at": view.expires_at,
+        "escalated": view.escalated,
+        "assignee": view.assignee,
+    }
+
+
+def _more(view: "ApprovalView") -> dict[str, Any]:
+    word = view.progress
+    votes = [{"person": vote.person_name, "verdict": str(vote.verdict), "reason": vote.reason} for vote in view.votes]
+    return {
+        "progress": None if word is None else {**vars(word), "at": word.at.isoformat()},
+        "stamp": view.stamp,
+        "fields": [{"name": field.name, "value": field.after} for field in view.fields],
+        "votes": votes,
+    }

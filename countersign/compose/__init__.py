@@ -1,1 +1,0 @@
-"""The composition root: each command composes what it needs."""

@@ -1,1 +1,0 @@
-"""What is kept, and where: the database, the archive and its bucket."""

@@ -1,1 +1,0 @@
-"""Settings, the directory file, logs, errors."""

@@ -1,0 +1,152 @@
+"""The directory file: people, agents, groups, and which Slack account is whose.
+
+The database holds the one with the highest version that was loaded.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from countersign.errors import CountersignError
+from countersign.files import Fault, read_file
+from countersign.notices import NoticesEntry, QuietHours, Zone
+from runtime.definitions.problems import Path as Place
+from runtime.definitions.problems import show_path
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)]
+Title = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+Address = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254)]
+
+
+class DirectoryError(CountersignError):
+    """The directory file is not usable; the message names every fault and where it is."""
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Account(_Closed):
+    """A Slack account."""
+
+    team: Annotated[str, StringConstraints(pattern=r"^[TE][A-Z0-9]+$")]
+    user: Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]+$")]
+
+
+class PersonEntry(_Closed):
+    """One person, who may have several accounts and still counts once.
+
+    `triggers` are types of triggers that they may start runs with, by form. By the clock of `timezone` they are told
+    nothing in `quiet_hours`; where they say neither, the tenant's hold, and [] are none. `email` is the address by
+    which a member of a Slack user group is told to be them, where that account is not listed.
+    """
+
+    id: Name
+    name: Title
+    groups: list[Title] = []
+    triggers: list[Title] = []
+    email: Address | None = None
+    slack: list[Account] = []
+    timezone: Zone | None = None
+    quiet_hours: QuietHours | None = None
+
+
+class GroupEntry(_Closed):
+    """A group whose people are those of a Slack user group."""
+
+    name: Title
+    slack_usergroup: Annotated[str, StringConstraints(pattern=r"^S[A-Z0-9]{1,20}$")]
+
+
+class AgentEntry(_Closed):
+    """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
+
+    `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
+    may bring, `mends` types of triggers: of runs of these it may bring what people say of held steps. `cancels` and
+    `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back.
+    """
+
+    id: Name
+    name: Title
+    triggers: list[Title] = []
+    on_behalf: bool = False
+    completes: list[Title] = []
+    cancels: list[Title] = []
+    undoes: list[Title] = []
+    signals: list[Title] = []
+    answers_for: list[Name] = []
+    mends: list[Title] = []
+
+
+class Directory(_Closed):
+    """The whole file. Two people may be listed with one account: whoever clicks with it is refused.
+
+    A file without `version` has version 0: it takes the place of others without one alone. `match_by_email` allows that
+    members of user groups are told by an address that Slack says is confirmed.
+    """
+
+    version: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    notices: NoticesEntry = NoticesEntry()
+    groups: list[GroupEntry] = []
+    match_by_email: bool = False
+    people: list[PersonEntry]
+    agents: list[AgentEntry] = []
+
+
+def read_directory(path: Path) -> Directory:
+    """Return the directory in a strict YAML file, or raise DirectoryError naming file, line and path of every fault."""
+    return read_file(path, Directory, faults_of, DirectoryError)
+
+
+def faults_of(directory: Directory) -> list[Fault]:
+    """Return what is wrong among the entries of a directory, each of which is in order by itself."""
+    return [*_repeated(directory), *_unknown(directory), *_of_user_groups(directory), *_addresses(directory)]
+
+
+def _repeated(directory: Directory) -> Iterator[Fault]:
+    """Find ids that two entries share, and accounts listed twice for one person."""
+    entries = {("people", index): person.id for index, person in enumerate(directory.people)}
+    entries |= {("agents", index): agent.id for index, agent in enumerate(directory.agents)}
+    first: dict[str, Place] = {}
+    for place, name in entries.items():
+        if first.setdefault(name, place) != place:
+            yield (*place, "id"), f"{name} is {show_path(first[name])} already"
+    for index, person in enumerate(directory.people):
+        for number, account in enumerate(person.slack):
+            if account in person.slack[:number]:
+                yield ("people", index, "slack", number), f"{account.team} {account.user} is listed twice"
+
+
+def _unknown(directory: Directory) -> Iterator[Fault]:
+    """Find people for whom an agent may answer, and whom the file does not have."""
+    people = {person.id for person in directory.people}
+    for index, agent in enumerate(directory.agents):
+        for number, person in enumerate(agent.answers_for):
+            if person not in people:
+                yield ("agents", index, "answers_for", number), f"there is no person {person}"
+
+
+def _of_user_groups(directory: Directory) -> Iterator[Fault]:
+    """Find groups that are listed twice, and people who are said to be in one whose people Slack says."""
+    names = [group.name for group in directory.groups]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield ("groups", index, "name"), f"{name} is groups[{names.index(name)}] already"
+    for index, person in enumerate(directory.people):
+        for number, group in enumerate(person.groups):
+            if group in names:
+                yield ("people", index, "groups", number), f"who is in {group} is said by its Slack user group alone"
+
+
+def _addresses(directory: Directory) -> Iterator[Fault]:
+    """Find addresses that two people have, or that nothing reads."""
+    first: dict[str, int] = {}
+    for index, person in enumerate(directory.people):
+        if person.email is None:
+            continue
+        if not directory.match_by_email:
+            yield ("people", index, "email"), "nobody is told by an address without match_by_email"
+        if first.setdefault(person.email.casefold(), index) != index:
+            yield ("people", index, "email"), f"is that of people[{first[person.email.casefold()]}]"

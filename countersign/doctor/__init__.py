@@ -1,0 +1,1 @@
+"""What `countersign doctor` checks: one file for each part."""

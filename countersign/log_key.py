@@ -1,0 +1,64 @@
+"""The key that signs the audit log: the private one in a file, and beside it the public halves of earlier ones."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from countersign.key_files import named
+from countersign.settings import Settings
+from receipts.log.checkpoint import LogKeys
+from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
+from receipts.signing import PublicKey, load_or_create, load_public, making, public_path, replace
+
+_EARLIER = "log-earlier"
+
+
+def make_signer(settings: Settings) -> NoteSigner:
+    """Return what signs the log; its key is made where there is none. Raise ConfigError where it cannot be used."""
+    with named("log_key"):
+        return NoteSigner(settings.origin, load_or_create(settings.log_key_path))
+
+
+def log_keys(settings: Settings) -> LogKeys:
+    """Return the keys that checkpoints are verified with, the one that signs now first."""
+    current = make_signer(settings).verifier(Algorithm.ED25519)
+    files = sorted(_earlier(settings).glob("*.pem"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    earlier = [_verifier(settings, load_public(file)) for file in files]
+    return LogKeys((current, *(key for key in earlier if key != current)))
+
+
+def rotate_log_key(settings: Settings) -> LogKeys:
+    """Put a new key in the place of the one that signs, of which the public half is kept alone; return all.
+
+    Whatever moment this is cut off at, one key is current, and no public half of one that has signed is lost.
+    """
+    path = settings.log_key_path
+    with named("log_key"), making(path), _locked(path.parent):
+        old = load_or_create(path)
+        _earlier(settings).mkdir(mode=0o700, exist_ok=True)
+        kept = _earlier(settings) / f"{old.public.key_id[:16]}.pub.pem"
+        if not kept.exists():
+            os.link(public_path(path), kept)
+        replace(path)
+    return log_keys(settings)
+
+
+def _earlier(settings: Settings) -> Path:
+    return settings.log_key_path.parent / _EARLIER
+
+
+def _verifier(settings: Settings, key: PublicKey) -> VerifierKey:
+    return VerifierKey(settings.origin, Algorithm.ED25519, key.key.public_bytes(Encoding.Raw, PublicFormat.Raw))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep rotations apart from each other."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / ".rotating").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

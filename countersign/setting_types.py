@@ -1,0 +1,93 @@
+"""What a setting may be: long enough secrets, addresses of the right form. Faults are said without the value."""
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+
+from countersign.dsn import check_dsn
+from edge.webhook_signing import secret_of
+from receipts.passkey_signatures import ORIGIN
+from receipts.secrets import SHORTEST_SECRET, TOO_SHORT, passwords_in
+from receipts.vault import parse_key
+
+
+def _database(url: SecretStr) -> SecretStr:
+    check_dsn(url.get_secret_value())
+    if any(len(password) < SHORTEST_SECRET for password in passwords_in(url.get_secret_value())):
+        raise ValueError(f"its password {TOO_SHORT}")
+    return url
+
+
+def _http(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        raise ValueError("is not http(s)://HOST, without credentials and query")
+    return url
+
+
+def _server(url: str) -> str:
+    if urlsplit(_http(url)).path not in ("", "/"):
+        raise ValueError("is not http(s)://HOST:PORT, without a path")
+    return url
+
+
+def _base(url: str) -> str:
+    if not _http(url).endswith("/"):
+        raise ValueError("does not end with a slash")
+    return url
+
+
+def _origin(url: str) -> str:
+    """Refuse where browsers let nobody use a passkey."""
+    if not re.match(ORIGIN, url):
+        raise ValueError("is not https://HOST or https://HOST:PORT (http:// for localhost alone), in small letters")
+    return url
+
+
+def _secret(shortest: int) -> AfterValidator:
+    def check(secret: SecretStr) -> SecretStr:
+        if len(secret.get_secret_value()) < shortest:
+            raise ValueError(TOO_SHORT if shortest == SHORTEST_SECRET else f"has fewer than {shortest} characters")
+        return secret
+
+    return AfterValidator(check)
+
+
+def _token(secret: SecretStr) -> SecretStr:
+    """Refuse what goes into no header: libraries quote it when they find out."""
+    if not re.fullmatch(r"[!-~]+", secret.get_secret_value()):
+        raise ValueError("holds a space, a line break or another character that no token has")
+    return secret
+
+
+def _vault_key(secret: SecretStr) -> SecretStr:
+    parse_key(secret.get_secret_value())
+    return secret
+
+
+def _webhook_secret(secret: SecretStr) -> SecretStr:
+    secret_of(secret.get_secret_value())
+    return secret
+
+
+def _slashed(prefix: object) -> object:
+    return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
+
+
+# Anybody can sign with an empty secret, and find a short one by trying.
+Secret = Annotated[SecretStr, _secret(SHORTEST_SECRET)]
+Token = Annotated[SecretStr, _secret(SHORTEST_SECRET), AfterValidator(_token)]
+SigningSecret = Annotated[SecretStr, _secret(20)]
+CallerSecret = Annotated[SecretStr, _secret(32)]
+TokenKey = Annotated[SecretStr, AfterValidator(_vault_key)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
+Word = Annotated[str, Field(min_length=1)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_database)]
+HttpUrl = Annotated[str, AfterValidator(_http)]
+ServerUrl = Annotated[str, AfterValidator(_server)]
+BaseUrl = Annotated[str, AfterValidator(_base)]
+Origin = Annotated[str, AfterValidator(_origin)]
+Prefix = Annotated[str, BeforeValidator(_slashed)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]

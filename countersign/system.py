@@ -1,0 +1,98 @@
+"""A process that serves: the parts that its roles need, put together."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.app import Bot, build_bot
+from bot.slack.connector import slack_handlers
+from countersign.configuration import note_configuration
+from countersign.directory_loading import expect_loaded
+from countersign.engine import (
+    bind_tenant,
+    keep_definitions,
+    load_overlay,
+    load_packs,
+    make_engine,
+    make_policy,
+    make_routing,
+    offered_handlers,
+)
+from countersign.hooks import make_subscriptions
+from countersign.roles import Role
+from countersign.settings import Settings
+from countersign.slack import bot_settings, check_hearing, make_places
+from countersign.storage import await_database, open_storage
+from edge.courier import PATIENCE, webhook_handlers
+from runtime.definitions.loading.catalog import Catalog
+from runtime.engine import Engine
+from runtime.outbox.handlers import entity_handlers
+from runtime.services.children_connector import child_handlers
+from runtime.services.definitions_connector import definition_handlers
+from runtime.services.desk import EngineDesk, StoredCards
+from runtime.services.front_counter import FrontCounter
+from runtime.store.database.signals import announcing
+from runtime.worker.handlers import completing, overlaid
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class System:
+    """The parts of a process. `bot` is there where clicks are heard or cards are posted."""
+
+    settings: Settings
+    roles: frozenset[Role]
+    engine: Engine
+    catalog: Catalog
+    bot: Bot | None
+
+
+@asynccontextmanager
+async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[System]:
+    """Build what the roles need, writing nothing, and take it apart at the end."""
+    routing, policy = make_routing(settings), make_policy(settings)
+    subscriptions, receivers = make_subscriptions(settings)
+    if Role.BOT in roles:
+        check_hearing(settings)
+    slack = bot_settings(settings) if roles & {Role.BOT, Role.WORKER} else None
+    handlers = offered_handlers(settings)
+    catalog = load_packs(settings, handlers)
+    catalog.require(settings.definitions)
+    overlay = load_overlay(settings, handlers, catalog)
+    await asyncio.to_thread(await_database, settings)
+    async with policy, open_storage(settings) as storage:
+        engine = make_engine(settings, storage, policy, handlers, routing, subscriptions)
+        desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
+        front = FrontCounter(engine, settings.tenant, catalog)
+        places = make_places(settings, engine)
+        bot = build_bot(slack, desk, front, cards, engine.clock, places) if slack is not None else None
+        if (
+            bot is not None and Role.WORKER in roles
+        ):  # these handlers work with the engine, so they join its mapping now
+            handlers.update(entity_handlers(storage.pool, catalog.entities))
+            handlers.update(slack_handlers(bot.client, desk, cards, engine.clock, mocked=engine.mocked))
+            handlers.update(webhook_handlers(receivers, engine.clock, PATIENCE))
+            handlers.update(child_handlers(engine))
+            handlers.update(definition_handlers(engine.pool, engine.clock, engine.definitions, handlers))
+        if overlay is not None:
+            handlers.update(overlaid(handlers, overlay, completing(engine)))
+        async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
+            yield System(settings, roles, engine, catalog, bot)
+
+
+async def prepare(system: System) -> None:
+    """Write what a start writes: definitions, and what files say. Callers are heard on the loaded directory alone."""
+    settings, engine = system.settings, system.engine
+    await bind_tenant(engine)
+    if engine.mocked:
+        log.warning("this program runs on mocks: nothing is written for real")
+    for problem in system.catalog.problems:
+        log.warning("not available: %s", problem)
+    await keep_definitions(engine, system.catalog, settings.activation)
+    await note_configuration(engine, routes=system.roles != {Role.BOT})
+    if Role.EDGE in system.roles and settings.directory is not None:
+        async with engine.pool.connection() as conn:
+            await expect_loaded(conn, settings.tenant, settings.directory)

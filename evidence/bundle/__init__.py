@@ -1,1 +1,0 @@
-"""Builds and seals bundles."""

@@ -1,0 +1,1 @@
+"""The report on a bundle, and the verifier as a page."""

@@ -1,0 +1,41 @@
+"""`timeline.md` of format 2: a line for each leaf, in which a sentence says what happened to whom; ids stand apart."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from evidence.reading.material import Material, Record, number, record, text
+from evidence.reading.sentences import sentence
+from evidence.reading.shown import code, visible
+from evidence.reading.words import day
+
+_HEAD = """\
+# What happened, in its order
+
+Line N is line N of `audit.jsonl`. Times are UTC. What stands in “ ” is in the words of people, programs and policies.
+"""
+_TABLE = "| # | time | what happened | ids |\n| --: | --- | --- | --- |"
+_KEPT = ("wait_id", "notification_id", "decision_id", "receipt_id", "read_id", "approval_id")
+_ABOUT = ("approval_id", "effect_id", "request_id")
+
+
+def timeline(material: Material) -> bytes:
+    """Return the page, with a table for each day."""
+    parts = [_HEAD]
+    for on, leaves in groupby(material.leaves, key=lambda leaf: text(leaf, "at")[:10]):
+        rows = list(leaves)
+        parts += [f"## {day(text(rows[0], 'at')) or visible(on)}\n", _TABLE]
+        parts += [_row(material, leaf) for leaf in rows]
+        parts.append("")
+    return "\n".join(parts).encode()
+
+
+def _row(material: Material, leaf: Record) -> str:
+    told = sentence(material, leaf)
+    ids = " ".join(code(value) for value in dict.fromkeys(_ids(leaf)))
+    return f"| {number(leaf, 'seq')} | {visible(text(leaf, 'at')[11:19])} | {told} | {ids} |"
+
+
+def _ids(leaf: Record) -> Iterator[str]:
+    """Give the ids of what a leaf is about, that of its own record first."""
+    for place, kept in (("data", _KEPT), ("correlation", _ABOUT)):
+        yield from (value for name in kept if (value := text(record(leaf, place), name)))

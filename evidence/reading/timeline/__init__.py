@@ -1,1 +1,0 @@
-"""`timeline.md` of format 2: the page, and a sentence for each leaf."""

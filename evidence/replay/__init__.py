@@ -1,1 +1,0 @@
-"""Asks policy again, with the policies of a bundle."""

@@ -1,0 +1,92 @@
+"""Seals finished runs: reads the run's story, builds the bundle, stores it, and says so in the thread."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from evidence.archive.archive import Archive, ArchiveConflictError, Stored
+from evidence.attestation import attest, attestation_of, file_of
+from evidence.build import DossierError, Sealed, build
+from evidence.dossier import Dossier
+from evidence.errors import EvidenceError
+from evidence.notary import Notary
+from evidence.ring import KeyRing
+from evidence.statement import sha256
+from receipts.signing import SigningKey
+from runtime.failpoints import Point, at
+from runtime.services.sealing import BundleLease, EvidenceDesk, KeptBundle, Setback, is_away
+
+LEASE = timedelta(minutes=2)
+"""How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sealer:
+    """A worker's job: one finished run at a time."""
+
+    desk: EvidenceDesk
+    archive: Archive
+    ring: KeyRing
+    notary: Notary
+
+    async def __call__(self) -> int:
+        """Seal what is ready; return how many bundles were stored."""
+        keys = await asyncio.to_thread(self.ring.keys)
+        lease = await self.desk.next_bundle(LEASE, keys.current, keys.ids)
+        if lease is None:
+            return 0
+        try:
+            await self._seal(lease, keys.of(lease.key_id))
+        except Exception as error:  # noqa: BLE001 - whatever it is stands with the run
+            await self._failed(lease, error)
+            return 0
+        return 1
+
+    async def _failed(self, lease: BundleLease, error: Exception) -> None:
+        """Have it tried again, or somebody told where that cannot help."""
+        setback = setback_of(error)
+        pause = await self.desk.mark_failed(lease, setback)
+        shown = error if setback.is_fault else None
+        if pause is None:
+            logger.error("bundle of %s is stuck (try %d): %s", lease.run_id, lease.tries, setback.error, exc_info=shown)
+        else:
+            said = "bundle of %s not stored (try %d), again in %.0f s: %s"
+            logger.warning(said, lease.run_id, lease.tries, pause.total_seconds(), setback.error, exc_info=shown)
+
+    async def dossier(self, run_id: str) -> Dossier:
+        """Return what the bundle of a run is built from whose sealing has begun: the same every time."""
+        story = await self.desk.story(run_id)
+        is_in_format_1 = story.run is not None
+        return Dossier(**vars(story), log=None if is_in_format_1 else await self.notary.proof(run_id))
+
+    async def _seal(self, lease: BundleLease, key: SigningKey) -> None:
+        run_id = lease.run_id
+        await self.desk.forget(run_id)
+        dossier = await self.dossier(run_id)
+        sealed, stored = await asyncio.to_thread(self._store, lease, dossier, key)
+        bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
+        await self.desk.mark_stored(run_id, bundle)
+
+    def _store(self, lease: BundleLease, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
+        run_id, number, days = lease.run_id, lease.file_number, lease.retain_days
+        sealed = build(dossier, key)
+        at(Point.ARCHIVE_PUTTING)
+        stored = self.archive.put(file_of(run_id, number), sealed.data, sealed.sha256, days)
+        said = attest(sealed, run_id, self.desk.engine.tenant, key, number)
+        self.archive.put(attestation_of(run_id, number), said, sha256(said), days)
+        at(Point.ARCHIVE_PUT)
+        return sealed, stored
+
+
+def setback_of(error: Exception) -> Setback:
+    """Return what a failure means: whose name is taken, or whose records make no bundle, is not helped by time."""
+    foreseen = isinstance(error, EvidenceError)
+    return Setback(
+        error=" ".join((str(error) if foreseen else repr(error)).split()),
+        is_final=isinstance(error, ArchiveConflictError | DossierError),
+        is_fault=not foreseen and not is_away(error),
+        in_the_way=error.location if isinstance(error, ArchiveConflictError) else None,
+    )

@@ -1,1 +1,0 @@
-"""Time stamps over the audit log's checkpoints: who asks for them, and one that came after a bundle."""

@@ -1,1 +1,0 @@
-"""Rules about what was decided, done and read."""

@@ -1,0 +1,137 @@
+"""Rules about receipts: each says what its leaf says, at the moments that the chain has."""
+
+from evidence import names
+from evidence.verify.action_windows import WAITING
+from evidence.verify.comparing import agree, broken
+from evidence.verify.contents import BrokenError
+from evidence.verify.facts import Decided, Facts, Received
+from evidence.verify.rules import Rule, counted, rule
+from receipts.chain import Leaf
+
+
+@rule(
+    "receipts.as-told",
+    'No two receipts have one id. A receipt\'s `outcome`, `step` ("" for none), `effect_id` and `approval_id` are'
+    " those of its leaf. `attempt` is 0 for a refusal and no less than 1 for all else; `error` is null for a success"
+    " alone.",
+)
+def _as_told(facts: Facts) -> str:
+    seen = set[str]()
+    for receipt in facts.receipts:
+        record, leaf = receipt.record, receipt.leaf
+        if record.receipt_id in seen:
+            raise BrokenError(receipt.name, f"another receipt has the id {record.receipt_id}, too")
+        seen.add(record.receipt_id)
+        agree(
+            receipt.name,
+            f"{names.AUDIT} line {leaf.seq}",
+            outcome=(record.outcome, leaf.data.get("outcome")),
+            step=(record.step, leaf.correlation.step or ""),
+            effect_id=(record.effect_id, leaf.correlation.effect_id),
+            approval_id=(record.approval_id, leaf.correlation.approval_id),
+        )
+        agree(
+            receipt.name,
+            f"its outcome, {record.outcome},",
+            **{
+                "attempt is 0": (record.attempt == 0, record.outcome == "refusal"),
+                "error is null": (record.error is None, record.outcome == "success"),
+            },
+        )
+    return counted(len(seen), "receipt")
+
+
+@rule(
+    "receipts.of-effect",
+    "What a receipt says was attempted is the effect that was proposed: `connector::operation`, `target`, and for what"
+    " acted the digest (`fingerprint`), that of the last edit before its decision, or one that people approved.",
+)
+def _of_effect(facts: Facts) -> str:
+    for receipt in facts.receipts:
+        record = receipt.record
+        leaf, proposal = facts.proposed[record.effect_id]
+        agree(
+            receipt.name,
+            f"{names.AUDIT} line {leaf.seq}",
+            action=(f"{record.connector}::{record.operation}", proposal.action),
+            target=(record.target, proposal.target),
+        )
+        if record.outcome in ("success", "in_doubt") and record.fingerprint not in _digests(facts, receipt):
+            raise BrokenError(receipt.name, "what acted is neither what was proposed nor what people approved")
+    return counted(len(facts.receipts), "receipt")
+
+
+def _digests(facts: Facts, receipt: Received) -> set[str]:
+    """Return the digests of what may act: as proposed, or as approved."""
+    effect_id, decided = receipt.record.effect_id, facts.decided.get(str(receipt.record.decision_id))
+    return {facts.standing(effect_id, decided.leaf.seq if decided else receipt.leaf.seq)} | {
+        one.record.digest
+        for one in facts.approvals.values()
+        if (one.record.effect_id, one.record.kind, one.record.status)
+        == (receipt.record.effect_id, "effect", "approved")
+    }
+
+
+@rule(
+    "receipts.in-time",
+    "A receipt's `finished_at` is its leaf's `at`, and its `started_at` is that too, or that of the leaf of a decision"
+    " that allowed its effect.",
+)
+def _in_time(facts: Facts) -> str:
+    begun: dict[str, set[str]] = {}
+    for decision in facts.decisions:
+        if decision.record.outcome == "allow":
+            begun.setdefault(decision.record.effect_id, set()).add(decision.leaf.at)
+    for receipt in facts.receipts:
+        record, at = receipt.record, receipt.leaf.at
+        agree(receipt.name, f"{names.AUDIT} line {receipt.leaf.seq}", finished_at=(record.finished_at, at))
+        if record.started_at != at and record.started_at not in begun.get(record.effect_id, ()):
+            raise BrokenError(receipt.name, f"no attempt began at {record.started_at}")
+    return counted(len(facts.receipts), "receipt")
+
+
+_AGAIN = "step.failed_retryable"
+_FAILED = (_AGAIN, "step.failed_handled", "step.failed_terminal", "step.held")
+
+
+@rule(
+    "receipts.of-failures",
+    "Where a step is told to have failed or to be held after an attempt at its effect, a receipt of that effect stands"
+    " between. An attempt begins with the last decision before that allows an effect of the step, unless an"
+    " `effect.waiting` names it, or people answered after it what had become of an attempt (`in_doubt`). A step whose"
+    " verb waits for something (`execution.wait`) may fail without its attempt: of such a step that is so where it is"
+    " tried again (`step.failed_retryable`).",
+)
+def _of_failures(facts: Facts) -> str:
+    waited = {str(leaf.data.get("decision_id")) for leaf in facts.contents.leaves_of(WAITING)}
+    begun = [
+        one
+        for one in facts.decisions
+        if one.record.outcome == "allow" and one.record.step and one.record.id not in waited
+    ]
+    failed = [leaf for leaf in facts.leaves if leaf.event in _FAILED and _ends_attempt(facts, leaf)]
+    for leaf in failed:
+        before = [one for one in begun if one.record.step == leaf.correlation.step and one.leaf.seq < leaf.seq]
+        if before and not _is_explained(facts, before[-1], leaf):
+            raise broken(leaf, f"no receipt tells of the attempt that began with decision {before[-1].record.id}")
+    return counted(len(failed), "failure")
+
+
+def _ends_attempt(facts: Facts, leaf: Leaf) -> bool:
+    """Return whether a step fails by its attempt alone."""
+    verb = facts.plan.verb(str(leaf.correlation.step))
+    return leaf.event == _AGAIN or (verb is not None and verb.execution.wait is None)
+
+
+def _is_explained(facts: Facts, begun: Decided, leaf: Leaf) -> bool:
+    effect_id = begun.record.effect_id
+    told = [one.leaf for one in facts.receipts if one.record.effect_id == effect_id]
+    ends = [
+        one.end
+        for one in facts.approvals.values()
+        if (one.record.kind, one.record.effect_id) == ("in_doubt", effect_id)
+    ]
+    return any(one is not None and begun.leaf.seq < one.seq < leaf.seq for one in (*told, *ends))
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_effect, _in_time, _of_failures)

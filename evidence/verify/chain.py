@@ -1,0 +1,100 @@
+"""Steps 5 and 6 of the procedure: which run the bundle is about, and its chain."""
+
+from itertools import pairwise
+
+from evidence import names
+from evidence.run_record import format_of, run_as_told
+from evidence.statement import sha256
+from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.facts import Facts
+from evidence.verify.rules import counted, rule
+from receipts import canonical
+from receipts.chain import EVIDENCE_BEGUN, MAX_LINE, ChainError, Head, verify_chain
+
+
+@rule(
+    "run.stated",
+    "`run.json` has the `run_id`, tenant, definition's digest, `sealed_seq` and `audit_head` of the predicate.",
+)
+def run_stated(contents: Contents) -> str:
+    """Compare run.json with the statement."""
+    run, predicate = contents.run, contents.statement.predicate
+    for what, of_run, of_statement in (
+        ("run_id", run.run_id, predicate.run_id),
+        ("tenant", run.tenant, predicate.tenant),
+        ("definition.digest", run.definition.digest, predicate.definition_digest),
+        ("sealed_seq", run.sealed_seq, predicate.sealed_seq),
+        ("audit_head", run.audit_head, predicate.audit_head),
+    ):
+        if of_run != of_statement:
+            raise BrokenError(names.RUN, f"{what} is {of_run}, where the statement says {of_statement}")
+    return run.run_id
+
+
+@rule("definition.digest", "The SHA-256 of `definition.json` is the definition's digest in `run.json`.")
+def definition_digest(contents: Contents) -> str:
+    """Compare definition.json with its digest."""
+    digest = contents.run.definition.digest
+    if sha256(contents.member(names.DEFINITION)) != digest:
+        raise BrokenError(names.DEFINITION, f"its SHA-256 is not the digest that {names.RUN} names, {digest}")
+    return digest
+
+
+@rule("chain.leaf-size", f"In format 2, a line of `audit.jsonl` has at most {MAX_LINE:,} bytes.")
+def leaf_size(contents: Contents) -> str:
+    """Look at the size of each line before any is read; the first release had no limit."""
+    for number, line in enumerate(contents.lines() if contents.version > 1 else (), start=1):
+        if len(line) > MAX_LINE:
+            raise BrokenError(names.AUDIT, f"line {number} has {len(line)} bytes, and may have {MAX_LINE}")
+    return names.AUDIT
+
+
+@rule(
+    "chain.unbroken",
+    "The leaves are this run's chain, from genesis to `audit_head` at `sealed_seq`: each hash is right, and each"
+    " `prev_hash` is that of the leaf before.",
+)
+def unbroken(contents: Contents) -> str:
+    """Verify the chain."""
+    run = contents.run
+    try:
+        verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head), contents.lines())
+    except ChainError as error:
+        raise BrokenError(names.AUDIT, str(error)) from error
+    if contents.leaves[0].run_id != run.run_id:
+        raise BrokenError(names.AUDIT, f"is the chain of run {contents.leaves[0].run_id}")
+    return counted(run.sealed_seq, "leaf", "leaves")
+
+
+@rule("chain.format", "The format that the statement names is the one that the first leaf names.")
+def of_format(contents: Contents) -> str:
+    """Compare the format of the statement with that of the leaves."""
+    told, version = format_of(contents.leaves), contents.statement.predicate.builder_version
+    if str(told) != version:
+        raise BrokenError(names.STATEMENT, f"is of format {version}, and the chain of format {told}")
+    return f"format {version}"
+
+
+@rule("chain.in-time", "No leaf's `at` is before that of the leaf before it.")
+def in_time(facts: Facts) -> str:
+    """Look at the order of time."""
+    for before, after in pairwise(facts.leaves):
+        if after.at < before.at:
+            raise BrokenError(names.AUDIT, f"line {after.seq} is earlier than the line before it")
+    return f"{facts.leaves[0].at} to {facts.leaves[-1].at}"
+
+
+@rule("chain.ended", "The last leaf is `evidence.begun`.")
+def ended(facts: Facts) -> str:
+    """Look at the end of the chain."""
+    if facts.leaves[-1].event != EVIDENCE_BEGUN:
+        raise BrokenError(names.AUDIT, f"does not end with {EVIDENCE_BEGUN}: its end was cut off")
+    return EVIDENCE_BEGUN
+
+
+@rule("run.as-told", "`run.json` is, byte for byte, the run as its leaves tell it.")
+def run_as_leaves_tell(facts: Facts) -> str:
+    """Compare run.json with what the leaves tell."""
+    if facts.contents.member(names.RUN) != canonical.dumps(run_as_told(facts.leaves)):
+        raise BrokenError(names.RUN, f"is not the run that {names.AUDIT} tells")
+    return names.RUN

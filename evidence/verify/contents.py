@@ -1,0 +1,223 @@
+"""A bundle's members as records, parsed strictly and no earlier than they are asked for."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evidence import names
+from evidence.errors import EvidenceError
+from evidence.reading.material import Material, any_value, lines_of
+from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
+from evidence.statement import Statement
+from evidence.verify.outline import outline
+from evidence.verify.trust import Trust
+from receipts import canonical, piecewise
+from receipts.chain import VOTE_WITHDRAWN, Leaf
+from receipts.model import Receipt
+from receipts.read import ReadRecord
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+class BrokenError(EvidenceError):
+    """Something does not hold: in which member ("" for the whole), and what."""
+
+    def __init__(self, member: str, what: str) -> None:
+        super().__init__(f"{member}: {what}" if member else what)
+        self.member = member
+        self.what = what
+
+
+def parse(model: type[Record], member: str, data: bytes) -> Record:
+    """Return canonical JSON as a record, or say at which of its members it is not one."""
+    return _record(model, member, _value(member, data))
+
+
+def told_by(members: Mapping[str, bytes], known: Mapping[str, Any] | None = None) -> Material:
+    """Return the members of a bundle as a reader takes them, whether they hold or not; `known` were read before.
+
+    As a verifier does, it leaves large parts apart. Large JSON that is not canonical is not there: no bundle has it.
+    """
+
+    def read(name: str) -> Any:
+        if known and name in known:
+            return known[name]
+        data = members[name]
+        if name == names.AUDIT:
+            return lines_of(data)
+        if len(data) <= piecewise.AT_ONCE:
+            return any_value(data)
+        with suppress(canonical.CanonicalError):
+            return piecewise.read(data, outline(name))
+        return None
+
+    return Material(members, read)
+
+
+def _value(member: str, data: bytes) -> Any:
+    """Return canonical JSON as a value, of which large parts that no record names stand apart."""
+    try:
+        return piecewise.loads(data, outline(member))
+    except canonical.CanonicalError as error:
+        raise BrokenError(member, str(error)) from error
+
+
+def _record(model: type[Record], member: str, value: Any) -> Record:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BrokenError(member, f"{where or 'the record'}: {first['msg']}") from error
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The members, whose bytes are those that the statement names, the statement, the id of the key, and the trust."""
+
+    members: Mapping[str, bytes]
+    statement: Statement
+    key_id: str
+    trust: Trust
+
+    @property
+    def version(self) -> int:
+        """Return the format that the statement names."""
+        return int(self.statement.predicate.builder_version)
+
+    def member(self, name: str) -> bytes:
+        """Return a member's bytes."""
+        if name not in self.members:
+            raise BrokenError(name, "is not in the bundle")
+        return self.members[name]
+
+    def folder(self, folder: str) -> list[str]:
+        """Return the names in a folder."""
+        return sorted(name for name in self.members if name.startswith(f"{folder}/"))
+
+    @cached_property
+    def _large(self) -> dict[str, Any]:
+        return {}
+
+    def value(self, name: str) -> Any:
+        """Return what a member holds. A large one is read once: little of it is built."""
+        if name in self._large:
+            return self._large[name]
+        value = _value(name, self.member(name))
+        if len(self.members[name]) > piecewise.AT_ONCE:
+            self._large[name] = value
+        return value
+
+    def record(self, model: type[Record], name: str) -> Record:
+        """Return what a member holds as a record."""
+        return _record(model, name, self.value(name))
+
+    @cached_property
+    def run(self) -> RunRecord:
+        """Return the run."""
+        return self.record(RunRecord, names.RUN)
+
+    @cached_property
+    def definition(self) -> DefinitionRecord:
+        """Return the definition that ran."""
+        return self.record(DefinitionRecord, names.DEFINITION)
+
+    def lines(self) -> Iterator[bytes]:
+        """Give the lines of the audit log without their ends."""
+        data, start = self.member(names.AUDIT), 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            yield data[start:end]
+            start = end + 1
+
+    @cached_property
+    def _told_leaves(self) -> list[Any]:
+        """Return the audit leaves as values, in the order of their lines."""
+        if self.member(names.AUDIT)[-1:] not in (b"", b"\n"):
+            raise BrokenError(names.AUDIT, "the last line is not ended")
+        told = [_value(f"{names.AUDIT} line {number}", line) for number, line in enumerate(self.lines(), start=1)]
+        self._large[names.AUDIT] = told
+        return told
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Return the audit leaves, in the order of their lines."""
+        told = enumerate(self._told_leaves, start=1)
+        return [_record(Leaf, f"{names.AUDIT} line {number}", value) for number, value in told]
+
+    @cached_property
+    def decisions(self) -> dict[str, DecisionRecord]:
+        """Return the decisions by member name."""
+        return self._records(names.DECISIONS, DecisionRecord)
+
+    @cached_property
+    def receipts(self) -> dict[str, Receipt]:
+        """Return the receipts by member name."""
+        return self._records(names.RECEIPTS, Receipt)
+
+    @cached_property
+    def reads(self) -> dict[str, ReadRecord]:
+        """Return the read records by member name; format 1 has none."""
+        return self._records(names.READS, ReadRecord)
+
+    @cached_property
+    def approvals(self) -> dict[str, ApprovalRecord]:
+        """Return the approvals by member name."""
+        return self._records(names.APPROVALS, ApprovalRecord)
+
+    @cached_property
+    def decision_of(self) -> dict[str, DecisionRecord]:
+        """Return the decisions by their own identifier."""
+        return {decision.id: decision for decision in self.decisions.values()}
+
+    @cached_property
+    def requirements(self) -> dict[tuple[str, str], list[RequirementRecord | None]]:
+        """Return what policy required of people for an effect, by the effect's identifier and digest."""
+        found: dict[tuple[str, str], list[RequirementRecord | None]] = {}
+        for decision in self.decisions.values():
+            if decision.outcome == "needs_approval":
+                key = (decision.effect_id, decision.input.effect.digest)
+                found.setdefault(key, []).append(decision.answer.requirement)
+        return found
+
+    @cached_property
+    def leaves_about(self) -> dict[str, list[Leaf]]:
+        """Return the leaves about each approval, in the chain's order."""
+        found: dict[str, list[Leaf]] = {}
+        for leaf in self.leaves:
+            about = leaf.data.get("approval_id", leaf.correlation.approval_id)
+            found.setdefault(str(about), []).append(leaf)
+        return found
+
+    def standing(self, approval: ApprovalRecord) -> list[VoteRecord]:
+        """Return the votes of an approval that no `vote.withdrawn` names by their digest."""
+        about = self.leaves_about.get(approval.id, [])
+        withdrawn = Counter(str(leaf.data.get("digest")) for leaf in about if leaf.event == VOTE_WITHDRAWN)
+        if not withdrawn:
+            return list(approval.votes)
+        standing = []
+        for vote in approval.votes:
+            digest = canonical.digest(vote.model_dump())
+            if withdrawn[digest]:
+                withdrawn[digest] -= 1
+            else:
+                standing.append(vote)
+        return standing
+
+    @cached_property
+    def material(self) -> Material:
+        """Return the members as a reader takes them, those that do not hold as well."""
+        return told_by(self.members, self._large)
+
+    def leaves_of(self, event: str) -> list[Leaf]:
+        """Return the leaves of an event, in the chain's order."""
+        return [leaf for leaf in self.leaves if leaf.event == event]
+
+    def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:
+        return {name: self.record(model, name) for name in self.folder(folder)}

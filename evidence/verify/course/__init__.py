@@ -1,1 +1,0 @@
-"""Rules about the run: its chain, its steps, and its end."""

@@ -1,1 +1,0 @@
-"""Rules about requests that were edited and resubmitted."""

@@ -1,0 +1,355 @@
+"""What the records of format 2 have beside the members of `evidence.records`, as far as rules compare it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from evidence.records import (
+    Answered,
+    ApprovalRecord,
+    Asked,
+    AskedActor,
+    AskedEffect,
+    DecisionRecord,
+    DelegationRecord,
+    LeftOut,
+    Open,
+    RequirementRecord,
+    VoteRecord,
+)
+from receipts.chain import Leaf
+from receipts.fields import NonEmpty, Sha256Hex, Timestamp
+from receipts.passkey_signatures import Base64Url
+
+Tier = Literal["low", "medium", "high"]
+
+
+class ActorForm(AskedActor):
+    """Who wanted the effect, and who sent the trigger."""
+
+    kind: str
+    submitted_by: str
+
+
+class RunForm(Open):
+    """The run, as policy was told."""
+
+    id: str
+    definition: str
+    version: int
+    trigger_type: str
+
+
+class AllowedForm(Open):
+    """What policy said of an act: OPA's id of the decision, and the digest of the text that gave it."""
+
+    decision_id: str
+    digest: Sha256Hex
+
+
+class SettledForm(Open):
+    """What a person said of a held step; `result` is the commitment of what they supplied."""
+
+    reason: str
+    policy: AllowedForm
+    result: str | None = None
+
+
+class CancelForm(Open):
+    """What somebody said who wanted a run canceled; the program's own wish needs nobody's leave."""
+
+    reason: str
+    policy: AllowedForm | None = None
+
+
+class TermForm(Open):
+    """From when until when an approval can be given and used, as policy was told.
+
+    `usable_until` is there where its requirement says when to carry it out: it can then be used until that moment.
+    """
+
+    requested_at: Timestamp
+    expires_at: Timestamp
+    usable_until: Timestamp = ""
+
+
+class ToldVote(VoteRecord):
+    """A vote, as policy was told."""
+
+    at: Timestamp
+
+
+class EffectForm(AskedEffect):
+    """The effect, as policy was told; `reads` is there where it is a governed read."""
+
+    reversible: bool
+    reads: bool = False
+
+
+class ToldEdits(Open):
+    """By whom the effect had been edited, and what had been asked for, as policy was told."""
+
+    by: list[str]
+    requested: dict[str, Any]
+
+
+class QuestionForm(Asked):
+    """The whole question."""
+
+    time: Timestamp
+    tenant: str
+    actor: ActorForm
+    run: RunForm
+    step: str
+    effect: EffectForm
+    approval: TermForm | None
+    votes: Sequence[ToldVote]
+    edited: ToldEdits | None = None
+
+
+class ReasonForm(Open):
+    """Why policy, or the gate, says so."""
+
+    code: str
+
+
+class RequirementForm(RequirementRecord):
+    """What a human authorization had to fulfil, with its duration (ISO 8601)."""
+
+    expires_in: NonEmpty
+    reason_required: bool
+
+
+class AnswerForm(Answered):
+    """The whole answer."""
+
+    tier: Tier
+    requirement: RequirementForm | None
+    reasons: list[ReasonForm]
+
+
+class DecisionForm(DecisionRecord):
+    """One file of `decisions/`."""
+
+    run_id: str
+    step: str
+    opa_version: NonEmpty
+    input: QuestionForm
+    answer: AnswerForm
+
+
+class AccountForm(Open):
+    """The Slack account that clicked."""
+
+    team: str
+    user: str
+
+
+class DelegationForm(DelegationRecord):
+    """A delegation, as it stands on a vote."""
+
+    delegation_id: NonEmpty
+    delegator_name: str
+    groups: list[str]
+    starts_at: Timestamp
+    ends_at: Timestamp
+    reason: str
+    acts: list[Leaf] = Field(min_length=1)
+
+
+class PasskeyForm(Open):
+    """With what a vote was signed, and the acts about that passkey in the tenant's chain until then."""
+
+    credential_id: Base64Url
+    nonce: str
+    authenticator_data: Base64Url
+    client_data: Base64Url
+    signature: Base64Url
+    acts: list[Leaf] = Field(min_length=1)
+
+
+class TogetherForm(Open):
+    """One act that decided several requests, as it stands on each vote."""
+
+    id: NonEmpty
+    count: Annotated[int, Field(ge=2)]
+
+
+class VoteForm(VoteRecord):
+    """A counted vote."""
+
+    passkey: LeftOut[PasskeyForm] = None
+    delegation: LeftOut[DelegationForm] = None
+    together: LeftOut[TogetherForm] = None
+    person_name: str
+    reason: str
+    slack: AccountForm
+    at: Timestamp
+
+    @property
+    def way(self) -> tuple[object, object]:
+        """Return how it came in and who brought it, both None where it came from Slack: then the record has neither."""
+        more = self.model_extra or {}
+        return more.get("via"), more.get("brought_by")
+
+
+class ChangeForm(Open):
+    """One param; its value `before` or `after` is left out where it was, or is, not given."""
+
+    param: NonEmpty
+
+
+class EditForm(Open):
+    """What somebody made of a request: from which digest to which, and what they changed (`param`, before, after)."""
+
+    person: NonEmpty
+    groups: list[str]
+    reason: str
+    slack: AccountForm
+    before: Sha256Hex = Field(alias="from")
+    after: Sha256Hex = Field(alias="to")
+    changes: list[ChangeForm] = Field(min_length=1)
+    at: Timestamp
+
+
+class ReplyForm(Open):
+    """What was answered: `by` whom, a `person` or an `agent`; `group` where it was for the group for questions."""
+
+    by: NonEmpty
+    kind: Literal["person", "agent"]
+    name: str
+    text: str
+    at: Timestamp
+    group: LeftOut[NonEmpty] = None
+
+
+class QuestionOfForm(Open):
+    """What a person asked about a request, with its answer where there is one."""
+
+    id: NonEmpty
+    person: NonEmpty
+    person_name: str
+    question: str
+    at: Timestamp
+    answer: LeftOut[ReplyForm] = None
+
+
+class ApprovalForm(ApprovalRecord):
+    """One file of `approvals/`."""
+
+    effect_id: str
+    step: str
+    tier: Tier
+    reasons: list[ReasonForm]
+    requirement: RequirementForm
+    purpose: str
+    requested_at: Timestamp
+    expires_at: Timestamp
+    votes: Sequence[VoteForm]
+    edited: EditForm | None = None
+    questions: Sequence[QuestionOfForm] = ()
+
+
+class Candidate(Open):
+    """A version that was looked at when a trigger came."""
+
+    name: NonEmpty
+    version: int
+    digest: Sha256Hex
+
+
+class Chosen(Open):
+    """Of the data of `run.queued`, among which versions the run's own was chosen."""
+
+    among: list[Candidate]
+
+
+class Proposed(Open):
+    """The data of `effect.proposed`; `action` is connector and operation, joined by `::`."""
+
+    action: str
+    target: str
+    digest: str
+
+
+class Waiting(Open):
+    """The data of `effect.waiting`: by which decision, and from when until when the effect may begin."""
+
+    decision_id: NonEmpty
+    since: Timestamp
+    opens_at: Timestamp
+    until: Timestamp
+
+
+class Opened(Open):
+    """The data of `wait.opened`."""
+
+    wait_id: NonEmpty
+    kind: str = Field(alias="type")
+    correlation_key: str
+    deadline: Timestamp
+
+
+class StartedForm(Open):
+    """Which run was started because another one waits too long, or why none was."""
+
+    runbook: NonEmpty
+    run_id: NonEmpty = ""
+    error: NonEmpty = ""
+
+
+class Escalated(Open):
+    """The data of `wait.escalated`."""
+
+    wait_id: NonEmpty
+    entry: Annotated[int, Field(ge=0)]
+    to: list[str]
+    deadline: Timestamp = ""
+    started: StartedForm | None = None
+
+
+class Progressed(Open):
+    """The data of `wait.progress`; `count` is how often there was word."""
+
+    wait_id: NonEmpty
+    count: int = Field(ge=1)
+
+
+class Withdrawn(Open):
+    """The data of `vote.withdrawn`; `digest` is that of the vote."""
+
+    approval_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex
+    reason: str
+
+
+class Handed(Open):
+    """The data of `approval.handed`."""
+
+    approval_id: NonEmpty
+    person: NonEmpty
+    to: NonEmpty
+    reason: str
+
+
+class FellBack(Open):
+    """The data of `approval.fell_back`: why those who are asked cannot decide, and to which groups it went as well."""
+
+    approval_id: NonEmpty
+    why: NonEmpty
+    to: list[str]
+
+
+class QuestionLeaf(Open):
+    """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer.
+
+    `deadline` is that of the approval and its wait, where the leaf moves it.
+    """
+
+    approval_id: NonEmpty
+    question_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex
+    deadline: Timestamp = ""

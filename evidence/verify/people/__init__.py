@@ -1,1 +1,0 @@
-"""Rules about what people were asked, and said."""

@@ -1,1 +1,0 @@
-"""Rules about what people did with a request beside voting on it."""

@@ -1,1 +1,0 @@
-"""Rules about what was waited for, and for how long."""

@@ -1,0 +1,151 @@
+"""Rules about votes: whose they are, when they were counted, and what one of them leads to."""
+
+from evidence import names
+from evidence.verify.approvals import UNTIL_KNOWN
+from evidence.verify.comparing import agree, broken
+from evidence.verify.contents import BrokenError
+from evidence.verify.facts import Counted, Facts, Requested
+from evidence.verify.forms import VoteForm
+from evidence.verify.rules import Rule, counted, rule
+
+REASON_MIN = 3
+"""Characters of a reason, spaces around it not counted."""
+
+
+def _count(facts: Facts) -> str:
+    return counted(sum(len(approval.votes) for approval in facts.approvals.values()), "vote")
+
+
+@rule(
+    "votes.as-told",
+    "A vote's leaf is by the person who voted, and says the `person`, `verdict`, effect and step of the vote and its"
+    " approval and, of one for somebody else, its `delegator`, of one that breaks the glass, its"
+    " `break_glass`; the vote's `at` is the leaf's.",
+)
+def _as_told(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            record, leaf = vote.record, vote.leaf
+            agree(
+                approval.name,
+                f"{names.AUDIT} line {leaf.seq}",
+                person=(record.person, leaf.data.get("person")),
+                verdict=(record.verdict, leaf.data.get("verdict")),
+                delegator=(record.delegator, leaf.data.get("delegator")),
+                break_glass=(_glass(record), leaf.data.get("break_glass")),
+                voter=((record.person, "person"), (leaf.actor.id, leaf.actor.kind)),
+                at=(record.at, leaf.at),
+                effect_id=(approval.record.effect_id, leaf.correlation.effect_id),
+                step=(approval.record.step, leaf.correlation.step or ""),
+            )
+    return _count(facts)
+
+
+def _glass(record: VoteForm) -> object:
+    return record.break_glass.model_dump() if record.break_glass else None
+
+
+@rule(
+    "votes.in-time",
+    "A vote was counted before its approval's `expires_at`, as it was moved, unless it says what became of an"
+    " attempt (`in_doubt`), or afterwards whether it was right (`afterwards`), which is asked until somebody answers.",
+)
+def _in_time(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            until = facts.until(approval.record.id, approval.record.expires_at, vote.leaf)
+            if approval.record.kind not in UNTIL_KNOWN and vote.leaf.at >= until:
+                raise broken(vote.leaf, f"{vote.record.person} voted after {until}, when"
+                                        f" approval {approval.record.id} had expired")  # fmt: skip
+    return _count(facts)
+
+
+@rule("votes.while-open", "A vote was counted after its approval was requested, and before it ended.")
+def _while_open(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        end = approval.end.seq if approval.end else len(facts.leaves) + 1
+        for vote in approval.votes:
+            if not approval.leaf.seq < vote.leaf.seq < end:
+                raise broken(vote.leaf, f"approval {approval.record.id} was not open when {vote.record.person} voted")
+    return _count(facts)
+
+
+@rule(
+    "votes.accounts",
+    "No two votes on an approval that counted at one time came from one Slack account (`team` and `user`).",
+)
+def _accounts(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            before = {_account(other): other.record.person for other in approval.standing_before(vote.leaf)}
+            if (account := _account(vote)) in before:
+                raise BrokenError(
+                    approval.name, f"{before[account]} and {vote.record.person} voted from one account, {account[1]}"
+                )
+    return _count(facts)
+
+
+def _account(vote: Counted) -> tuple[str, str]:
+    return vote.record.slack.team, vote.record.slack.user
+
+
+@rule(
+    "votes.reasons",
+    "A vote that rejects or asks for changes, or is on an approval that wants reasons (`reason_required`), has a"
+    " reason of three characters or more.",
+)
+def _reasons(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            needed = vote.record.verdict != "approve" or approval.record.requirement.reason_required
+            if needed and len(vote.record.reason.strip()) < REASON_MIN:
+                raise BrokenError(approval.name, f"the vote of {vote.record.person} has to have a reason, and has none")
+    return _count(facts)
+
+
+@rule(
+    "votes.rejections",
+    "One vote that rejects or asks for changes (`changes`) ends its approval: it is the last one, and the approval is"
+    " `rejected`. None is rejected without, and nobody asks for changes of what has happened, or may have (`in_doubt`,"
+    " `afterwards`).",
+)
+def _rejections(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        verdicts = [vote.record.verdict for vote in approval.votes]
+        if any(verdict != "approve" for verdict in verdicts[:-1]):
+            raise BrokenError(approval.name, "counts votes after one that rejects")
+        is_no = verdicts[-1:] not in ([], ["approve"])
+        if is_no != (approval.record.status == "rejected"):
+            said = "a vote rejects" if is_no else "no vote rejects"
+            raise BrokenError(approval.name, f"is {approval.record.status}, and {said}")
+        if approval.record.kind in UNTIL_KNOWN and "changes" in verdicts:
+            raise BrokenError(approval.name, "asks for changes of what has happened, or may have")
+    return _count(facts)
+
+
+@rule(
+    "votes.counted",
+    "The leaf with which an approval ended as `approved`, `rejected` or `expired` says how many votes counted"
+    " then, and is of the approval's effect and step.",
+)
+def _counted(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        if approval.end is not None and approval.end.event != "approval.canceled":
+            _check_end(approval)
+    return _count(facts)
+
+
+def _check_end(approval: Requested) -> None:
+    end = approval.end
+    if end is not None:
+        agree(
+            approval.name,
+            f"{names.AUDIT} line {end.seq}",
+            votes=(len(approval.standing), end.data.get("votes")),
+            effect_id=(approval.record.effect_id, end.correlation.effect_id),
+            step=(approval.record.step, end.correlation.step or ""),
+        )
+
+
+TOLD: tuple[Rule[Facts], ...] = (_as_told, _counted)
+RULES: tuple[Rule[Facts], ...] = (_in_time, _while_open, _accounts, _reasons, _rejections)

@@ -1,0 +1,121 @@
+"""Rules about waits: each is one that its step or approval opens, and ends in its time."""
+
+from collections.abc import Iterator
+
+from evidence import names
+from evidence.run_record import ends_wait
+from evidence.verify.comparing import agree, broken, data, lasts, moment
+from evidence.verify.facts import Facts
+from evidence.verify.forms import Opened
+from evidence.verify.rules import Rule, counted, rule
+from receipts.chain import WAIT_ENDED, WAIT_OPENED, Leaf
+from receipts.fields import timestamp
+
+Place = tuple[str | None, bool]
+"""A step, and whether it waits for approval: in each, one wait at a time."""
+
+
+@rule(
+    "waits.as-told",
+    "A wait of type `approval` is that of an approval of kind `effect`, with its deadline; any other is what the"
+    " step's verb waits for (`execution.wait`), and one for a `human_task` is that of a review, with its deadline. The"
+    " deadline of one for another program, or for another run, is away by the `timeout` of the step, or else of its"
+    " verb, unless the step says `until`. A wait names no approval else. A step that waits by itself (`wait`) does so"
+    " for a `signal` where it names one, else for a `timer`; the deadline is its `timeout` or `for` away, where that is"
+    " no expression.",
+)
+def _as_told(facts: Facts) -> str:
+    for leaf, wait in facts.waits:
+        awaited, lasting = _awaited(facts, leaf)
+        kind = {"approval": "effect", "human_task": "task"}.get(wait.kind)
+        if wait.kind not in ("approval", awaited):
+            raise broken(leaf, f"step {leaf.correlation.step} does not wait for {wait.kind}")
+        approval = facts.approvals.get(str(leaf.correlation.approval_id))
+        there = f"what step {leaf.correlation.step} waits for"
+        agree(f"{names.AUDIT} line {leaf.seq}", there, approval=(approval and approval.record.kind, kind))
+        if approval is not None:
+            agree(f"{names.AUDIT} line {leaf.seq}", there, deadline=(wait.deadline, approval.record.expires_at))
+        elif lasting is not None:
+            until = moment(leaf.at) + lasts(lasting, names.DEFINITION)
+            agree(f"{names.AUDIT} line {leaf.seq}", there, deadline=(wait.deadline, timestamp(until)))
+    return counted(len(facts.waits), "wait")
+
+
+def _awaited(facts: Facts, leaf: Leaf) -> tuple[str | None, str | None]:
+    """Return for what the step of a leaf waits beside approval, and for how long; None where that is not said."""
+    path = str(leaf.correlation.step)
+    step = facts.plan.node(path) if leaf.correlation.step else None
+    if step is None or step.wait is None:
+        execution = facts.verb(leaf, path).execution
+        is_timed = execution.wait in ("external", "child_run") and (step is None or step.until is None)
+        return execution.wait, execution.timeout if is_timed else None
+    wait = step.wait
+    lasting = wait.timeout if wait.signal is not None else wait.for_
+    return "timer" if wait.signal is None else "signal", None if lasting is None or "${" in lasting else lasting
+
+
+@rule(
+    "waits.one-at-a-time",
+    "A step has one wait for approval at a time, and beside it one for what its verb waits for; no two waits have one"
+    " id.",
+)
+def _one_at_a_time(facts: Facts) -> str:
+    seen = set[str]()
+    for leaf, active in with_open(facts):
+        if leaf.event == WAIT_OPENED:
+            wait = data(Opened, leaf)
+            if place_of(leaf, wait) in active or wait.wait_id in seen:
+                raise broken(leaf, f"step {leaf.correlation.step} waits already, or another wait is {wait.wait_id}")
+            seen.add(wait.wait_id)
+    return counted(len(seen), "wait")
+
+
+def place_of(leaf: Leaf, wait: Opened | None) -> Place:
+    """Return the place of a wait, or of the one that another leaf is about."""
+    kind = leaf.data.get("type") if wait is None else wait.kind
+    return leaf.correlation.step, kind == "approval"
+
+
+def with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Opened]]]]:
+    """Give each leaf, with the waits that were open before it by their places."""
+    active = dict[Place, tuple[Leaf, Opened]]()
+    for leaf in facts.leaves:
+        yield leaf, active
+        if active:
+            active = {place: opened for place, opened in active.items() if not ends_wait(opened[0], leaf)}
+        if leaf.event == WAIT_OPENED:
+            wait = data(Opened, leaf)
+            active[place_of(leaf, wait)] = leaf, wait
+
+
+@rule(
+    "waits.ended",
+    "What ended by a `wait.completed` or `wait.timed_out` is an open wait of that step and type, and no approval's. One"
+    " timed out, and a timer is over, no earlier than at its deadline, as it was moved.",
+)
+def _ended(facts: Facts) -> str:
+    ended = 0
+    for leaf, active in with_open(facts):
+        if leaf.event in WAIT_ENDED:
+            _check_ended(facts, leaf, active.get(place_of(leaf, None)))
+            ended += 1
+    return counted(ended, "wait")
+
+
+def _check_ended(facts: Facts, leaf: Leaf, opened: tuple[Leaf, Opened] | None) -> None:
+    if opened is None or opened[0].correlation.approval_id is not None:
+        raise broken(leaf, f"step {leaf.correlation.step} did not wait for this")
+    wait = opened[1]
+    agree(
+        f"{names.AUDIT} line {leaf.seq}",
+        f"line {opened[0].seq}",
+        wait_id=(leaf.data.get("wait_id"), wait.wait_id),
+        type=(leaf.data.get("type"), wait.kind),
+    )
+    is_by_clock = leaf.event == "wait.timed_out" or wait.kind == "timer"
+    deadline = facts.until(wait.wait_id, wait.deadline, leaf)
+    if is_by_clock and leaf.at < deadline:
+        raise broken(leaf, f"{leaf.event} of {wait.wait_id}, whose deadline is {deadline}")
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_told, _one_at_a_time, _ended)

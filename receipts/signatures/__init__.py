@@ -1,1 +1,0 @@
-"""Signatures over evidence: keys and their register, envelopes, passkeys."""

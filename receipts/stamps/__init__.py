@@ -1,1 +1,0 @@
-"""Time stamps of authorities (RFC 3161): asked for, read and checked. Pure: who carries them stands elsewhere."""

@@ -1,0 +1,1 @@
+"""The core policies, as data."""

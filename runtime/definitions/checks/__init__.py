@@ -1,1 +1,0 @@
-"""What is checked of a definition before it may execute."""

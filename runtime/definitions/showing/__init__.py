@@ -1,1 +1,0 @@
-"""A declared card: what must hold for it, and what it shows of one request."""

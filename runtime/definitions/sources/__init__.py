@@ -1,1 +1,0 @@
-"""What authors write, read into definitions."""

@@ -1,1 +1,0 @@
-"""The runtime's counter for those above it: ports and their views."""

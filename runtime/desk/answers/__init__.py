@@ -1,1 +1,0 @@
-"""What people say to a request beside yes and no."""

@@ -1,1 +1,0 @@
-"""What cards say of edits."""

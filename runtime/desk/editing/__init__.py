@@ -1,1 +1,0 @@
-"""The service with which people edit and resubmit a request."""

@@ -1,1 +1,0 @@
-"""The counter of figures: how people do with what they are asked."""

@@ -1,1 +1,0 @@
-"""The counters at which people, by whatever way, say how a held step goes on."""

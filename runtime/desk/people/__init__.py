@@ -1,1 +1,0 @@
-"""The counter at which one looks people up."""

@@ -1,1 +1,0 @@
-"""Plans runs again from their records."""

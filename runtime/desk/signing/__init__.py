@@ -1,1 +1,0 @@
-"""The counter at which the bot asks for a link to sign with a passkey."""

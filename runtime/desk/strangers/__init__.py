@@ -1,1 +1,0 @@
-"""Clicks of those who are none of the directory's people."""

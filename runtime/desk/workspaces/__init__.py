@@ -1,1 +1,0 @@
-"""Where the Slack app is installed, as the bot hands it in and asks for it."""

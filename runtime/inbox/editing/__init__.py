@@ -1,1 +1,0 @@
-"""Requests that people edit and resubmit."""

@@ -1,1 +1,0 @@
-"""Deliveries that failed for good, and what a person wants of them."""

@@ -1,1 +1,0 @@
-"""Word from outside: one for many waits, of progress, and signals to runs."""

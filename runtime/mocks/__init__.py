@@ -1,1 +1,0 @@
-"""Mocks: handlers of an overlay that answer in the place of other systems, and mark what comes of it."""

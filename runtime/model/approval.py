@@ -1,0 +1,149 @@
+"""What people are asked, and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from receipts.canonical import digest as digest_of
+from receipts.fields import timestamp
+from runtime.model.action import Tier
+from runtime.model.requirement import Requirement
+from runtime.model.route import NOWHERE, Route
+from runtime.model.states import ApprovalStatus
+
+
+class AskKind(StrEnum):
+    """What a card asks a person: to authorize an effect, to do a review, to say what became of an attempt.
+
+    Or to say afterwards whether it was right to do without the signatures that were asked for.
+    """
+
+    EFFECT = "effect"
+    TASK = "task"
+    IN_DOUBT = "in_doubt"
+    AFTERWARDS = "afterwards"
+
+    @property
+    def outlives_run(self) -> bool:
+        """Return whether it is asked until somebody answers, whatever becomes of the run."""
+        return self in (AskKind.IN_DOUBT, AskKind.AFTERWARDS)
+
+
+class StandingChange(StrEnum):
+    """What has changed of what counts for a request."""
+
+    VOTE_LAPSED = "vote_lapsed"  # who gave it is not in the groups that are asked any more
+    VOTE_BACK = "vote_back"
+    ENOUGH_AGAIN = "enough_again"  # people who can decide it, of whom there were not
+    OUTGROWN = "outgrown"  # policy asks for more than was approved
+
+
+class ResultCode(StrEnum):
+    """What became of what people were asked about. The bot words each of them."""
+
+    PERFORMED = "performed"
+    PERFORMED_BEFORE = "performed_before"  # under the same idempotency key
+    CONFIRMED = "confirmed"  # it was in doubt, and a person says that it happened
+    ANSWERED = "answered"  # it was in doubt, and what it asked for has come
+    REJECTED = "rejected"
+    CHANGES_REQUESTED = "changes_requested"
+    NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
+    NOT_PERFORMED = "not_performed"
+    WINDOW = "window"  # approved, and carried out once its window opens
+    REPLACED = "replaced"  # by the request that somebody made of it: they edited and resubmitted it
+    OUTGROWN = "outgrown"  # approved, and policy has asked for more since
+    CANCELED = "canceled"  # with its run, by somebody
+    WORDED = "worded"  # by the first release
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of it.
+
+    `about` are those who rejected it, who canceled it and why, who edited it, why it was not performed, from when on it
+    is carried out (RFC 3339 UTC), or the first release's words.
+    """
+
+    code: ResultCode
+    about: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Result":
+        """Read a stored result."""
+        return cls(ResultCode(document["code"]), tuple(document["about"]))
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored."""
+        return {"code": self.code, "about": list(self.about)}
+
+
+def stamp(digest: str, requirement: Requirement, status: ApprovalStatus) -> str:
+    """Return what a click is bound to: another action, requirement or status changes it, another vote does not."""
+    return digest_of([digest, requirement.document(), status])[:16]
+
+
+@dataclass(frozen=True)
+class NewApproval:
+    """A question to people about one effect. `before` holds the present values of what would change, where known."""
+
+    approval_id: str
+    effect_id: str
+    step: str
+    kind: AskKind
+    digest: str  # of the canonical action that is asked about
+    tier: Tier
+    requirement: Requirement
+    reasons: Sequence[Mapping[str, str]]  # of policy: code and msg
+    before: Mapping[str, Any]
+    purpose: str  # what the step is for, in its author's words
+    shortfall: str = ""  # why too few people may approve it, as the directory stands; "" where enough may
+    shown: Mapping[str, Any] | None = None  # what its author declared for its card
+    route: Route = NOWHERE  # where its cards go
+    joined: Sequence[str] = ()  # of those next in line, who may decide from the beginning, since others cannot
+
+    def document(self, asked_at: datetime) -> dict[str, Any]:
+        """Return the request as evidence has it: what was asked, of whom, until when, and what was there before."""
+        return {
+            "id": self.approval_id,
+            "effect_id": self.effect_id,
+            "step": self.step,
+            "kind": str(self.kind),
+            "digest": self.digest,
+            "tier": str(self.tier),
+            "requirement": self.requirement.document(),
+            "reasons": [dict(reason) for reason in self.reasons],
+            "before": dict(self.before),
+            "purpose": self.purpose,
+            "requested_at": timestamp(asked_at),
+            "expires_at": timestamp(asked_at + self.requirement.lasts),
+        }
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A row of approvals, as far as the rules need it."""
+
+    approval_id: str
+    run_id: str
+    effect_id: str
+    step: str
+    kind: AskKind
+    digest: str
+    tier: Tier
+    requirement: Requirement
+    status: ApprovalStatus
+    revision: int  # rises with every change of what the card shows
+    joined: Sequence[str]  # groups next in line that may vote too, since time has run short
+    channel: str | None
+    card_ts: str | None  # of the card's message in the channel
+    expires_at: datetime  # later than it was asked, where it was given more time
+    consumed_at: datetime | None  # when an attempt used it up
+    assignee: str | None  # the person who has claimed a review
+    route: Route | None  # where its cards go; None as the first release asked: to the channel of its groups
+
+    @property
+    def stamp(self) -> str:
+        """Return what a click on its card, as it is now, is bound to."""
+        return stamp(self.digest, self.requirement, self.status)

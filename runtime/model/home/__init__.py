@@ -1,1 +1,0 @@
-"""What a person looks through at their desk: sections, how they are narrowed, and pages of them."""

@@ -1,1 +1,0 @@
-"""Subscriptions: which events of runs are told to whom outside."""

@@ -1,0 +1,98 @@
+"""An inbound fact, and what became of it. Payloads are parsed by their kind, when recorded and when loaded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from policy.model import Ruling, Verdict
+from receipts.chain import Actor
+from runtime.model.answering import Answering
+from runtime.model.answers import Answer, SignalPayload
+from runtime.model.notification_moments import Signal
+from runtime.model.notification_people import ClaimPayload, EditPayload, VotePayload
+from runtime.model.payload import PayloadError
+from runtime.model.run import FoundStep
+from runtime.model.runs import RunCommand
+from runtime.model.states import NotificationStatus
+from runtime.model.tenants import TenantCommand
+from runtime.model.wait import NamedWait
+
+Command = RunCommand | TenantCommand
+Said = VotePayload | ClaimPayload | EditPayload | Answering
+Payload = Said | Answer | SignalPayload | Signal | Command
+
+_PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
+
+
+def parse_payload(kind: str, document: Mapping[str, Any]) -> Payload:
+    """Return the stored payload of a kind, or raise PayloadError naming every fault."""
+    try:
+        return _PAYLOAD.validate_python({**document, "kind": kind})
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+        raise PayloadError("; ".join(faults)) from error
+
+
+def word_key(what: str, tenant: str, sender: str, ref: str) -> str:
+    """Return the dedupe key of what a sender says under a ref of its own, beside answers: one ref may be of each kind.
+
+    Answers have `TENANT:CALLER:ID`, and their ids may hold anything. No tenant's name has the `_` of `word_`.
+    """
+    return f"word_{what}:{tenant}:{sender}:{ref}"
+
+
+@dataclass(frozen=True)
+class Notification:
+    """An inbound fact. `dedupe_key` is equal for deliveries of the same fact."""
+
+    notification_id: str
+    tenant: str
+    dedupe_key: str
+    correlation_key: str
+    payload: Payload
+    actor: Actor
+    request_id: str
+    status: NotificationStatus = NotificationStatus.RECEIVED
+    outcome: Mapping[str, Any] | None = None
+    forgotten: bool = False  # what nobody may see was taken out of the payload
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What policy says of an act, and the held step of which it was told, None where it was told of the run alone."""
+
+    ruling: Ruling
+    step: FoundStep | None = None
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """A notification, the open waits that it names, and the run where it names one: read before anything is locked."""
+
+    notification: Notification
+    waits: Sequence[NamedWait]
+    run_id: str | None
+    judged: Judged | None = None  # by policy, where it was asked
+    foreseen: Verdict | None = None  # what policy would say of the request that an edit makes
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a notification stands, and the facts of what became of it."""
+
+    status: NotificationStatus
+    outcome: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of a notification, and the facts to keep with it.
+
+    Where it `is_passed_on`, what it said stands elsewhere now, and is forgotten here.
+    """
+
+    status: NotificationStatus
+    facts: dict[str, Any] = field(default_factory=dict)
+    is_passed_on: bool = False

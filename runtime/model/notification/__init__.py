@@ -1,1 +1,0 @@
-"""What comes in: notifications, and what each kind of them says."""

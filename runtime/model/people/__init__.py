@@ -1,1 +1,0 @@
-"""People as the directory has them, and where it has them from."""

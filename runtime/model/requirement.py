@@ -1,0 +1,160 @@
+"""Who has to sign, how many, and until when: what policy asks for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import isodate
+
+from runtime.model.execute import ExecuteWhen
+
+
+@dataclass(frozen=True)
+class NextInLine:
+    """Groups that are asked, too, once `after` (ISO 8601) has passed; "" where the first release asked policy."""
+
+    after: str
+    to: tuple[str, ...]
+
+    @property
+    def waits(self) -> timedelta:
+        """Return how long they are not asked."""
+        duration: timedelta = isodate.parse_duration(self.after)
+        return duration
+
+
+@dataclass(frozen=True)
+class BreakGlass:
+    """Who may do without the others, how often each `within` a time; who hears of it, who reviews it and within what.
+
+    Durations are ISO 8601.
+    """
+
+    groups: tuple[str, ...]
+    at_most: int
+    within: str
+    tell: tuple[str, ...]
+    review_by: tuple[str, ...]
+    review_within: str
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "BreakGlass":
+        """Read what is stored."""
+        said = {name: tuple(document[name]) for name in ("groups", "tell", "review_by")}
+        return cls(
+            **said, at_most=document["at_most"], within=document["within"], review_within=document["review_within"]
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and put on record."""
+        said = {name: list(getattr(self, name)) for name in ("groups", "tell", "review_by")}
+        return {**said, "at_most": self.at_most, "within": self.within, "review_within": self.review_within}
+
+    @property
+    def lasts(self) -> timedelta:
+        """Return the time within which it is counted."""
+        duration: timedelta = isodate.parse_duration(self.within)
+        return duration
+
+    @property
+    def review_lasts(self) -> timedelta:
+        """Return the time within which it is to be reviewed."""
+        duration: timedelta = isodate.parse_duration(self.review_within)
+        return duration
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
+
+    quorum: int
+    groups: tuple[str, ...]
+    all_groups: bool
+    exclude: tuple[str, ...]
+    reason_required: bool
+    escalate_to: tuple[NextInLine, ...]  # in the order of their time
+    expires_in: str  # ISO 8601 duration
+    break_glass: BreakGlass | None = None
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
+    pause_on_question: str = ""  # how long the clock stands still at most, in all (ISO 8601); "" where it goes on
+    editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
+    execute: ExecuteWhen | None = None  # when it is carried out once it is approved
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Requirement":
+        """Read a stored requirement."""
+        return cls(
+            quorum=document["quorum"],
+            groups=tuple(document["groups"]),
+            all_groups=document["all_groups"],
+            exclude=tuple(document["exclude"]),
+            reason_required=document["reason_required"],
+            escalate_to=_next_in_line(document["escalate_to"]),
+            expires_in=document["expires_in"],
+            break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
+            sign_with=document.get("sign_with", ""),
+            pause_on_question=document.get("pause_on_question", ""),
+            editors_may_sign=document.get("editors_may_sign", False),
+            execute=ExecuteWhen.of(document["execute"]) if "execute" in document else None,
+        )
+
+    @classmethod
+    def of_one(cls, groups: Sequence[str], lasts: timedelta, *, reason_required: bool = False) -> "Requirement":
+        """Return the requirement of one person out of the groups."""
+        return cls(1, tuple(groups), False, (), reason_required, (), isodate.duration_isoformat(lasts))  # noqa: FBT003
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and put on record."""
+        return {
+            "quorum": self.quorum,
+            "groups": list(self.groups),
+            "all_groups": self.all_groups,
+            "exclude": list(self.exclude),
+            "expires_in": self.expires_in,
+            "reason_required": self.reason_required,
+            "escalate_to": self._escalate_to(),
+            **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
+            **({"sign_with": self.sign_with} if self.sign_with else {}),
+            **({"pause_on_question": self.pause_on_question} if self.pause_on_question else {}),
+            **({"editors_may_sign": True} if self.editors_may_sign else {}),
+            **({"execute": dict(self.execute.said)} if self.execute else {}),
+        }
+
+    def _escalate_to(self) -> list[Any]:
+        if self.escalate_to and not self.escalate_to[0].after:
+            return list(self.leads)
+        return [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to]
+
+    @property
+    def told_apart(self) -> tuple[tuple[str, ...], ...]:
+        """Return the groups as they are told: each for itself where each must sign, else all as one."""
+        return tuple((group,) for group in dict.fromkeys(self.groups)) if self.all_groups else (self.groups,)
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """Return the groups that may decide once time has run short, each once."""
+        return tuple(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))
+
+    @property
+    def pauses(self) -> timedelta:
+        """Return how long the clock may stand still in all while questions to whoever asked are open."""
+        duration: timedelta = isodate.parse_duration(self.pause_on_question or "PT0S")
+        return duration
+
+    @property
+    def lasts(self) -> timedelta:
+        """Return how long people have."""
+        duration: timedelta = isodate.parse_duration(self.expires_in)
+        return duration
+
+    def electorate(self, joined: Sequence[str]) -> tuple[str, ...]:
+        """Return the groups whose members may vote; of those next in line, the ones that have `joined` by now."""
+        return (*self.groups, *joined)
+
+
+def _next_in_line(stored: Sequence[Any]) -> tuple[NextInLine, ...]:
+    """Read who is next in line: groups with their times, or the mere groups of what the first release asked."""
+    if stored and isinstance(stored[0], str):
+        return (NextInLine("", tuple(stored)),)
+    return tuple(NextInLine(entry["after"], tuple(entry["to"])) for entry in stored)

@@ -1,1 +1,0 @@
-"""Where cards go: the tenant's rules, and the route of one request, decided once."""

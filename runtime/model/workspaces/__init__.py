@@ -1,1 +1,0 @@
-"""Slack workspaces in which the app is installed."""

@@ -1,1 +1,0 @@
-"""What subscribers are told, as effects of the outbox."""

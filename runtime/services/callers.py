@@ -1,0 +1,271 @@
+"""The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from policy.model import Reason
+from receipts.chain import Actor
+from receipts.refused import RequestRefused
+from runtime.definitions.loading.catalog import Catalog
+from runtime.definitions.model import Definition
+from runtime.engine import Engine
+from runtime.gate.foresight import denied_at_once
+from runtime.inbox import inbox
+from runtime.model.answers import CompletionPayload, ProgressPayload
+from runtime.model.finding import FoundRun, Sought
+from runtime.model.life import Life, NotActiveError
+from runtime.model.notification import Notification
+from runtime.model.undo import UNDO, UNDO_NAME
+from runtime.planning import triggers
+from runtime.planning.choosing import choose
+from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
+from runtime.services.addresses import run_link
+from runtime.store import runs
+from runtime.store.found import find_runs
+from runtime.store.lives import lives_of_trigger
+from runtime.store.tenant_acts import put_act
+
+__all__ = [
+    "Answer",
+    "AnswerConflictError",
+    "CallerDesk",
+    "Claim",
+    "Grants",
+    "NoRunbookError",
+    "NotActiveError",
+    "TriggerConflictError",
+    "TriggerError",
+    "Wish",
+    "grants_of",
+]
+
+
+class NoRunbookError(Exception):
+    """No runbook takes triggers of the type, or this process may not start the one that does."""
+
+
+class AnswerConflictError(Exception):
+    """The sender used an id twice, for two different answers."""
+
+
+@dataclass(frozen=True)
+class Grants:
+    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
+
+    `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
+    may bring, `mends` the trigger types for whose runs it may bring people's word on held steps. `cancels` and `undoes`
+    are types of triggers: runs of these it may have stopped, or what they did taken back.
+    """
+
+    triggers: Sequence[str] = ()
+    on_behalf: bool = False
+    completes: Sequence[str] = ()
+    signals: Sequence[str] = ()
+    answers_for: Sequence[str] = ()
+    mends: Sequence[str] = ()
+    cancels: Sequence[str] = ()
+    undoes: Sequence[str] = ()
+
+
+def grants_of(actor: Mapping[str, Any] | None) -> Grants | None:
+    """Return what the directory's row of an agent lets it do; None of nobody, and of a person."""
+    return None if actor is None or actor["kind"] != "agent" else Grants(**actor["grants"])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Word from the other side of a durable step. `answer_id` is the sender's own: the same id is applied once.
+
+    `correlation_key` and `token` are those that came with the request.
+    """
+
+    answer_id: str
+    is_progress: bool
+    outcome: Literal["succeeded", "failed"]
+    correlation_key: str
+    result: Mapping[str, Any]
+    error: str
+    message: str
+    data: Mapping[str, Any] | None
+    token: str | None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A wish to start a run: with the version that is named, or the newest active one where it is None."""
+
+    type: str
+    version: int | None
+    ref: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CallerDesk:
+    """The desk of one tenant."""
+
+    engine: Engine
+    tenant: str
+    catalog: Catalog
+
+    def now(self) -> datetime:
+        """Return the shared clock's time."""
+        return self.engine.clock()
+
+    def link_to(self, run_id: str) -> str:
+        """Return our own link to a run, to pass on; "" where browsers do not reach us."""
+        return run_link(self.engine.routing.public_url, run_id)
+
+    async def grants(self, agent: str) -> Grants | None:
+        """Return what an agent of the directory may do, or None where it has none by that name."""
+        return grants_of(await self._actor(agent, "agent"))
+
+    async def knows_person(self, name: str) -> bool:
+        """Return whether the directory has that person."""
+        return await self._actor(name, "person") is not None
+
+    async def put_refused(self, requests: Sequence[tuple[str, RequestRefused]]) -> None:
+        """Put refused requests on record in the tenant's chain, each with its caller's name."""
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            for caller, refused in requests:
+                await put_act(conn, self.tenant, refused, Actor(id=caller, kind="agent"), self.now())
+
+    async def trigger(self, wish: Wish, by: Actor, caller: str) -> Claim:
+        """Start a run on behalf of `by`, or return the one that this wish started before.
+
+        Where a run goes on about the same, the wish is a signal to that; the claim says what became of it. Raise
+        NoRunbookError, NotActiveError or TriggerError.
+        """
+        trigger = self._trigger(wish, by, caller)
+        try:
+            runbook, among = await self.runbook_for(wish)
+        except NotActiveError:
+            if claimed := await self._claimed_before(trigger):
+                return await self._heard(claimed)
+            raise
+        return await self._heard(await triggers.claim(self.engine, runbook, replace(trigger, among=among)))
+
+    async def denied(self, wish: Wish, by: Actor, caller: str) -> Sequence[Reason] | None:
+        """Return why policy denies at once what such a wish would begin with, None where it does not, or came before.
+
+        Nothing is started or recorded. Raise NoRunbookError, NotActiveError or TriggerError.
+        """
+        trigger = self._trigger(wish, by, caller)
+        if await self._claimed_before(trigger):
+            return None
+        runbook, _ = await self.runbook_for(wish)
+        return await denied_at_once(self.engine, runbook, trigger)
+
+    def _trigger(self, wish: Wish, by: Actor, caller: str) -> Trigger:
+        return Trigger(
+            tenant=self.tenant,
+            type=wish.type,
+            ref=wish.ref,
+            payload=wish.payload,
+            requested_by=by,
+            submitted_by=caller,
+            request_id=self.engine.new_id("req"),
+        )
+
+    async def _heard(self, claim: Claim) -> Claim:
+        """Return the claim with what became of the signal, where it is one: its run may have ended just now."""
+        if claim.signal is None:
+            return claim
+        facts = await inbox.apply(self.engine, claim.signal.notification_id)
+        run_id = facts.get("went_to", claim.run_id)
+        if facts.get("started"):
+            return Claim(run_id, is_new=claim.is_new)
+        told = replace(claim.signal, status=str(facts["status"]), reason=str(facts.get("reason", "")))
+        return replace(claim, run_id=run_id, signal=told)
+
+    async def runbook_for(self, wish: Wish) -> tuple[Definition, Sequence[Life]]:
+        """Return the version that such a wish starts, and among which it was chosen, none where there was no choice.
+
+        Raise NoRunbookError or NotActiveError.
+        """
+        async with self.engine.pool.connection() as conn:
+            lives = await lives_of_trigger(conn, self.tenant, wish.type)
+            if not lives:
+                raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
+            life, among = choose(lives, wish.version, wish.payload)
+            if life.name in self.catalog.unavailable:
+                raise NoRunbookError(
+                    f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files"
+                )
+            return await self.engine.definitions.get(conn, life.name, life.version), among
+
+    async def _claimed_before(self, trigger: Trigger) -> Claim | None:
+        """Return the run that the same wish has started, None where none has; raise TriggerConflictError."""
+        async with self.engine.pool.connection() as conn:
+            return await triggers.find_claim(conn, trigger)
+
+    async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
+        """Record an answer and apply it; return the notification's id and the facts of its outcome.
+
+        Sent again, it gets the present outcome. Raise AnswerConflictError where its id was used for another answer.
+        """
+        notification = self._notification(caller, grants, answer)
+        notification_id = await inbox.record(self.engine, notification)
+        if notification_id != notification.notification_id:
+            await self._expect_same(notification_id, notification)
+        return notification_id, await inbox.apply(self.engine, notification_id)
+
+    async def _expect_same(self, first_id: str, again: Notification) -> None:
+        first = (await self.engine.addressed(first_id)).notification
+        if first.forgotten:  # long ago: what it said exactly is not known any more
+            return
+        if (first.correlation_key, _said(first)) != (again.correlation_key, _said(again)):
+            raise AnswerConflictError("this id was used before, for another answer; each answer has an id of its own")
+
+    def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
+        return Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
+            correlation_key=answer.correlation_key,
+            payload=_payload_of(answer, list(grants.completes)),
+            actor=Actor(id=caller, kind="agent"),
+            request_id=self.engine.new_id("req"),
+        )
+
+    async def run(self, run_id: str) -> dict[str, Any] | None:
+        """Return a run and its steps, or None."""
+        async with self.engine.pool.connection() as conn:
+            return await runs.run_summary(conn, self.tenant, run_id)
+
+    async def type_of(self, run: Mapping[str, Any]) -> str:
+        """Return the trigger type of a run; of one that undoes another, the other's: who may see that may see this."""
+        if run["trigger_type"] != UNDO:
+            return str(run["trigger_type"])
+        undone = await self.run(str(run["definition_name"]).removeprefix(UNDO_NAME))
+        return await self.type_of(undone) if undone else UNDO
+
+    async def find(self, sought: Sought) -> list[FoundRun]:
+        """Return the tenant's runs that are sought, the newest first; raise LookupError where `after` is no run."""
+        async with self.engine.pool.connection() as conn:
+            return await find_runs(conn, self.tenant, sought)
+
+    async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
+        row = await self.engine.actor(name)
+        return row if row is not None and row["kind"] == kind else None
+
+
+def _payload_of(answer: Answer, verbs: list[str]) -> CompletionPayload | ProgressPayload:
+    said = {
+        "outcome": answer.outcome,
+        "result": dict(answer.result),
+        "error": answer.error,
+        "message": answer.message,
+        "token": answer.token,
+        "verbs": verbs,
+    }
+    if answer.is_progress:
+        return ProgressPayload(**said, data=None if answer.data is None else dict(answer.data))
+    return CompletionPayload(**said)
+
+
+def _said(notification: Notification) -> dict[str, Any] | None:
+    payload = notification.payload
+    return payload.says() if isinstance(payload, CompletionPayload | ProgressPayload) else None

@@ -1,0 +1,69 @@
+"""What operators look through, over one connection: runs, waits, effects, letters. Nothing secret is shown."""
+
+from typing import Any
+
+from runtime.model.errors import class_of
+from runtime.planning.undo_asking import find_undoings
+from runtime.store import listings
+from runtime.store.database.pool import Conn
+from runtime.store.deliveries import list_subscriptions
+from runtime.store.glass import open_reviews
+from runtime.store.held_steps import find_step, list_held
+from runtime.store.listings import (
+    Wanted,
+    find_effect,
+    find_letter,
+    find_wait,
+    list_effects,
+    list_letters,
+    list_runs,
+    list_waits,
+)
+from runtime.store.questions import questions_in
+from runtime.store.records import costs_of_run
+
+__all__ = [
+    "Wanted",
+    "find_effect",
+    "find_letter",
+    "find_run",
+    "find_step",
+    "find_wait",
+    "list_effects",
+    "list_held",
+    "list_letters",
+    "list_runs",
+    "list_subscriptions",
+    "list_waits",
+]
+
+_ALL_OF_A_RUN = 1000
+
+
+async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
+    """Return a run with its steps and costs, and with its waits and effects, newest first; or None.
+
+    `reviews` are those of broken glass that nobody has closed; `runs` are those that its steps started, and then those
+    that undo it.
+    """
+    run = await listings.find_run(conn, tenant, run_id)
+    if run is None:
+        return None
+    own = Wanted(status=None, definition=None, run_id=run_id, older_than=None, limit=_ALL_OF_A_RUN)
+    return {
+        **run,
+        "steps": [
+            {**step, "error_class": class_of(step["error_code"])} for step in await listings.find_steps(conn, run_id)
+        ],
+        "costs": await costs_of_run(conn, run_id),
+        "waits": await list_waits(conn, tenant, own),
+        "effects": await list_effects(conn, tenant, own),
+        "reviews": await open_reviews(conn, run_id),
+        "questions": await questions_in(conn, run_id),
+        "runs": await _runs_of(conn, tenant, run_id),
+    }
+
+
+async def _runs_of(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
+    undo = [undoing.run_id for undoing in await find_undoings(conn, tenant, run_id)]
+    return [*await listings.find_started(conn, run_id), *await listings.find_named(conn, tenant, undo)]

@@ -1,0 +1,226 @@
+"""The counter at which the audit log is signed and published: its head, its tiles, its entries."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from receipts.chain import PROGRAM
+from receipts.log.errors import TileError
+from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
+from receipts.log.inclusion import prove_inclusion
+from receipts.log.proofs import consistency_proof, verify_consistency
+from receipts.log.tile_data import bundle_data, check_bundle, nodes_of
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
+from receipts.tenant_acts import LogKeySeen
+from runtime.engine import Engine
+from runtime.failpoints import Point, at
+from runtime.services.sequencer import Sequencer
+from runtime.store import bundles, checkpoints, stamps
+from runtime.store.checkpoints import Places, Signed
+from runtime.store.database.pool import AWAY, Conn
+from runtime.store.database.signals import beside
+from runtime.store.named import acts_of_votes
+from runtime.store.tenant_acts import put_act
+
+__all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
+
+T = TypeVar("T")
+
+
+class LogChangedError(Exception):
+    """The tables no longer hold what the log was made of."""
+
+
+class NotInLogError(Exception):
+    """Leaves do not stand in the log yet: they will in a moment."""
+
+
+class _NotReadError(Exception):
+    """A tile is needed that was not read yet."""
+
+    def __init__(self, tile: Tile) -> None:
+        super().__init__(tile.path)
+        self.tile = tile
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """With what a bundle is proven: the log of a size, its checkpoint (a signed note), and that one's stamp, if any."""
+
+    size: int
+    checkpoint: str
+    stamp: bytes | None
+
+
+@dataclass(frozen=True)
+class LogDesk:
+    """Tells what is to be signed and published, and keeps what was."""
+
+    engine: Engine
+
+    @property
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.engine.clock()
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[bool]:
+        """Give whether the caller signs and publishes in the block; where that fails, the lease runs out."""
+        tenant = self.engine.tenant
+        async with self.engine.pool.connection() as conn:
+            mine = await checkpoints.take_lease(conn, tenant, self.engine.timing.lease)
+        if not mine:
+            yield False
+            return
+        async with beside(self._hold()):
+            yield True
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.give_lease_back(conn, tenant)
+
+    async def _hold(self) -> None:
+        """Hold the lease, however long the work takes; who cannot say so any more loses it."""
+        lasts = self.engine.timing.lease
+        while True:
+            await asyncio.sleep(lasts.total_seconds() / 3)
+            with suppress(*AWAY, OSError):
+                async with self.engine.pool.connection() as conn:
+                    await checkpoints.extend_lease(conn, self.engine.tenant, lasts)
+
+    async def note_key(self, key: str) -> None:
+        """Put a key that signs the log (vkey) on record, unless it is there already."""
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            await put_act(conn, self.engine.tenant, LogKeySeen(key=key), PROGRAM, self.engine.clock())
+
+    async def note_fault(self, fault: str) -> None:
+        """Keep why the log cannot be signed or published, until it is."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.note_fault(conn, self.engine.tenant, fault)
+
+    async def head(self) -> TreeHead | None:
+        """Return size and root as they are committed."""
+        async with self.engine.pool.connection() as conn:
+            return await checkpoints.read_head(conn, self.engine.tenant)
+
+    async def newest(self, *, published: bool = False) -> Signed | None:
+        """Return the newest checkpoint that was signed, or that is published."""
+        async with self.engine.pool.connection() as conn:
+            return await checkpoints.newest(conn, self.engine.tenant, published=published)
+
+    async def keep(self, head: TreeHead, note: str) -> Signed:
+        """Put a signed checkpoint on record; return it, or the one that somebody else has signed of this size."""
+        signed = Signed(head, note, self.engine.clock(), is_published=False)
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            await checkpoints.keep_checkpoint(conn, self.engine.tenant, signed)
+            kept = await checkpoints.checkpoint_at(conn, self.engine.tenant, head.size)
+            at(Point.LOG_SIGNING)
+        at(Point.LOG_SIGNED)
+        return replace(signed, note=kept)
+
+    async def mark_published(self, signed: Signed) -> None:
+        """Note that a checkpoint, and all that it is over, stands in the archive."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.mark_published(conn, self.engine.tenant, signed.head.size, self.engine.clock())
+        at(Point.LOG_PUBLISHED)
+
+    async def sequence(self) -> None:
+        """Give what is committed its place in the log, unless somebody else is at it."""
+        while await Sequencer(self.engine)():
+            pass
+
+    async def sealed_leaves(self, run_id: str) -> tuple[list[Places], int | None]:
+        """Return where the leaves of a run's bundle stand, and of which size the log is that proves it, if known.
+
+        Raise NotInLogError as long as not all of them have their places.
+        """
+        async with self.engine.pool.connection() as conn:
+            last, size = await bundles.sealed_seq(conn, run_id)
+            places = await checkpoints.places_of(conn, run_id, last)
+        if sum(one.count for one in places) < last:
+            raise NotInLogError(f"not all of its {last} leaves have their places in the log yet")
+        return places, size
+
+    async def fix_log(self, run_id: str, size: int) -> Fixed:
+        """Have a run's bundle be proven by the log of this size, unless it has one; return with what it is proven."""
+        tenant = self.engine.tenant
+        async with self.engine.pool.connection() as conn:
+            fixed, stamp = await bundles.fix_log_size(conn, tenant, run_id, size)
+            return Fixed(fixed, await checkpoints.checkpoint_at(conn, tenant, fixed), stamp)
+
+    async def stamped_size(self, least: int) -> int | None:
+        """Return the size of the first log that has all of the first leaves, so many, and a time stamp."""
+        async with self.engine.pool.connection() as conn:
+            found = await stamps.first_stamped(conn, self.engine.tenant, least)
+        return found.size if found else None
+
+    async def acts_of(self, run_id: str) -> list[tuple[int, int]]:
+        """Return which acts of the tenant votes of a run rest on: each one's place in its chain, and in the log.
+
+        Raise NotInLogError as long as not all of them have their places.
+        """
+        async with self.engine.pool.connection() as conn:
+            found = await acts_of_votes(conn, self.engine.tenant, run_id)
+        if missing := [seq for seq, index in found if index is None]:
+            raise NotInLogError(f"leaf {missing[0]} of the tenant's own chain has no place in the log yet")
+        return [(seq, index) for seq, index in found if index is not None]
+
+    async def prove(self, places: Sequence[tuple[int, int]], size: int) -> list[bytes]:
+        """Return the proof that the leaves from these indices on, so many, stand in the log of this size."""
+        indices = sorted(first + step for first, count in places for step in range(count))
+        return await self._from_tiles(size, lambda node: prove_inclusion(node, indices, size))
+
+    async def check_growth(self, old: TreeHead, new: TreeHead) -> None:
+        """Raise ProofError unless the log, as the tables have it, has grown from the old one to the new."""
+        verify_consistency(old, new, await self.growth(old.size, new.size))
+
+    async def growth(self, old: int, new: int) -> list[bytes]:
+        """Return the proof that the log of the new size is the old one, grown."""
+        return await self._from_tiles(new, lambda node: consistency_proof(node, old, new))
+
+    async def data(self, place: Tile | EntryBundle) -> bytes:
+        """Return what stands at a place of the log; raise LogChangedError where it is not there."""
+        if isinstance(place, Tile):
+            return await self._tile(place)
+        first = place.index * TILE_WIDTH
+        async with self.engine.pool.connection() as conn:
+            entries = await checkpoints.entries(conn, self.engine.tenant, first, first + place.width)
+        data = bundle_data(entries)
+        try:
+            check_bundle(place, data, await self._tile(place.tile))
+        except TileError as error:
+            raise LogChangedError(str(error)) from error
+        return data
+
+    async def _tile(self, tile: Tile) -> bytes:
+        async with self.engine.pool.connection() as conn:
+            return await read_tile(conn, self.engine.tenant, tile)
+
+    async def _from_tiles(self, size: int, make: Callable[[NodeSource], T]) -> T:
+        return await from_tiles(self._tile, size, make)
+
+
+async def read_tile(conn: Conn, tenant: str, tile: Tile) -> bytes:
+    """Return the hashes of a tile; raise LogChangedError where there are fewer than it must have."""
+    found = await checkpoints.tile_hashes(conn, tenant, tile.level, tile.index)
+    data = found[: tile.width * HASH_BYTES]
+    if len(data) < tile.width * HASH_BYTES:
+        raise LogChangedError(f"{tile.path} is not as wide as the log says")
+    return data
+
+
+async def from_tiles(read: Callable[[Tile], Awaitable[bytes]], size: int, make: Callable[[NodeSource], T]) -> T:
+    """Return what is made of nodes of the log of this size, each tile being read when it turns out to be needed."""
+    tiles: dict[Tile, bytes] = {}
+
+    def known(tile: Tile) -> bytes:
+        if tile not in tiles:
+            raise _NotReadError(tile)
+        return tiles[tile]
+
+    while True:
+        try:
+            return make(nodes_of(known, size))
+        except _NotReadError as missing:
+            tiles[missing.tile] = await read(missing.tile)

@@ -1,0 +1,30 @@
+"""Who votes for a person while they are away, as they say themselves: the same act as by command."""
+
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.actor import Person
+from runtime.model.json_limits import error_text
+from runtime.model.tenants import DelegatePayload
+from runtime.services.front_model import StandInWish
+from runtime.services.recording import record_said
+
+
+async def record_stand_in(engine: Engine, tenant: str, person: Person, wish: StandInWish) -> str:
+    """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+    payload = DelegatePayload(
+        delegator=person.id,
+        delegate=wish.delegate,
+        groups=wish.groups,
+        starts_at=wish.starts_at,
+        ends_at=wish.ends_at,
+        reason=error_text(wish.reason),
+    )
+    return await record_said(
+        engine, tenant, payload, by=person.id, about=person.id, key=f"delegate:slack:{wish.key}", request_id=wish.key
+    )
+
+
+async def settle_stand_in(engine: Engine, notification_id: str) -> str:
+    """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+    facts = await inbox.apply(engine, notification_id)
+    return "" if facts["status"] == "applied" else str(facts["reason"])

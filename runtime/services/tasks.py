@@ -1,0 +1,98 @@
+"""Reviews by HTTP and by command: who may see them, and what a person says about one, brought by a caller or not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from receipts.chain import Actor
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.approval import AskKind
+from runtime.model.notification import Addressed, Notification, word_key
+from runtime.model.votes import Via
+from runtime.services.approval_view import ApprovalView
+from runtime.services.callers import AnswerConflictError, Grants, grants_of
+from runtime.services.desk import view_of
+from runtime.services.inbound_said import Said, payload_of
+from runtime.store import approvals, directory
+from runtime.store.database.pool import Conn
+from runtime.store.database.round_trips import at_once
+from runtime.store.tasks import NOBODY, SoughtTasks, find_tasks
+from runtime.store.tenant_rows import is_mocked
+
+__all__ = ["NOBODY", "SoughtTasks", "TaskDesk", "list_tasks", "show_task"]
+
+
+async def list_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime) -> list[ApprovalView]:
+    """Return the open reviews that are sought, the first to expire first."""
+    mocked = await is_mocked(conn, tenant)
+    return [view_of(row, [], mocked=mocked) for row in await find_tasks(conn, tenant, sought, now)]
+
+
+async def show_task(conn: Conn, tenant: str, task_id: str) -> ApprovalView | None:
+    """Return a review of the tenant as it is now, open or not, or None."""
+    row, votes, mocked = await at_once(
+        approvals.approval_view_row(conn, task_id), approvals.votes_of(conn, task_id), is_mocked(conn, tenant)
+    )
+    if row is None or row["tenant"] != tenant or row["kind"] != AskKind.TASK:
+        return None
+    return view_of(row, votes, mocked=mocked)
+
+
+@dataclass(frozen=True)
+class TaskDesk:
+    """The desk at which callers of the edge bring what people say; they may for whom the directory says so alone."""
+
+    engine: Engine
+    tenant: str
+
+    async def list(self, sought: SoughtTasks) -> list[ApprovalView]:
+        """Return the open reviews that are sought."""
+        async with self.engine.pool.connection() as conn:
+            return await list_tasks(conn, self.tenant, sought, self.engine.clock())
+
+    async def show(self, task_id: str, person: str) -> ApprovalView | None:
+        """Return a review that a person is asked, or has answered; None for any other."""
+        async with self.engine.pool.connection() as conn:
+            view, who = await at_once(show_task(conn, self.tenant, task_id), directory.actor(conn, self.tenant, person))
+        return _asked(view, who)
+
+    async def show_to(self, caller: str, task_id: str, person: str) -> tuple[Grants | None, ApprovalView | None]:
+        """Return what the directory lets a caller do, and what `show` returns, read together."""
+        async with self.engine.pool.connection() as conn:
+            view, who, agent = await at_once(
+                show_task(conn, self.tenant, task_id),
+                directory.actor(conn, self.tenant, person),
+                directory.actor(conn, self.tenant, caller),
+            )
+        return grants_of(agent), _asked(view, who)
+
+    async def bring(self, caller: str, ref: str, said: Said) -> Mapping[str, Any]:
+        """Record what a person says, brought by a caller, and apply it; return the facts of its outcome.
+
+        The same ref is applied once. Raise AnswerConflictError where it was used for something else.
+        """
+        new = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            dedupe_key=word_key("task", self.tenant, caller, ref),
+            correlation_key=f"approval:{said.task_id}",
+            payload=payload_of(said, Via.EDGE, caller),
+            actor=Actor(id=said.person, kind="person"),
+            request_id=self.engine.new_id("req"),
+        )
+        recorded = await inbox.record_addressed(self.engine, new)
+        if isinstance(recorded, Addressed):
+            return await inbox.apply(self.engine, new.notification_id, recorded)
+        first = (await self.engine.addressed(recorded)).notification
+        if not first.forgotten and first.payload != new.payload:
+            raise AnswerConflictError("this ref was used before for something else; give each answer its own ref")
+        return await inbox.apply(self.engine, recorded)
+
+
+def _asked(view: ApprovalView | None, who: Mapping[str, Any] | None) -> ApprovalView | None:
+    """Return a review that the person in a row of the directory is asked, None of any other."""
+    if view is None or who is None or who["kind"] != "person":
+        return None
+    return view if {*view.groups, *view.joined} & set(who["groups"]) else None

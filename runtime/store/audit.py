@@ -1,0 +1,177 @@
+"""What an audit of the log reads, in one consistent view: every place, and each run with all that its leaves name."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg import Connection, IsolationLevel
+from psycopg.rows import DictRow, dict_row
+
+from receipts.log.hashes import TreeHead
+from receipts.tenant_acts import chain_of
+from runtime.model.questions import Question
+from runtime.store.story import asked, edited, question, vote
+
+_AT_ONCE = 200
+"""Runs that are read together."""
+_ROWS = 2000
+"""Places that are fetched at once."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the log, the leaf that has it, and that leaf's hash; None where it is not there."""
+
+    index: int
+    chain: str
+    seq: int
+    hash: bytes | None
+
+
+@dataclass
+class ChainRows:
+    """A chain: where it ends, and its leaves (sequence number, hash in hexadecimal, what it says)."""
+
+    chain: str
+    audit_seq: int
+    audit_hash: str
+    leaves: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    placed: list[tuple[int, int]] = field(default_factory=list)  # first and last of those that have a place
+    waiting: list[tuple[int, int]] = field(default_factory=list)  # … and of those that await one
+
+
+@dataclass
+class RunRows(ChainRows):
+    """A run's chain, its own row, and what stands where its leaves say."""
+
+    row: dict[str, Any] = field(default_factory=dict)
+    bundle: dict[str, Any] | None = None
+    records: dict[str, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))  # by table, by leaf
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)  # requests by approval
+    cards: dict[str, list[Any]] = field(default_factory=dict)
+    votes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    questions: dict[str, list[Question]] = field(default_factory=lambda: defaultdict(list))
+    edits: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+
+
+OF_RUN = (
+    *("definition_name", "definition_version", "trigger_type", "trigger_ref", "requested_by", "submitted_by"),
+    *("status", "outcome"),
+)
+"""The columns of a run that its leaves tell, too."""
+
+_RUNS = f"""
+    SELECT run_id, audit_seq, audit_hash, {", ".join(OF_RUN)} FROM runs
+     WHERE tenant = %s AND run_id > %s ORDER BY run_id LIMIT %s
+"""  # noqa: S608 - our own words
+_WAITING = "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending WHERE tenant = %s"
+
+View = Connection[DictRow]
+
+
+@contextmanager
+def open_view(dsn: str) -> Iterator[View]:
+    """Give a connection to which nothing changes. A pooler may stand in between."""
+    with psycopg.connect(dsn, row_factory=dict_row, prepare_threshold=None) as conn:
+        conn.isolation_level = IsolationLevel.REPEATABLE_READ
+        conn.read_only = True
+        yield conn
+
+
+def places(conn: View, tenant: str) -> Iterator[Place]:
+    """Yield the places of the log in their order."""
+    query = """
+        SELECT e.first_index + n AS index, e.chain, e.first_seq + n AS seq, coalesce(l.hash, o.hash) AS hash
+          FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
+          LEFT JOIN audit_leaves l ON l.run_id = e.chain AND l.seq = e.first_seq + n
+          LEFT JOIN tenant_leaves o ON e.chain = %(own)s AND o.tenant = e.tenant AND o.seq = e.first_seq + n
+         WHERE e.tenant = %(tenant)s ORDER BY e.first_index, n
+    """
+    with conn.cursor(name="places") as cursor:
+        cursor.itersize = _ROWS
+        for row in cursor.execute(query.encode(), {"tenant": tenant, "own": chain_of(tenant)}):
+            yield Place(row["index"], row["chain"], row["seq"], row["hash"])
+
+
+def signed_heads(conn: View, tenant: str) -> list[TreeHead]:
+    """Return what was signed of the log, the smallest first."""
+    rows = all_rows(conn, "SELECT size, root FROM log_checkpoints WHERE tenant = %s ORDER BY size", tenant)
+    return [TreeHead(row["size"], row["root"]) for row in rows]
+
+
+def strangers(conn: View, tenant: str) -> list[str]:
+    """Return chains that have places, and of which there is no run: the tenant's own is of none."""
+    query = """
+        SELECT DISTINCT chain FROM log_entries e
+         WHERE tenant = %s AND chain <> %s
+           AND NOT EXISTS (SELECT FROM runs r WHERE r.run_id = e.chain AND r.tenant = e.tenant)
+    """
+    return [row["chain"] for row in all_rows(conn, query, tenant, chain_of(tenant))]
+
+
+def runs(conn: View, tenant: str) -> Iterator[RunRows]:
+    """Yield the tenant's runs, each with all that is to be compared."""
+    waiting = pending(conn, tenant)
+    last = ""
+    while True:
+        found = all_rows(conn, _RUNS, tenant, last, _AT_ONCE)
+        if not found:
+            return
+        last = found[-1]["run_id"]
+        yield from _filled(conn, {row["run_id"]: _run(row) for row in found}, waiting)
+
+
+def _run(row: DictRow) -> RunRows:
+    return RunRows(row["run_id"], row["audit_seq"], row["audit_hash"], row={name: row[name] for name in OF_RUN})
+
+
+def _filled(
+    conn: View, found: Mapping[str, RunRows], waiting: Mapping[str, Sequence[tuple[int, int]]]
+) -> Iterator[RunRows]:
+    ids = list(found)
+    for row in all_rows(
+        conn, "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY seq", ids
+    ):
+        found[row["run_id"]].leaves.append((row["seq"], row["hash"].hex(), row["leaf"]))
+    for row in all_rows(conn, "SELECT chain, first_seq, count FROM log_entries WHERE chain = ANY(%s)", ids):
+        found[row["chain"]].placed.append((row["first_seq"], row["first_seq"] + row["count"] - 1))
+    for table in ("policy_decisions", "receipts", "reads"):
+        for row in all_rows(conn, f"SELECT run_id, seq, document FROM {table} WHERE run_id = ANY(%s)", ids):  # noqa: S608
+            found[row["run_id"]].records[table][row["seq"]] = row["document"]
+    _fill_asked(conn, found, ids)
+    for row in all_rows(conn, "SELECT * FROM evidence_bundles WHERE run_id = ANY(%s)", ids):
+        found[row["run_id"]].bundle = row
+    for run in found.values():
+        run.waiting += waiting.get(run.chain, ())
+        yield run
+
+
+def _fill_asked(conn: View, found: Mapping[str, RunRows], ids: list[str]) -> None:
+    """Fill in what people were asked, saw and said."""
+    for row in all_rows(conn, "SELECT * FROM approvals WHERE run_id = ANY(%s)", ids):
+        found[row["run_id"]].asked[row["approval_id"]] = asked(row)
+        found[row["run_id"]].cards[row["approval_id"]] = row["cards"]
+    query = "SELECT a.run_id, v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
+    for row in all_rows(conn, query, ids):
+        found[row["run_id"]].votes[row["approval_id"]].append(vote(row))
+    query = "SELECT a.run_id, q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
+    for row in all_rows(conn, query, ids):
+        found[row["run_id"]].questions[row["approval_id"]].append(question(row))
+    for row in all_rows(conn, "SELECT * FROM edits WHERE run_id = ANY(%s)", ids):
+        found[row["run_id"]].edits[row["approval_id"]].append(edited(row))
+
+
+def pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
+    """Return by their chains the first and last of leaves that await a place."""
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in all_rows(conn, _WAITING, tenant):
+        found[row["chain"]].append((row["first_seq"], row["last_seq"]))
+    return found
+
+
+def all_rows(conn: View, query: str, *values: Any) -> list[DictRow]:
+    """Return the rows that a query gives."""
+    return conn.execute(query.encode(), values).fetchall()

@@ -1,1 +1,0 @@
-"""Where the cards of requests stand, and what they showed."""

@@ -1,0 +1,217 @@
+"""Checkpoints of the Merkle log, and what they are over: its tiles and its entries."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from receipts import canonical
+from receipts.chain import GENESIS, entry_of
+from receipts.log.hashes import TreeHead, hash_leaf
+from receipts.tenant_acts import chain_of
+from runtime.store.database.pool import Conn
+from runtime.store.log_places import range_of
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A checkpoint that was signed: the note as it is, and whether it and its tiles stand in the archive."""
+
+    head: TreeHead
+    note: str
+    signed_at: datetime
+    is_published: bool
+
+
+@dataclass(frozen=True)
+class Places:
+    """Leaves that follow each other in their chain and in the log: so many, from a leaf on, from an index on."""
+
+    first_seq: int
+    count: int
+    first_index: int
+
+
+@dataclass(frozen=True)
+class LogStanding:
+    """How a log stands: its size, transactions whose leaves await their places, what was signed, and how old that is.
+
+    `unsigned_for` is None where nothing has grown since. `fault` is why it cannot be signed or published, "" if it can.
+    """
+
+    size: int
+    pending: int
+    signed: int
+    unsigned_for: timedelta | None
+    fault: str
+
+
+async def standing(conn: Conn, tenant: str) -> LogStanding:
+    """Return how the tenant's log stands."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT coalesce((SELECT size FROM log_heads WHERE tenant = %(t)s), 0) AS size,
+                   (SELECT count(*) FROM log_pending WHERE tenant = %(t)s) AS pending,
+                   coalesce((SELECT fault FROM log_leases WHERE tenant = %(t)s), '') AS fault,
+                   coalesce(max(size), 0) AS signed,
+                   clock_timestamp() - coalesce(max(signed_at), (SELECT min(created_at) FROM runs WHERE tenant = %(t)s))
+                       AS age
+              FROM log_checkpoints WHERE tenant = %(t)s
+            """,
+            {"t": tenant},
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError("an aggregate that returns a row, did not")
+    grown = row["size"] != row["signed"] or row["pending"]
+    return LogStanding(row["size"], row["pending"], row["signed"], row["age"] if grown else None, row["fault"])
+
+
+async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
+    """Return size and root of the tenant's log as it is committed, or None where there is none yet."""
+    row = await (await conn.execute("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))).fetchone()
+    if row is None:
+        return None
+    return range_of(row).head()
+
+
+async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
+    """Return whether the caller is now the one who signs and publishes, for so long by the database's clock."""
+    done = await conn.execute(
+        "INSERT INTO log_leases AS l (tenant, until) SELECT tenant, clock_timestamp() + %(lasts)s FROM tenants"
+        " WHERE tenant = %(tenant)s ON CONFLICT (tenant) DO UPDATE SET until = EXCLUDED.until"
+        " WHERE l.until <= clock_timestamp()",
+        {"tenant": tenant, "lasts": lasts},
+    )
+    return done.rowcount == 1
+
+
+async def extend_lease(conn: Conn, tenant: str, lasts: timedelta) -> None:
+    """Hold the lease for so long from now on."""
+    await conn.execute(
+        "UPDATE log_leases SET until = clock_timestamp() + %s WHERE tenant = %s AND until > clock_timestamp()",
+        (lasts, tenant),
+    )
+
+
+async def give_lease_back(conn: Conn, tenant: str) -> None:
+    """Let the next one sign and publish."""
+    await conn.execute("UPDATE log_leases SET until = clock_timestamp() WHERE tenant = %s", (tenant,))
+
+
+async def note_fault(conn: Conn, tenant: str, fault: str) -> None:
+    """Keep why the log cannot be signed or published."""
+    await conn.execute("UPDATE log_leases SET fault = %s WHERE tenant = %s", (fault, tenant))
+
+
+async def newest(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
+    """Return the checkpoint of the largest log, or of those that are published."""
+    row = await (
+        await conn.execute(
+            "SELECT size, root, note, signed_at, published_at FROM log_checkpoints"
+            " WHERE tenant = %s AND (published_at IS NOT NULL OR NOT %s) ORDER BY size DESC LIMIT 1",
+            (tenant, published),
+        )
+    ).fetchone()
+    if row is None:
+        return None
+    return Signed(TreeHead(row["size"], row["root"]), row["note"], row["signed_at"], row["published_at"] is not None)
+
+
+async def keep_checkpoint(conn: Conn, tenant: str, signed: Signed) -> None:
+    """Put a signed checkpoint on record, unless somebody has signed the log of this size a moment ago."""
+    await conn.execute(
+        "INSERT INTO log_checkpoints (tenant, size, root, note, signed_at) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        (tenant, signed.head.size, signed.head.root, signed.note, signed.signed_at),
+    )
+
+
+async def mark_published(conn: Conn, tenant: str, size: int, now: datetime) -> None:
+    """Note that a checkpoint stands in the archive, behind all that it is over: nothing is in the way any more."""
+    await conn.execute(
+        "WITH mended AS (UPDATE log_leases SET fault = '' WHERE tenant = %(tenant)s AND fault <> '')"
+        " UPDATE log_checkpoints SET published_at = %(now)s WHERE tenant = %(tenant)s AND size = %(size)s",
+        {"tenant": tenant, "now": now, "size": size},
+    )
+
+
+async def checkpoint_at(conn: Conn, tenant: str, size: int) -> str:
+    """Return the note that was signed of the log when it had this size."""
+    query = "SELECT note FROM log_checkpoints WHERE tenant = %s AND size = %s"
+    row = await (await conn.execute(query, (tenant, size))).fetchone()
+    if row is None:
+        raise LookupError(f"no checkpoint of {size} leaves")
+    return str(row["note"])
+
+
+async def places_of(conn: Conn, chain: str, last_seq: int) -> list[Places]:
+    """Return where the leaves of a chain stand, up to one of them, in the order of the chain."""
+    rows = await (
+        await conn.execute(
+            "SELECT first_seq, first_index, least(count, %s - first_seq + 1) AS count FROM log_entries"
+            " WHERE chain = %s AND first_seq <= %s ORDER BY first_seq",
+            (last_seq, chain, last_seq),
+        )
+    ).fetchall()
+    return [Places(row["first_seq"], row["count"], row["first_index"]) for row in rows]
+
+
+async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes:
+    """Return the hashes of a tile (level 0 over leaves, 1 over every 256, …) as it has grown until now."""
+    row = await (
+        await conn.execute(
+            "SELECT hashes FROM log_tiles WHERE tenant = %s AND level = %s AND number = %s", (tenant, level, number)
+        )
+    ).fetchone()
+    return bytes(row["hashes"]) if row else b""
+
+
+async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
+    """Return the entries of the log from an index up to, and not with, another: each leaf as its hash was taken."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT e.chain, e.first_index, l.seq, l.leaf::text AS said, l.hash,
+                   l.seq < e.first_seq + greatest(%(begin)s - e.first_index, 0) AS is_before
+              FROM log_entries e CROSS JOIN LATERAL (
+                   SELECT seq, leaf, hash FROM audit_leaves WHERE run_id = e.chain
+                      AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
+                                  AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1
+                    UNION ALL
+                   SELECT seq, leaf, hash FROM tenant_leaves WHERE e.chain = %(own)s AND tenant = e.tenant
+                      AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
+                                  AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1) AS l
+             WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
+               AND e.first_index >= (SELECT max(first_index) FROM log_entries
+                                      WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
+             ORDER BY e.first_index, l.seq
+            """,
+            {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
+            binary=True,
+        )
+    ).fetchall()
+    return [entry for _, span in groupby(rows, itemgetter("first_index")) for entry in _entries(list(span))]
+
+
+def _entries(span: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    """Yield the entries of leaves that follow each other, and may come with the one before them, which they name."""
+    before = GENESIS.hash
+    for row in span:
+        if not row["is_before"]:
+            yield _entry(row, before)
+        before = row["hash"].hex()
+
+
+def _entry(row: Mapping[str, Any], before: str) -> bytes:
+    """Return a leaf as its hash was taken. It stands as it was written; those of the first release stand otherwise."""
+    entry = entry_of(row["said"].encode(), row["chain"], row["seq"], before)
+    if hash_leaf(entry) == row["hash"]:
+        return entry
+    said = {name: value for name, value in orjson.loads(row["said"]).items() if name != "hash"}
+    return canonical.dumps({**said, "run_id": row["chain"], "seq": row["seq"], "prev_hash": before})

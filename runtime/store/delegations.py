@@ -1,0 +1,140 @@
+"""Delegations: each is written once, ended at most once, and never goes away."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from runtime.model.actor import Person
+from runtime.model.delegation import Delegation, StandIn, given_by
+from runtime.store.database.pool import Conn
+
+_HOLDS = "d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s"
+_SELF = ", ".join(f"d.{name}" for name in Delegation.__dataclass_fields__)
+_ALL = f"""
+    SELECT {_SELF}, d.recorded_at, d.ended_at, d.ended_by, d.ended_reason
+      FROM delegations d WHERE d.tenant = %(tenant)s
+"""  # noqa: S608 - our own columns
+
+GROUPS_NOW = """
+    CASE WHEN v.delegator IS NULL THEN coalesce(p.groups, '[]'::json)
+         ELSE coalesce((SELECT json_agg(g.name) FROM actors q, jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                         WHERE q.tenant = r.tenant AND q.actor_id = v.delegator AND v.groups::jsonb ? g.name
+                           AND p.actor_id IS NOT NULL), '[]'::json) END
+"""
+"""The groups for which the vote `v` of the actor `p` in the run `r` counts now: of those that a delegation gave then,
+the ones that the delegator is still in, as long as the delegate is still known."""
+
+STANDS_IN = f"""
+    EXISTS (SELECT FROM delegations d
+              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+             WHERE d.tenant = p.tenant AND d.delegate = p.actor_id AND {_HOLDS}
+               AND d.recorded_by NOT IN (r.requested_by, r.submitted_by)
+               AND q.actor_id NOT IN (r.requested_by, r.submitted_by)
+               AND NOT (a.requirement::jsonb -> 'exclude') ?| ARRAY[q.actor_id, d.recorded_by]
+               AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                            WHERE d.groups::jsonb ? g.name
+                              AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name))
+               AND NOT EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
+                                  AND q.actor_id IN (v.person, v.delegator))
+               AND NOT EXISTS (SELECT FROM slack_accounts s
+                                WHERE s.tenant = q.tenant AND s.actor_id = q.actor_id
+                                  AND ((r.requester_accounts::jsonb @> jsonb_build_array(
+                                            jsonb_build_array(s.team, s.account)))
+                                       OR EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id
+                                                     AND v.withdrawn_at IS NULL
+                                                     AND v.team = s.team AND v.account = s.account))))
+"""  # noqa: S608 - our own clauses
+"""What `approvals.standing_in.refuse_for` says of the delegator, for all approvals `a` at once, to which `p` is not
+asked."""
+
+
+async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) -> list[StandIn]:
+    """Return for whom a person may vote now, in the order in which that was recorded."""
+    rows = await (
+        await conn.read(
+            f"""
+            SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
+                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                      FROM slack_accounts s WHERE s.tenant = d.tenant AND s.actor_id = d.delegator) AS accounts
+              FROM delegations d
+              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+             WHERE d.tenant = %(tenant)s AND d.delegate = %(delegate)s AND {_HOLDS}
+             ORDER BY d.recorded_at, d.delegation_id
+            """,  # noqa: S608 - our own columns
+            {"tenant": tenant, "delegate": delegate, "now": now},
+        )
+    ).fetchall()
+    return [_stand_in(row) for row in rows]
+
+
+async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[tuple[str, str]]:
+    """Return by their names who may now vote for whom in these groups, and is in none of them: a few, by name."""
+    rows = await (
+        await conn.read(
+            f"""
+            SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
+              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+              JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
+             WHERE d.tenant = %(tenant)s AND {_HOLDS} AND NOT p.groups::jsonb ?| %(groups)s
+               AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                            WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
+             ORDER BY delegate, delegator LIMIT 5
+            """,  # noqa: S608 - our own condition
+            {"tenant": tenant, "groups": list(groups), "now": now},
+        )
+    ).fetchall()
+    return [(row["delegate"], row["delegator"]) for row in rows]
+
+
+async def add_delegation(conn: Conn, tenant: str, new: Delegation, now: datetime) -> None:
+    """Write a delegation."""
+    await conn.execute(
+        """
+        INSERT INTO delegations (delegation_id, tenant, delegator, delegate, groups, starts_at, ends_at, recorded_by,
+                                 reason, recorded_at)
+        VALUES (%(delegation_id)s, %(tenant)s, %(delegator)s, %(delegate)s, %(groups)s, %(starts_at)s, %(ends_at)s,
+                %(recorded_by)s, %(reason)s, %(now)s)
+        """,
+        {**vars(new), "groups": json.dumps(list(new.groups)), "tenant": tenant, "now": now},
+    )
+
+
+async def end_delegation(conn: Conn, delegation_id: str, by: str, reason: str, now: datetime) -> bool:
+    """Compare and set: end a delegation. False if somebody has ended it before."""
+    done = await conn.execute(
+        "UPDATE delegations SET ended_at = %s, ended_by = %s, ended_reason = %s"
+        " WHERE delegation_id = %s AND ended_at IS NULL",
+        (now, by, reason, delegation_id),
+    )
+    return done.rowcount == 1
+
+
+async def find_delegation(conn: Conn, tenant: str, delegation_id: str) -> Delegation | None:
+    """Return a delegation that nobody has ended, or None."""
+    query = f"{_ALL} AND d.delegation_id = %(id)s AND d.ended_at IS NULL"
+    row = await (await conn.execute(query.encode(), {"tenant": tenant, "id": delegation_id})).fetchone()
+    return delegation_of(row) if row else None
+
+
+async def list_delegations(conn: Conn, tenant: str, person: str | None, *, over: bool) -> list[dict[str, Any]]:
+    """Return delegations, newest first: of a person, from or to them; with `over` also those that hold no more."""
+    query = f"""
+        {_ALL} AND (%(person)s::text IS NULL OR %(person)s IN (d.delegator, d.delegate))
+           AND (%(over)s OR d.ended_at IS NULL AND d.ends_at > clock_timestamp())
+         ORDER BY d.recorded_at DESC, d.delegation_id
+    """
+    return await (await conn.execute(query.encode(), {"tenant": tenant, "person": person, "over": over})).fetchall()
+
+
+def delegation_of(row: Mapping[str, Any]) -> Delegation:
+    """Return the delegation that a row has."""
+    said = {name: row[name] for name in Delegation.__dataclass_fields__}
+    return Delegation(**{**said, "groups": tuple(row["groups"])})
+
+
+def _stand_in(row: Mapping[str, Any]) -> StandIn:
+    delegation = delegation_of(row)
+    groups = given_by(delegation, row["delegator_groups"])
+    delegator = Person(delegation.delegator, row["delegator_name"], groups)
+    return StandIn(delegation, delegator, [(team, account) for team, account in row["accounts"]])

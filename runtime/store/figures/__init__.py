@@ -1,1 +1,0 @@
-"""Figures: what they are counted from, and the counts."""

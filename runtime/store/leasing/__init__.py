@@ -1,1 +1,0 @@
-"""What workers do with rows: leases, breakers, and what a passage has to know.."""

@@ -1,1 +1,0 @@
-"""Migrations: numbered steps of plain SQL, and the schema that they make."""

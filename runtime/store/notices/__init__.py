@@ -1,1 +1,0 @@
-"""How people are told: what the directory says of it, and what they were told."""

@@ -1,1 +1,0 @@
-"""People beside the directory: who stands in for whom."""

@@ -1,0 +1,277 @@
+"""One transaction on one run: the row is locked, changes and audit leaves are gathered, one write ends it.
+
+A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, next_leaf
+from receipts.privacy import Privacy
+from receipts.redaction import hidden_values
+from runtime.definitions.model import Definition
+from runtime.model.effect import Slot
+from runtime.model.states import RUN, RunStatus, is_final
+from runtime.store.database.gathered import Kind
+from runtime.store.database.pool import Conn
+from runtime.store.definitions import Definitions
+from runtime.store.loads import Loads
+
+log = logging.getLogger("countersign.state")  # one line for each audit leaf
+
+
+_LEAVES = Kind(
+    "leaves",
+    "audit_leaves",
+    "INSERT INTO audit_leaves (run_id, seq, hash, leaf) SELECT * FROM {r}",
+    (("run_id", "text"), ("seq", "int"), ("hash", "bytea"), ("leaf", "json")),
+    key=2,
+)
+_PENDING = Kind(
+    "pending",
+    "log_pending",
+    "INSERT INTO log_pending (chain, first_seq, hashes, tenant) SELECT * FROM {r}",
+    (("chain", "text"), ("first_seq", "int"), ("hashes", "bytea"), ("tenant", "text")),
+    key=2,
+)
+_RUNS = Kind(
+    "runs_",
+    "runs",
+    """
+    UPDATE runs SET status = r.status, error = r.error, writes = r.writes, version = version + 1,
+           audit_seq = r.seq, audit_hash = r.hash, hides = r.hides, updated_at = r.now,
+           state = coalesce(r.told->'state', state), reference = coalesce(r.told->>'reference', reference),
+           outcome = coalesce(r.told->>'outcome', outcome), output = coalesce(r.told->'output', output),
+           finished_at = CASE WHEN r.over THEN coalesce(finished_at, r.now) END
+      FROM {r} WHERE runs.run_id = r.run_id
+    """,
+    (
+        ("run_id", "text"),
+        ("status", "text"),
+        ("error", "text"),
+        ("writes", "int"),
+        ("seq", "int"),
+        ("hash", "text"),
+        ("hides", "bool"),
+        ("now", "timestamptz"),
+        ("over", "bool"),
+        ("told", "json"),
+    ),
+    key=1,
+)
+
+
+class UnknownRunError(Exception):
+    """No run has that id."""
+
+
+@dataclass
+class RunTx:
+    """A locked run. `row` is the runs table's row; `status` and `error` are written back at the end."""
+
+    conn: Conn
+    now: datetime
+    definitions: Definitions
+    request_id: str
+    row: dict[str, Any]
+    status: RunStatus
+    error: str
+    writes: int
+    head: Head
+    hides: bool
+    settings_privacy: Privacy
+    loads: Loads
+    leaves: list[Written] = field(default_factory=list)
+    slot: Slot | None = None  # of a worker, free with the commit
+    told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
+    listener: Callable[["RunTx"], Awaitable[None]] | None = None  # hears of the leaves before they are written
+
+    _privacy: Privacy | None = None
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's id."""
+        return str(self.row["run_id"])
+
+    @property
+    def tenant(self) -> str:
+        """Return the run's tenant."""
+        return str(self.row["tenant"])
+
+    @property
+    def evidence_format(self) -> int:
+        """Return the format in which the run's evidence is told."""
+        return int(self.row["evidence_format"])
+
+    def is_as_at(self, version: int) -> bool:
+        """Return whether nothing has happened to the run since it had this version, in this transaction either."""
+        return self.row["version"] == version and not self.leaves
+
+    @property
+    def version(self) -> int:
+        """Return the run's version as it is now, with what was said in this transaction."""
+        return int(self.row["version"]) + bool(self.leaves)
+
+    @contextmanager
+    def asked_by(self, request_id: str) -> Iterator[None]:
+        """Correlate what is said in the block with a request; with the run's own where there is none."""
+        before, self.request_id = self.request_id, request_id or self.request_id
+        try:
+            yield
+        finally:
+            self.request_id = before
+
+    @contextmanager
+    def freeing(self, slot: Slot | None) -> Iterator[None]:
+        """Let what is proposed in the block have the slot; the next piece of work on this run has its own."""
+        self.slot = slot
+        try:
+            yield
+        finally:
+            self.slot = None
+
+    def tell(self, **said: Any) -> None:
+        """Have the run's state, reference, outcome or output written: what the next plan reads, and what people do."""
+        self.told |= said
+        self.row |= said
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the run has ended."""
+        return is_final(RUN, self.status)
+
+    async def definition(self) -> Definition:
+        """Return what the run executes."""
+        return await self.definitions.get(self.conn, self.row["definition_name"], self.row["definition_version"])
+
+    def leaf(
+        self,
+        event: str,
+        data: Mapping[str, Any],
+        *,
+        actor: Actor = PROGRAM,
+        step: str | None = None,
+        approval_id: str | None = None,
+        effect_id: str | None = None,
+    ) -> int:
+        """Append an audit leaf to the run's chain and return its sequence number."""
+        written = next_leaf(
+            self.head,
+            run_id=self.run_id,
+            at=self.now,
+            event=event,
+            actor=actor,
+            correlation=Correlation(
+                request_id=self.request_id or None,
+                run_id=self.run_id,
+                step=step or None,
+                approval_id=approval_id,
+                effect_id=effect_id,
+            ),
+            data=data,
+        )
+        self.leaves.append(written)
+        self.head = Head(written.leaf.seq, written.leaf.hash)
+        return written.leaf.seq
+
+    async def privacy(self) -> Privacy:
+        """Return what every text from outside passes before it is put on record in this run or shown.
+
+        It takes out the settings' secrets, and what the run's trigger, effects and reads were told to hide.
+        """
+        if self._privacy is None:
+            definition = await self.definition()
+            hidden = hidden_values(self.row["trigger"])
+            for held in await self.loads.private(self.run_id) if self.hides else ():
+                pointers = definition.redacts(held.step) if held.pointers is None else held.pointers
+                hidden += hidden_values(held.document, pointers)
+            self._privacy = self.settings_privacy.hiding(*hidden)
+        return self._privacy
+
+    def keep_private(self, document: Any, pointers: Iterable[str]) -> None:
+        """Note that the run holds what nobody may see, where the document hides anything."""
+        self.hides = self.hides or bool(hidden_values(document, pointers))
+
+    async def flush(self) -> None:
+        """Have the leaves and the run's row written; nothing, if nothing was said."""
+        if not self.leaves and not self.told and self.hides == self.row["hides"]:
+            return
+        if self.listener is not None:
+            await self.listener(self)
+        leaves = [written.leaf for written in self.leaves]
+        for written in self.leaves:
+            leaf = written.leaf
+            await self.conn.gather(_LEAVES, (self.run_id, leaf.seq, f"\\x{leaf.hash}", written.said.decode()))
+        if leaves:
+            hashes = "".join(leaf.hash for leaf in leaves)
+            await self.conn.gather(_PENDING, (self.run_id, leaves[0].seq, f"\\x{hashes}", self.tenant))
+        chain = (self.head.seq, self.head.hash)
+        told = json.dumps(self.told) if self.told else None
+        run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)
+        await self.conn.gather(_RUNS, (self.run_id, *run))
+        if log.isEnabledFor(logging.INFO):
+            self.conn.on_commit(partial(_tell, self.tenant, leaves))
+        self.leaves.clear()
+        self.told.clear()
+
+
+def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:
+    """Log what came about: who and what, by their ids, and nothing that anybody wrote."""
+    for leaf in leaves:
+        ids = {name: value for name, value in leaf.correlation.__dict__.items() if value is not None}
+        log.info(leaf.event, extra={"tenant": tenant, "seq": leaf.seq, "actor": leaf.actor.id, **ids})
+
+
+async def lock_runs(
+    conn: Conn,
+    tenant: str,
+    run_ids: Collection[str],
+    now: datetime,
+    definitions: Definitions,
+    privacy: Privacy,
+    *,
+    wait: bool,
+) -> dict[str, RunTx]:
+    """Lock the rows of runs, in the order of their ids, in the caller's transaction; the caller flushes.
+
+    Where nobody is to `wait`, runs that somebody else holds are left out.
+    """
+    others = "" if wait else " SKIP LOCKED"
+    # IS TRUE: by their ids, and not by a look at the tenant's, of which a planner without statistics expects but a few
+    rows = await (
+        await conn.execute(
+            f"SELECT * FROM runs WHERE run_id = ANY(%b) AND (tenant = %s) IS TRUE ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
+            (list(run_ids), tenant),
+        )
+    ).fetchall()
+    loads = Loads(conn)
+    return {
+        # a clock that was set back, or another machine's, must not make what came later look earlier
+        row["run_id"]: _tx(conn, row, max(now, row["updated_at"]), definitions, privacy, loads)
+        for row in rows
+    }
+
+
+def _tx(
+    conn: Conn, row: dict[str, Any], now: datetime, definitions: Definitions, privacy: Privacy, loads: Loads
+) -> RunTx:
+    return RunTx(
+        conn=conn,
+        now=now,
+        definitions=definitions,
+        request_id=row["request_id"],
+        row=row,
+        status=RunStatus(row["status"]),
+        error=row["error"],
+        writes=row["writes"],
+        head=Head(row["audit_seq"], row["audit_hash"]),
+        hides=row["hides"],
+        settings_privacy=privacy,
+        loads=loads,
+    )

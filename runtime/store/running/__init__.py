@@ -1,1 +1,0 @@
-"""Runs and their steps, as the database holds them."""

@@ -1,0 +1,1 @@
+"""The declared tables, and the numbered steps that make them."""

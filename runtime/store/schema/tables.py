@@ -1,0 +1,98 @@
+"""The declared tables (design, section 7). Every invariant that the database can hold, it holds here.
+
+Documents whose digest matters are `json`, not `jsonb`: the text is kept as it was written.
+"""
+
+from runtime.store.schema.approvals import approvals, questions, refusals, votes
+from runtime.store.schema.base import insert_only, metadata, rights_of
+from runtime.store.schema.breakers import breakers
+from runtime.store.schema.definitions import definitions, tenant_leaves, tenants
+from runtime.store.schema.directory import actors, delegations, directories, passkey_links, passkeys, slack_accounts
+from runtime.store.schema.edits import edits
+from runtime.store.schema.effects import effects
+from runtime.store.schema.entities import entities, entity_changes
+from runtime.store.schema.figures import marks
+from runtime.store.schema.holds import evidence_held, evidence_holds
+from runtime.store.schema.inbox import notifications, waits
+from runtime.store.schema.log import (
+    log_checkpoints,
+    log_entries,
+    log_heads,
+    log_leases,
+    log_pending,
+    log_stamps,
+    log_tiles,
+)
+from runtime.store.schema.notices import gatherings, told
+from runtime.store.schema.records import (
+    audit_leaves,
+    evidence_bundles,
+    policy_decisions,
+    policy_texts,
+    reads,
+    receipts,
+    signing_keys,
+)
+from runtime.store.schema.runs import runs, steps
+from runtime.store.schema.workspaces import (
+    slack_absentees,
+    slack_installations,
+    slack_links,
+    slack_states,
+    slack_tokens,
+)
+
+__all__ = [
+    "INSERT_ONLY",
+    "actors",
+    "approvals",
+    "audit_leaves",
+    "breakers",
+    "definitions",
+    "delegations",
+    "directories",
+    "edits",
+    "effects",
+    "entities",
+    "entity_changes",
+    "evidence_bundles",
+    "evidence_held",
+    "evidence_holds",
+    "gatherings",
+    "log_checkpoints",
+    "log_entries",
+    "log_heads",
+    "log_leases",
+    "log_pending",
+    "log_stamps",
+    "log_tiles",
+    "marks",
+    "metadata",
+    "notifications",
+    "passkey_links",
+    "passkeys",
+    "policy_decisions",
+    "policy_texts",
+    "questions",
+    "reads",
+    "receipts",
+    "refusals",
+    "rights_of",
+    "runs",
+    "signing_keys",
+    "slack_absentees",
+    "slack_accounts",
+    "slack_installations",
+    "slack_links",
+    "slack_states",
+    "slack_tokens",
+    "steps",
+    "tenant_leaves",
+    "tenants",
+    "told",
+    "votes",
+    "waits",
+]
+
+INSERT_ONLY = tuple(name for name, table in metadata.tables.items() if table.info == insert_only(*rights_of(table)))
+"""The tables of proof."""

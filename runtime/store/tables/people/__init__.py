@@ -1,1 +1,0 @@
-"""Tables of people: the directory, notices, workspaces and figures."""

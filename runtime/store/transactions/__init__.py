@@ -1,1 +1,0 @@
-"""Transactions on runs, one by one and many together."""

@@ -1,1 +1,0 @@
-"""Where the Slack app is installed, and by whose leave."""

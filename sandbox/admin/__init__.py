@@ -1,1 +1,0 @@
-"""What admins of a workspace do: let an app in or out, archive channels, deactivate people."""

@@ -1,1 +1,0 @@
-"""Slack's own rules: shapes of blocks, limits, mrkdwn."""

@@ -1,1 +1,0 @@
-"""The Web API's methods and the payloads that Slack sends."""

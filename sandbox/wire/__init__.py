@@ -1,1 +1,0 @@
-"""How the workspace reaches the app: by HTTP, or by a socket."""
