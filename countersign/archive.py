@@ -22,10 +22,10 @@ from receipts.log.keys import parse_verifier_key
 from receipts.stamp import load_authority
 from runtime.clock import Clock
 from runtime.engine import Engine
+from runtime.services.bundle_stamps import StampDesk
 from runtime.services.holds import HoldDesk
 from runtime.services.log import LogDesk
 from runtime.services.sealing import EvidenceDesk
-from runtime.services.stamps import StampDesk
 from runtime.worker.worker import Job
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from receipts.loaded import LoadedAct, RoutingLoaded, SubscribedTo, SubscriptionsLoaded
 from runtime.engine import Engine
 from runtime.model.subscription import Subscription
-from runtime.store.loaded import put_if_other
+from runtime.store.loaded_editions import put_if_other
 
 log = logging.getLogger(__name__)
 

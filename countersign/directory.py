@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from countersign.errors import CountersignError
 from countersign.files import Fault, read_file
-from countersign.notices import NoticesEntry, QuietHours, Zone
+from countersign.notice_settings import NoticesEntry, QuietHours, Zone
 from runtime.definitions.problems import Path as Place
 from runtime.definitions.problems import show_path
 

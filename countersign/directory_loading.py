@@ -10,7 +10,7 @@ from psycopg.errors import InsufficientPrivilege
 
 from countersign.connection import DatabaseError, connected
 from countersign.directory import AgentEntry, Directory, DirectoryError, PersonEntry, read_directory
-from countersign.notices import NoticesEntry
+from countersign.notice_settings import NoticesEntry
 from countersign.settings import Settings, required
 from countersign.storage import check_migrations
 from runtime.clock import utc_now

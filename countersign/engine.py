@@ -24,13 +24,13 @@ from runtime.handlers import Handler
 from runtime.model.json_limits import first_line
 from runtime.model.life import Activation
 from runtime.model.subscription import Subscription
-from runtime.outbox.handlers import entity_handlers
+from runtime.outbox.entity_handlers import entity_handlers
 from runtime.outbox.subscribers import tell_subscribers
-from runtime.services.arrivals import keep_own, take_in
+from runtime.services.definition_arrivals import keep_own, take_in
 from runtime.services.definitions_connector import definition_handlers
 from runtime.store import tenant_rows as rows
 from runtime.store.definitions import DefinitionChangedError
-from runtime.worker.overlay import Overlay, read_overlay
+from runtime.worker.mock_overlay import Overlay, read_overlay
 
 log = logging.getLogger(__name__)
 

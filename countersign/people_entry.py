@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from countersign.directory import Account, Directory, PersonEntry, Title
-from countersign.notices import Zone
+from countersign.notice_settings import Zone
 
 
 @dataclass(frozen=True)

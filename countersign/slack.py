@@ -15,7 +15,7 @@ from runtime.engine import Engine
 from runtime.handlers import Handler
 from runtime.model.buckets import Rate
 from runtime.services import workspaces_looking as looking
-from runtime.services.life import LifeCounter
+from runtime.services.installation_life import LifeCounter
 from runtime.services.workspaces_counter import InstallationCounter
 from runtime.store.database.pool import Conn
 

@@ -20,21 +20,21 @@ from countersign.engine import (
     make_routing,
     offered_handlers,
 )
-from countersign.hooks import make_subscriptions
 from countersign.roles import Role
 from countersign.settings import Settings
 from countersign.slack import bot_settings, check_hearing, make_places
 from countersign.storage import await_database, open_storage
+from countersign.webhooks import make_subscriptions
 from edge.courier import PATIENCE, webhook_handlers
 from runtime.definitions.loading.catalog import Catalog
 from runtime.engine import Engine
-from runtime.outbox.handlers import entity_handlers
+from runtime.outbox.entity_handlers import entity_handlers
 from runtime.services.children_connector import child_handlers
 from runtime.services.definitions_connector import definition_handlers
 from runtime.services.desk import EngineDesk, StoredCards
 from runtime.services.front_counter import FrontCounter
 from runtime.store.database.signals import announcing
-from runtime.worker.handlers import completing, overlaid
+from runtime.worker.mock_handlers import completing, overlaid
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evidence.archive.archive import Archive, ArchiveError
 from evidence.stamper import Stamper
+from runtime.services.bundle_stamps import StampDesk, Stamped
 from runtime.services.log import LogDesk, Signed
-from runtime.services.stamps import StampDesk, Stamped
 
 log = logging.getLogger(__name__)
 

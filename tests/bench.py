@@ -30,7 +30,7 @@ from runtime.model.life import Activation
 from runtime.model.messages import Said
 from runtime.model.notification import Notification
 from runtime.model.votes import ClaimAct, VoteVerdict
-from runtime.outbox.handlers import entity_handlers
+from runtime.outbox.entity_handlers import entity_handlers
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
 from runtime.services.approval_view import Click, ClickOutcome

@@ -6,9 +6,9 @@ from typing import Any
 from bot.slack.client import SlackClient
 from bot.views.unfurled import request_unfurl, run_unfurl
 from bot.views.ways import to_message
-from runtime.services.addresses import request_link, run_link
 from runtime.services.approval_view import ApprovalView
 from runtime.services.front_model import RunView
+from runtime.services.link_addresses import request_link, run_link
 from sandbox.client import SandboxUser
 
 DOMAIN = "countersign.example"

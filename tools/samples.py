@@ -8,9 +8,9 @@ from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.questions import Question
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
-from runtime.services.addresses import request_link
 from runtime.services.approval_view import ApprovalView, EditsView, ExecuteView, FieldView, ProgressView, VoteView
 from runtime.services.declared_model import Declared, DeclaredField, DeclaredTable
+from runtime.services.link_addresses import request_link
 from tools.gallery_links import ADDRESS
 
 NOW = utc_now()

@@ -23,9 +23,9 @@ from bot.views.unfurled import NOT_HERE, request_unfurl, run_unfurl
 from bot.views.ways import to_message
 from runtime.clock import Clock
 from runtime.model.actor import Person
-from runtime.services.addresses import Linked, LinkTo
 from runtime.services.approval_view import ApprovalView, Desk
 from runtime.services.front_model import FrontDesk, RunView
+from runtime.services.link_addresses import Linked, LinkTo
 
 EVENT = "link_shared"
 SHARED = "link"

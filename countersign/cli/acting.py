@@ -11,9 +11,9 @@ from countersign.settings import Settings, required
 from countersign.slack import make_vault
 from receipts.vault import VaultError
 from runtime.clock import utc_now
-from runtime.model.tenants import InstallLinkPayload
+from runtime.model.tenant_payloads import InstallLinkPayload
 from runtime.services import workspaces_looking as looking
-from runtime.services.rekeying import rekey
+from runtime.services.token_rekeying import rekey
 
 
 async def make_link(settings: Settings, by: str, reason: str, hours: int) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def get(
     ] = None,
 ) -> None:
     """Fetch the bundle of a run from the archive, and see that it is the one that was stored; it goes on record."""
-    from countersign.cli.fetching import Wanted, fetch
+    from countersign.cli.evidence_get import Wanted, fetch
 
     file = to or Path(f"{run_id}.zip")
     sha256 = run(fetch(shared_settings("database_url"), Wanted(run_id, by, file, sigstore)))
@@ -54,7 +54,7 @@ def get(
 
 def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
     """Keep the evidence of a run, or of all runs of a reference, from being deleted, until that is released."""
-    from countersign.cli.holding import set_hold
+    from countersign.cli.legal_holds import set_hold
 
     hold_id, done = run(set_hold(shared_settings("database_url"), _subject(run_id, reference), by, reason))
     out.print(f"{hold_id} is set; bundles held in the archive now: {done}; others will be when they are stored")
@@ -62,7 +62,7 @@ def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = N
 
 def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
     """Lift the hold on a run, or on a reference; what another hold names stays held."""
-    from countersign.cli.holding import lift_hold
+    from countersign.cli.legal_holds import lift_hold
 
     hold_id, done = run(lift_hold(shared_settings("database_url"), _subject(run_id, reference), by, reason))
     out.print(f"{hold_id} is lifted; bundles that the archive was told of: {done}")
@@ -74,7 +74,7 @@ def holds(
     as_json: AsJson = False,
 ) -> None:
     """List legal holds, newest first: on what, by whom, why, and of how many runs the archive holds the bundle."""
-    from countersign.cli.holding import list_holds
+    from countersign.cli.legal_holds import list_holds
 
     rows = run(list_holds(shared_settings("database_url"), lifted=lifted))
     show_rows(rows, _HOLD, as_json=as_json)

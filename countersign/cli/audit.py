@@ -11,8 +11,8 @@ from countersign.settings import Settings, required
 from evidence.later import LaterStamp
 from evidence.verify.trust import open_kept
 from runtime.services import health as inspection
+from runtime.services.bundle_stamps import NoStampError, first_after
 from runtime.services.log import LogChangedError
-from runtime.services.stamps import NoStampError, first_after
 
 if TYPE_CHECKING:
     from runtime.services.health import Audit

@@ -14,7 +14,7 @@ from runtime.model.states import RunStatus
 
 if TYPE_CHECKING:
     from countersign.settings import Settings
-    from runtime.services.preview import Chosen
+    from runtime.services.undo_preview import Chosen
 
 _RUN = ("run_id", "status", "definition_name", "reference", "requested_by", "created_at")
 _DONE = ("run_id", "status", "reason")
@@ -68,7 +68,7 @@ def cancel(
 
 
 def _cancel_meant(by: str, reason: str, given: dict[str, Any], *, yes: bool, as_json: bool) -> None:
-    from runtime.services.preview import Chosen
+    from runtime.services.undo_preview import Chosen
 
     if given["reference"] is None and given["definition"] is None:
         raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
@@ -114,7 +114,7 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
 
 async def _chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:
     from countersign.cli.operate import OperateError, looked_up
-    from runtime.services.preview import TooManyError, preview_cancel
+    from runtime.services.undo_preview import TooManyError, preview_cancel
 
     try:
         return list(await looked_up(settings, preview_cancel, chosen))

@@ -26,8 +26,8 @@ from evidence.verify.trust import Trust, trust_of
 from evidence.zipform import unpack
 from receipts.errors import ReceiptsError
 from runtime.clock import utc_now
-from runtime.services.finding import Sought, find_runs
-from runtime.services.refusals import find_refusals
+from runtime.services.bundle_refusals import find_refusals
+from runtime.services.bundle_search import Sought, find_runs
 
 Row = dict[str, Any]
 

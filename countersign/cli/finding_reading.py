@@ -19,8 +19,8 @@ from evidence.export.table import by_run, check_rows, order_of
 from evidence.verify.contents import BrokenError
 from receipts.chain import Leaf
 from receipts.fields import timestamp
+from runtime.services.bundle_search import FoundRun, Sought, find_runs, find_votes
 from runtime.services.exports import one_view, read_chains
-from runtime.services.finding import FoundRun, Sought, find_runs, find_votes
 
 _BEFORE = timedelta(minutes=1)
 """A run's row is made a moment before the leaf that says it is queued, which may be on the day before."""

@@ -40,7 +40,7 @@ async def vote_rows(settings: "Settings", period: "Period", person: str | None) 
     """Return the votes of a period as rows of a table, the oldest first."""
     from countersign.cli.finding_words import vote_row
     from countersign.cli.operate import looked_up
-    from runtime.services.finding import find_votes
+    from runtime.services.bundle_search import find_votes
 
     found = await looked_up(settings, find_votes, period.since, period.until, person)
     return [vote_row(one) for one in found]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from evidence.export.votes import change_of, decision_of, meaning_of, required_of, rule_of
-from runtime.services.finding import CountedVote
+from runtime.services.bundle_search import CountedVote
 
 
 def vote_row(vote: CountedVote) -> dict[str, Any]:

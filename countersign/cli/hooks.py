@@ -27,7 +27,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of s
 def list_(*, as_json: AsJson = False) -> None:
     """List subscriptions: whether they are active, and how many deliveries wait or are dead letters."""
     from countersign.cli.operate import looked_up
-    from countersign.hooks import make_subscriptions
+    from countersign.webhooks import make_subscriptions
     from runtime.services import listings
 
     settings = shared_settings("database_url")

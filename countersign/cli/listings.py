@@ -120,7 +120,7 @@ def show_effect(
 
 def _link(run_id: str) -> Row:
     """Return our own link to a run, where browsers reach us."""
-    from runtime.services.addresses import run_link
+    from runtime.services.link_addresses import run_link
 
     url = shared_settings("database_url").public_url
     return {"link": run_link(url, run_id)} if url else {}

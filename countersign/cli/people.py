@@ -7,9 +7,9 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.importing import import_
-from countersign.cli.one import add, remove
 from countersign.cli.passkeys import passkeys
 from countersign.cli.people_looking import list_, show
+from countersign.cli.person import add, remove
 from countersign.cli.standing_in import delegate, undelegate
 from evidence.reading.words import counted
 

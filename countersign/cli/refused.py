@@ -8,7 +8,7 @@ from evidence.reading.exceptions import ExceptionKind
 from evidence.reading.shown import cited
 from evidence.reading.words import REFUSALS, counted, listed
 from receipts.refused import CommandRefused, DelegationRefused, RequestRefused
-from runtime.services.refusals import RefusedAttempt
+from runtime.services.bundle_refusals import RefusedAttempt
 
 _LENGTH = 120
 """Characters of a name or a subject."""

@@ -76,7 +76,7 @@ def list_evidence(
 async def _rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:
     from countersign.cli.operate import OperateError, looked_up
     from countersign.doctor.unsealed import why
-    from runtime.services.finding import find_runs
+    from runtime.services.bundle_search import find_runs
 
     try:
         found = await looked_up(settings, find_runs, sought)

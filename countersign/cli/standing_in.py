@@ -39,7 +39,7 @@ def delegate(
 ) -> None:
     """Let somebody vote for a person who is away, in that one's groups and for some time."""
     from runtime.clock import utc_now
-    from runtime.model.tenants import DelegatePayload
+    from runtime.model.tenant_payloads import DelegatePayload
 
     wish = DelegatePayload(
         delegator=delegator,

@@ -51,7 +51,7 @@ async def ask_undo(
 async def items_of(settings: "Settings", run_id: str, step: str | None) -> list[dict[str, Any]]:
     """Return what of the run can be undone, and what not and why; raise OperateError where there is no such run."""
     from countersign.cli.operate import OperateError, looked_up
-    from runtime.services.preview import preview_undo
+    from runtime.services.undo_preview import preview_undo
 
     found = await looked_up(settings, preview_undo, run_id, step)
     if found is None:

@@ -17,7 +17,7 @@ from evidence.replay_asking import Opa
 from evidence.verify.below import ends_below
 from evidence.verify.contents import Contents
 from evidence.verify.judgement import Judgement, Standing, judge, worst
-from evidence.verify.kept import one_log_with
+from evidence.verify.kept_checkpoint import one_log_with
 from evidence.verify.published import tiles_in
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust, TrustError, open_kept

@@ -11,7 +11,7 @@ from countersign.directory import read_directory
 from countersign.directory_loading import edition_of
 from countersign.doctor.probe import policy_text
 from countersign.engine import make_routing
-from countersign.schema import check_migration_and_schema
+from countersign.schema_state import check_migration_and_schema
 from countersign.settings import Settings, required
 from countersign.storage import try_connection
 from evidence.reading.words import counted

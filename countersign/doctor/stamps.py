@@ -8,7 +8,7 @@ from countersign.doctor.evidence import LATE
 from countersign.settings import Settings
 from receipts.stamp import load_authority
 from runtime.clock import Clock
-from runtime.services.stamps import unstamped_since
+from runtime.services.bundle_stamps import unstamped_since
 
 
 async def time_stamps(settings: Settings, clock: Clock) -> list[Fact]:

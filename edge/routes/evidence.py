@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 
 from edge.messages import Message, Word
 from evidence.export.period import PeriodError, day, end_of
-from runtime.services.finding import EvidenceState, FoundRun, Sought
+from runtime.services.bundle_search import EvidenceState, FoundRun, Sought
 
 
 def _must_be_day(text: str) -> str:

@@ -12,7 +12,7 @@ from edge.paths import Id, StepPath
 from edge.problems import Problem, problem_of
 from receipts.chain import Actor
 from runtime.model.run import HeldAct
-from runtime.model.runs import MendPayload
+from runtime.model.run_payloads import MendPayload
 from runtime.model.states import NotificationStatus
 from runtime.services.callers import AnswerConflictError
 from runtime.services.held_callers import MendDesk

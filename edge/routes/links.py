@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
 from edge.routes.link_page import LinkPage
-from runtime.services.addresses import LinkTo, path_of
+from runtime.services.link_addresses import LinkTo, path_of
 
 
 def add_links(app: FastAPI, page: LinkPage) -> None:

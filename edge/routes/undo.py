@@ -13,12 +13,12 @@ from edge.messages import Message, Word
 from edge.paths import Id
 from edge.problems import Denied, Problem
 from receipts.chain import Actor
-from runtime.model.runs import CancelPayload, UndoPayload
+from runtime.model.run_payloads import CancelPayload, UndoPayload
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
 from runtime.services.callers import AnswerConflictError
-from runtime.services.preview import Chosen, TooManyError
 from runtime.services.undo_callers import TakeBackDesk, Wish, Wisher
+from runtime.services.undo_preview import Chosen, TooManyError
 
 _STATUS = {NotificationStatus.REFUSED: 422, NotificationStatus.STALE: 409}
 

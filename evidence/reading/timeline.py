@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from evidence.reading.material import Material, Record, number, record, text
-from evidence.reading.sentences import sentence
 from evidence.reading.shown import code, visible
+from evidence.reading.timeline_sentences import sentence
 from evidence.reading.words import day
 
 _HEAD = """\

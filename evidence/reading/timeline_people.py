@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from evidence.reading.material import Material, Record, is_wish, number, record, records, text, texts
-from evidence.reading.naming import NAME, TEXT, actor, asked, because, named, person, step
 from evidence.reading.requests import needed
 from evidence.reading.shown import prose
+from evidence.reading.timeline_names import NAME, TEXT, actor, asked, because, named, person, step
 from evidence.reading.words import ENDINGS, REFUSALS, counted, ending, listed, moment, verdict
 
 _WAITS = {

@@ -23,7 +23,6 @@ from evidence.verify import (
     errors,
     escalations,
     glass,
-    held,
     leaves,
     logged,
     order,
@@ -47,6 +46,7 @@ from evidence.verify import (
     votes,
     waits,
 )
+from evidence.verify import held_steps as held
 from evidence.verify import wait_words as words
 from evidence.verify.contents import Contents
 from evidence.verify.facts import Facts

@@ -5,8 +5,8 @@ from evidence.costs import costs_member
 from evidence.reading.paths import address_of
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
-from evidence.verify.got import is_read, named_reads, reading, what_steps_got
 from evidence.verify.mended import supplied
+from evidence.verify.received import is_read, named_reads, reading, what_steps_got
 from evidence.verify.record import check_named
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import READ_RECORDED

@@ -111,7 +111,7 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
     11. The run was asked for, went and ended as its chain says, and did what its definition wants, in its order.
     12. The texts for reading are the ones that follow from the records.
     13. What is `asked` for holds, too: policy gives each answer again (`evidence.replay`), the log is the one of a
-        checkpoint that was kept (`evidence.verify.kept`), the runs below are those that this one names
+        checkpoint that was kept (`evidence.verify.kept_checkpoint`), the runs below are those that this one names
         (`evidence.verify.below`).
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4

@@ -7,7 +7,7 @@ from dataclasses import replace
 from runtime.approvals.reaching import able
 from runtime.approvals.rules import shortfall
 from runtime.model.actor import Person
-from runtime.model.reach import Asked
+from runtime.model.approval_reach import Asked
 from runtime.model.requirement import Requirement
 from runtime.model.votes import Refusal, RefusalCode, Vote
 

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from runtime.approvals.rules import seats
 from runtime.model.actor import Person
-from runtime.model.reach import Asked, Deputy
+from runtime.model.approval_reach import Asked, Deputy
 
 
 def able(asked: Sequence[Asked], groups: AbstractSet[str], barred: AbstractSet[str]) -> list[Person]:

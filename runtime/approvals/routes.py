@@ -9,7 +9,7 @@ from receipts.chain import FELL_BACK
 from runtime.approvals.reaching import able, users_of
 from runtime.approvals.rules import shortfall
 from runtime.model.approval import NewApproval
-from runtime.model.reach import Asked
+from runtime.model.approval_reach import Asked
 from runtime.model.requirement import Requirement
 from runtime.model.route import MOST_CALLED, Route
 from runtime.model.routing_rules import Destination, first_fit

@@ -17,8 +17,8 @@ from runtime.model.states import RunStatus
 from runtime.outbox.attempt import make_attempt, make_question
 from runtime.planning.passage import Passage
 from runtime.store import effects
+from runtime.store.chained_effects import Following
 from runtime.store.database.pool import AWAY
-from runtime.store.following import Following
 from runtime.store.run_tx import RunTx
 
 AHEAD = 0.1

@@ -14,15 +14,15 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.model.effect import Effect, Slot
 from runtime.outbox.attempt import make_attempt, make_question
-from runtime.planning.about import reference_of
 from runtime.planning.advance import proposed_effect
+from runtime.planning.correlation import reference_of
 from runtime.planning.first import begun, ends_by_denial
 from runtime.planning.triggers import Trigger, check_payload
 from runtime.planning.values import Proposal
+from runtime.store.chained_effects import Following, following_facts
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Times, leased
-from runtime.store.following import Following, following_facts
-from runtime.store.matters import run_about
+from runtime.store.runs_by_subject import run_about
 from runtime.store.tenant_rows import salt_of
 
 SECONDS = 1.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runtime.approvals.rules import Ballot
 from runtime.inbox.matter import Matter
-from runtime.inbox.voters import ballot_of, holder_of, present_person, refuse, unknown
+from runtime.inbox.vote_refusals import ballot_of, holder_of, present_person, refuse, unknown
 from runtime.model.actor import Person
 from runtime.model.approval import Approval
 from runtime.model.notification import Applied

@@ -6,7 +6,7 @@ from runtime.approvals.hindsight import open_hindsight
 from runtime.approvals.passages import passage_of
 from runtime.approvals.rules import refuse_glass
 from runtime.engine import Engine
-from runtime.inbox.voters import accounts_of, ballot_of, refuse_stale, refuse_way
+from runtime.inbox.vote_refusals import accounts_of, ballot_of, refuse_stale, refuse_way
 from runtime.model.actor import Person
 from runtime.model.approval import Approval, AskKind
 from runtime.model.messages import GlassBroken

@@ -10,13 +10,13 @@ from runtime.inbox.matter import Matter
 from runtime.inbox.operator_acts import DENIED, denial, policy_of, refuse_wish
 from runtime.model.approval import Result, ResultCode
 from runtime.model.notification import Applied, Notification
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.model.states import NotificationStatus, StepStatus
-from runtime.planning.acted import Acted, Done
 from runtime.planning.advance import advance
-from runtime.planning.items import items_of
 from runtime.planning.planner import Canceled
+from runtime.planning.undo_acts import Acted, Done
 from runtime.planning.undo_asking import ask_for_undo, possible, read_done
+from runtime.planning.undo_items import items_of
 from runtime.store import approvals
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import Wanted

@@ -7,7 +7,7 @@ next in line takes it over, and when they are no more of those who are asked.
 from receipts.chain import Actor
 from runtime.approvals.rules import refuse_claim, refuse_release
 from runtime.inbox.matter import Matter
-from runtime.inbox.voters import accounts_of, ballot_of, holder_of, person_of, refuse, refuse_way, unknown
+from runtime.inbox.vote_refusals import accounts_of, ballot_of, holder_of, person_of, refuse, refuse_way, unknown
 from runtime.model.actor import Person
 from runtime.model.approval import Approval, AskKind
 from runtime.model.messages import TaskClaimed, TaskReleased

@@ -7,7 +7,7 @@ from runtime.inbox.early import EARLY_LASTS
 from runtime.inbox.fan_out import hand_out
 from runtime.inbox.matter import Matter
 from runtime.inbox.progress import note_progress
-from runtime.inbox.word_ending import complete, refuse
+from runtime.inbox.wait_endings import complete, refuse
 from runtime.model.answers import Answer, AnswerCode, CompletionPayload
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import error_text

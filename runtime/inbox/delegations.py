@@ -18,7 +18,7 @@ from runtime.inbox.operator_acts import actor_of, denial, policy_of
 from runtime.model.delegation import Delegation
 from runtime.model.notification import Addressed, Applied, Judged
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import DelegatePayload, UndelegatePayload
+from runtime.model.tenant_payloads import DelegatePayload, UndelegatePayload
 from runtime.store import delegations, directory
 from runtime.store.open_requests import open_in_groups
 from runtime.store.reaching import asked_in

@@ -3,7 +3,7 @@
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import DeliveryPayload
+from runtime.model.tenant_payloads import DeliveryPayload
 from runtime.outbox.subscribers import send_again
 from runtime.store import effects
 

@@ -10,7 +10,7 @@ from runtime.approvals.rules import refuse_vote
 from runtime.inbox.editing_rules import edited_action, refuse_edit
 from runtime.inbox.foresight import refuse_foreseen
 from runtime.inbox.matter import Matter
-from runtime.inbox.voters import account_of, accounts_of, ballot_of, present_person, refuse, unknown
+from runtime.inbox.vote_refusals import account_of, accounts_of, ballot_of, present_person, refuse, unknown
 from runtime.model.actor import Person
 from runtime.model.approval import Approval, AskKind, Result, ResultCode
 from runtime.model.edits import Edit

@@ -13,7 +13,7 @@ from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitS
 from runtime.model.votes import Vote, VoteVerdict
 from runtime.outbox import messages
 from runtime.planning.advance import advance
-from runtime.planning.making import CHANGES_KEY
+from runtime.planning.plan_builder import CHANGES_KEY
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, directory, effects, steps, waits
 from runtime.store.glass import broken_of

@@ -12,7 +12,7 @@ from runtime.model.messages import Reminder, TimeRunsShort
 from runtime.model.wait import Moment, Wait
 from runtime.outbox import messages
 from runtime.store import approvals, directory, waits
-from runtime.store.marks import put_mark
+from runtime.store.approval_marks import put_mark
 from runtime.store.run_tx import RunTx
 
 

@@ -3,9 +3,9 @@
 from receipts.chain import APPROVAL_HANDED, Actor
 from runtime.approvals.answering import Candidate, refuse_hand
 from runtime.inbox.answers_standing import Answer, answered, heard
+from runtime.inbox.enough_approvers import refuse_stranding_hand
 from runtime.inbox.matter import Matter
-from runtime.inbox.stranding import refuse_stranding_hand
-from runtime.inbox.voters import accounts_of, end_lapsed_claim, refuse
+from runtime.inbox.vote_refusals import accounts_of, end_lapsed_claim, refuse
 from runtime.model.actor import Person
 from runtime.model.answering import HandPayload
 from runtime.model.approval import AskKind

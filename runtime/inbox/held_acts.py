@@ -17,12 +17,12 @@ from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import Applied
 from runtime.model.run import WHILE_WAITING, FoundStep, HeldAct
-from runtime.model.runs import MendPayload
+from runtime.model.run_payloads import MendPayload
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance, may_wait
 from runtime.planning.children import cancel_child
-from runtime.planning.making import state_with
 from runtime.planning.mending_telling import tell_settled
+from runtime.planning.plan_builder import state_with
 from runtime.planning.planner import Mended, fits
 from runtime.store import held_steps as held
 from runtime.store.run_tx import RunTx

@@ -11,7 +11,7 @@ from runtime.model.action import Tier
 from runtime.model.errors import CLASS_OF, ErrorCode
 from runtime.model.notification import Addressed, Judged
 from runtime.model.run import FoundStep
-from runtime.model.runs import MendPayload
+from runtime.model.run_payloads import MendPayload
 from runtime.model.states import StepStatus
 from runtime.store.held_steps import find_step
 

@@ -20,15 +20,15 @@ from runtime.inbox.children import apply_child_ended
 from runtime.inbox.claims import apply_claim
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.confirming import CONFIRMED_AS, is_unconfirmed
+from runtime.inbox.dead_letters import apply_to_letter
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
+from runtime.inbox.definition_lives import apply_to_life
 from runtime.inbox.delegations import apply_delegation
 from runtime.inbox.deliveries import apply_delivery
 from runtime.inbox.edits import apply_edit
 from runtime.inbox.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.handing import apply_hand
 from runtime.inbox.held_acts import apply_mend
-from runtime.inbox.letters import apply_to_letter
-from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.operators_links import apply_link
 from runtime.inbox.passkeys import apply_to_passkey
@@ -48,9 +48,9 @@ from runtime.model.notification_moments import ChildEndedPayload, DeadlinePayloa
 from runtime.model.notification_passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification_people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.payload import PayloadError
-from runtime.model.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
+from runtime.model.run_payloads import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import (
+from runtime.model.tenant_payloads import (
     ActivatePayload,
     DelegatePayload,
     DeliveryPayload,

@@ -11,7 +11,7 @@ from runtime.inbox.matter import Matter
 from runtime.inbox.operator_acts import actor_of, denial, policy_of
 from runtime.model.notification import Addressed, Applied, Judged
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import InstallLinkPayload
+from runtime.model.tenant_payloads import InstallLinkPayload
 from runtime.store import workspaces_links as links
 from runtime.store.tenant_acts import put_act
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from receipts.fields import timestamp
 from runtime.inbox.answers_standing import Answer
-from runtime.model.pause import paused
+from runtime.model.question_pause import paused
 from runtime.model.questions import Question
 from runtime.model.wait import Wait
 from runtime.store import approvals, waits

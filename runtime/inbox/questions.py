@@ -12,7 +12,7 @@ from runtime.inbox.answerers import answerers_of
 from runtime.inbox.answers_standing import Answer, answered, heard, heard_from_caller
 from runtime.inbox.matter import Matter
 from runtime.inbox.pausing import move_clock
-from runtime.inbox.voters import accounts_of, refuse
+from runtime.inbox.vote_refusals import accounts_of, refuse
 from runtime.model.answering import AskPayload, ReplyPayload
 from runtime.model.messages import QuestionAnswered, QuestionAsked
 from runtime.model.notification import Applied

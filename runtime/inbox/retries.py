@@ -2,9 +2,9 @@
 
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied
-from runtime.model.runs import RetryPayload
+from runtime.model.run_payloads import RetryPayload
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import RepairPayload
+from runtime.model.tenant_payloads import RepairPayload
 from runtime.store import bundles, effects, steps
 
 

@@ -8,8 +8,8 @@ from runtime.model.figures import Mark
 from runtime.model.messages import ReviewLate
 from runtime.model.states import ApprovalStatus
 from runtime.outbox import messages
+from runtime.store.approval_marks import put_mark
 from runtime.store.glass import late_reviews
-from runtime.store.marks import put_mark
 from runtime.store.run_tx import RunTx
 
 BATCH = 64

@@ -17,8 +17,8 @@ from runtime.inbox.passkeys import ruled_on_passkey
 from runtime.model.notification import Addressed, Judged
 from runtime.model.notification_passkeys import InvitePasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification_people import EditPayload
-from runtime.model.runs import CancelPayload, MendPayload
-from runtime.model.tenants import DelegatePayload, InstallLinkPayload, UndelegatePayload
+from runtime.model.run_payloads import CancelPayload, MendPayload
+from runtime.model.tenant_payloads import DelegatePayload, InstallLinkPayload, UndelegatePayload
 from runtime.store.listings import find_run
 
 

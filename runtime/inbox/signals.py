@@ -6,8 +6,8 @@ from typing import Any
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
-from runtime.inbox.word_ending import complete, refuse
-from runtime.inbox.word_left import claim_anew
+from runtime.inbox.signals_left import claim_anew
+from runtime.inbox.wait_endings import complete, refuse
 from runtime.model.answers import AnswerCode, SignalPayload
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from runtime.approvals.rules import Ballot
 from runtime.approvals.standing_in import way_to_vote
-from runtime.inbox.voters import ballot_of, holder_of
+from runtime.inbox.vote_refusals import ballot_of, holder_of
 from runtime.model.actor import Person
 from runtime.model.approval import Approval
 from runtime.model.votes import Refusal, VoteVerdict

@@ -5,11 +5,11 @@ from typing import Any
 
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied
-from runtime.model.runs import UndoPayload
+from runtime.model.run_payloads import UndoPayload
 from runtime.model.states import NotificationStatus
 from runtime.model.undo import Item, Standing
-from runtime.planning.items import items_of
 from runtime.planning.undo_asking import ask_for_undo, possible, read_done
+from runtime.planning.undo_items import items_of
 
 
 async def apply_undo(matter: Matter, payload: UndoPayload) -> Applied:

@@ -2,7 +2,7 @@
 
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied
-from runtime.model.runs import StrangerPayload
+from runtime.model.run_payloads import StrangerPayload
 from runtime.model.states import NotificationStatus
 
 

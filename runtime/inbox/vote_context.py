@@ -1,6 +1,6 @@
 """Reads what a vote is judged by in one round trip: under the run's lock it is all of one moment."""
 
-from runtime.inbox.voters import accounts_of, person_of
+from runtime.inbox.vote_refusals import accounts_of, person_of
 from runtime.model.notification_people import VotePayload
 from runtime.model.vote_context import VoteContext
 from runtime.store.database.round_trips import at_once

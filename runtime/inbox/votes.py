@@ -16,7 +16,7 @@ from runtime.inbox.delegation_notices import tell_of_delegate_vote
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
 from runtime.inbox.signing import signature_on
-from runtime.inbox.voters import (
+from runtime.inbox.vote_refusals import (
     account_of,
     ballot_of,
     end_lapsed_claim,
@@ -39,8 +39,8 @@ from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.outbox import messages
 from runtime.store import approvals
 from runtime.store.delegations import stand_ins_of
-from runtime.store.named import acts_named
 from runtime.store.run_tx import RunTx
+from runtime.store.tenant_acts_named import acts_named
 
 
 class Voter(NamedTuple):

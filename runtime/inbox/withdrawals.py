@@ -5,9 +5,9 @@ from receipts.chain import VOTE_WITHDRAWN, Actor
 from runtime.approvals.answering import refuse_withdrawal
 from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.inbox.answers_standing import Answer, answered, heard
+from runtime.inbox.enough_approvers import refuse_stranding_withdrawal
 from runtime.inbox.matter import Matter
-from runtime.inbox.stranding import refuse_stranding_withdrawal
-from runtime.inbox.voters import refuse
+from runtime.inbox.vote_refusals import refuse
 from runtime.model.answering import WithdrawPayload
 from runtime.model.messages import VoteWithdrawn
 from runtime.model.notification import Applied

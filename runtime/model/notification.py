@@ -14,9 +14,9 @@ from runtime.model.notification_moments import Signal
 from runtime.model.notification_people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.payload import PayloadError
 from runtime.model.run import FoundStep
-from runtime.model.runs import RunCommand
+from runtime.model.run_payloads import RunCommand
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import TenantCommand
+from runtime.model.tenant_payloads import TenantCommand
 from runtime.model.wait import NamedWait
 
 Command = RunCommand | TenantCommand

@@ -15,10 +15,10 @@ from runtime.model.effect import Effect, NewEffect, OnDoubt, Purpose
 from runtime.model.notification import Notification
 from runtime.model.states import NotificationStatus
 from runtime.model.subscription import CONNECTOR, OPERATION, Subscription, gone_key, letters_key
-from runtime.model.tenants import DeliveryPayload
+from runtime.model.tenant_payloads import DeliveryPayload
 from runtime.outbox import retry
-from runtime.outbox.events import Event, events_in
 from runtime.outbox.propose import propose
+from runtime.outbox.webhook_events import Event, events_in
 from runtime.store import notifications
 from runtime.store.run_tx import RunTx
 

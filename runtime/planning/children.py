@@ -5,7 +5,7 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.model.notification import Notification
 from runtime.model.notification_moments import ChildEndedPayload
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.model.states import WaitType
 from runtime.model.wait import wait_of_token
 from runtime.store import notifications, runs

@@ -9,7 +9,7 @@ from runtime.model.errors import ErrorCode, StepError
 from runtime.model.paths import around, block_of, id_of, iterated
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
-from runtime.planning.making import CHANGES_KEY, Planning
+from runtime.planning.plan_builder import CHANGES_KEY, Planning
 
 Json = Any
 Context = dict[str, Json]

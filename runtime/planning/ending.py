@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from runtime.definitions.model import Definition
 from runtime.model.run import StepState
 from runtime.model.states import RunStatus, StepStatus
-from runtime.planning.making import said_no
+from runtime.planning.plan_builder import said_no
 
 
 @dataclass(frozen=True)

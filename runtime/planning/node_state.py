@@ -6,7 +6,7 @@ from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
-from runtime.planning.making import Planning
+from runtime.planning.plan_builder import Planning
 
 REFERENCE_LIMIT = 256
 """Characters of a business reference."""

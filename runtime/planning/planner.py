@@ -28,12 +28,16 @@ from runtime.model.errors import ParamsError
 from runtime.model.paths import block_of, inside, iterated
 from runtime.model.run import WHILE_WAITING, HeldAct, StepState
 from runtime.model.states import RUN, IllegalTransitionError, RunStatus, StepStatus, check_run, is_final
-from runtime.planning import call, end, repeat, switch, wait
+from runtime.planning import node_call as call
+from runtime.planning import node_end as end
+from runtime.planning import node_repeat as repeat
 from runtime.planning import node_state as state
+from runtime.planning import node_switch as switch
+from runtime.planning import node_wait as wait
 from runtime.planning.context import Context, approvals_of, context_of, run_facts
 from runtime.planning.errors import step_error
-from runtime.planning.making import DONE, Planning, branch_taken
 from runtime.planning.params import expect_kept, fits, resolve_params
+from runtime.planning.plan_builder import DONE, Planning, branch_taken
 from runtime.planning.values import (
     Canceled,
     Ended,

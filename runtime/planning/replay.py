@@ -17,9 +17,9 @@ from runtime.definitions.nodes import NodeKind
 from runtime.model.action import Acting, commitment
 from runtime.model.run import HeldAct, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
-from runtime.planning.choosing import holds
 from runtime.planning.mending_names import renamed
 from runtime.planning.planner import Canceled, Event, Mended, Proposal, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.runbook_choice import holds
 from runtime.planning.values import after
 
 POST_TASK = "slack::post_task"

@@ -18,14 +18,14 @@ from runtime.model.json_limits import fault
 from runtime.model.life import Life
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
-from runtime.planning.about import find_signal, reference_of, send_signal
 from runtime.planning.advance import advance
 from runtime.planning.claims import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
+from runtime.planning.correlation import find_signal, reference_of, send_signal
 from runtime.planning.planner import Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
-from runtime.store.matters import hold_matter, run_about
 from runtime.store.run_tx import RunTx
+from runtime.store.runs_by_subject import hold_matter, run_about
 from runtime.store.tenant_rows import salt_of
 from runtime.store.together import side_by_side
 

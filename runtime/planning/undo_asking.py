@@ -8,13 +8,13 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import UNDO, Item, Standing
-from runtime.planning.acted import Acted, Done
-from runtime.planning.by_hand import BY_HAND
 from runtime.planning.triggers import Claim, Trigger, claim_in
+from runtime.planning.undo_acts import Acted, Done
+from runtime.planning.undo_by_hand import BY_HAND
 from runtime.planning.undo_making import name_of, payload_of, refs_of, undo_definition
-from runtime.store.acted import Named, Undoing, effects_of, supplied_in, undoings_of
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition
+from runtime.store.undo_acts import Named, Undoing, effects_of, supplied_in, undoings_of
 
 
 async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition) -> Done:

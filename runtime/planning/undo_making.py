@@ -16,7 +16,7 @@ from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.model import Definition, Edge, EdgeKind, StepDefinition, Verb
 from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME, Item
-from runtime.planning import by_hand
+from runtime.planning import undo_by_hand as by_hand
 
 _UNFIT = re.compile(r"[^a-z0-9_]+")
 

@@ -9,17 +9,17 @@ from runtime.approvals.rules import refuse_vote
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.answerers import answerers_of
-from runtime.inbox.stranding import refuse_stranding_hand, refuse_stranding_withdrawal
-from runtime.inbox.voters import UNKNOWN_APPROVAL
+from runtime.inbox.enough_approvers import refuse_stranding_hand, refuse_stranding_withdrawal
+from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL
 from runtime.model.approval import AskKind
 from runtime.model.json_limits import error_text
 from runtime.model.questions import Answerers
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.model.votes import CardAct, Refusal, VoteVerdict
-from runtime.services.acting import acts_of_all
 from runtime.services.answers_looking import look, refusal_to_decide
 from runtime.services.answers_model import Act, CancelView, CancelWish
 from runtime.services.recording import record_said
+from runtime.services.request_acts import acts_of_all
 from runtime.store import approvals
 from runtime.store.database.pool import Conn
 from runtime.store.listings import find_run

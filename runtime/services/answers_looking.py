@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.approvals.rules import Ballot, refuse_glass
 from runtime.approvals.standing_in import way_to_vote
-from runtime.inbox.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
+from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person
 from runtime.model.approval import Approval
 from runtime.model.delegation import Account, StandIn

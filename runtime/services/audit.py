@@ -23,10 +23,10 @@ from receipts.chain import (
 )
 from receipts.log.hashes import TreeHead
 from receipts.log.range import EMPTY, CompactRange
-from runtime.services.chains import check_spans, leaves_of
-from runtime.services.findings import Finding
-from runtime.services.log_rows import check_bundle, check_rows
-from runtime.services.tenant import check_tenant
+from runtime.services.audit_chains import check_spans, leaves_of
+from runtime.services.audit_findings import Finding
+from runtime.services.audit_rows import check_bundle, check_rows
+from runtime.services.audit_tenant import check_tenant
 from runtime.store import audit as rows
 from runtime.store.audit import ChainRows, Place, RunRows
 from runtime.store.tenant import own

@@ -19,11 +19,11 @@ from runtime.model.life import Life, NotActiveError
 from runtime.model.notification import Notification
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
-from runtime.planning.choosing import choose
+from runtime.planning.runbook_choice import choose
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
-from runtime.services.addresses import run_link
+from runtime.services.link_addresses import run_link
 from runtime.store import runs
-from runtime.store.found import find_runs
+from runtime.store.bundles_found import find_runs
 from runtime.store.lives import lives_of_trigger
 from runtime.store.tenant_acts import put_act
 

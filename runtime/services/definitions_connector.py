@@ -14,7 +14,7 @@ from runtime.definitions.registry import RESERVED_NAMESPACES
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.model.life import Life
 from runtime.model.states import IllegalTransitionError
-from runtime.services.moves import Mover, TriggerTakenError
+from runtime.services.definition_moves import Mover, TriggerTakenError
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
 from runtime.store.lives import find_life, lives_of_name, lock_lives, moves_for, requester_of

@@ -19,14 +19,13 @@ from runtime.model.delegation import StandIn
 from runtime.model.execute import ExecuteWhen
 from runtime.model.json_limits import error_text
 from runtime.model.notification_people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
-from runtime.model.pause import paused_until
+from runtime.model.question_pause import paused_until
 from runtime.model.requirement import Requirement
 from runtime.model.route import MOST_CALLED, NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.wait import Progress
 from runtime.outbox import messages
-from runtime.services.accounts import AccountCounter
 from runtime.services.answers_counter import AnswersCounter
 from runtime.services.answers_looking import overrides_left, way_to_decide
 from runtime.services.approval_view import ApprovalView, Click, ClickOutcome, ExecuteView, ProgressView, VoteView
@@ -40,6 +39,7 @@ from runtime.services.links_counter import LinkCounter
 from runtime.services.notices_counter import NoticeCounter
 from runtime.services.recording import record_said
 from runtime.services.signing_counter import SigningCounter
+from runtime.services.slack_accounts import AccountCounter
 from runtime.services.strangers_counter import StrangerCounter
 from runtime.services.undo_counter import UndoCounter
 from runtime.services.usergroups import GroupCounter

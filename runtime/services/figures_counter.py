@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from runtime.engine import Engine
 from runtime.model.actor import Person
 from runtime.model.figures import Figures, Mark
+from runtime.store.approval_marks import put_mark
 from runtime.store.counts import count_figures, lines_of
 from runtime.store.database.pool import Conn
-from runtime.store.marks import put_mark
 
 PERIOD = timedelta(days=30)
 _KNOWN_FOR = timedelta(minutes=1)

@@ -13,16 +13,16 @@ from runtime.model.actor import Person, SlackAccount
 from runtime.model.finding import Sought
 from runtime.model.states import STEP, StepStatus, is_final
 from runtime.model.votes import RefusalCode
-from runtime.services.addresses import run_link
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import CallerDesk
 from runtime.services.desk import EngineDesk
 from runtime.services.front_model import Filled, Form, Runs, RunView, StandInWish, Started, StepLine
 from runtime.services.home_counter import HomeCounter
+from runtime.services.link_addresses import run_link
+from runtime.services.request_starts import Starting
 from runtime.services.standing_in import record_stand_in, settle_stand_in
-from runtime.services.starting import Starting
 from runtime.store import directory, listings, runs
-from runtime.store.found import find_runs
+from runtime.store.bundles_found import find_runs
 from runtime.store.tenant_acts import put_act
 
 _SHOWN = frozenset(StepStatus) - {

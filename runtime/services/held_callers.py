@@ -9,7 +9,7 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.notification import Notification, word_key
 from runtime.model.run import FoundStep
-from runtime.model.runs import MendPayload
+from runtime.model.run_payloads import MendPayload
 from runtime.services.callers import AnswerConflictError
 from runtime.store.held_steps import find_step
 

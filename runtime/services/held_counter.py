@@ -7,7 +7,7 @@ from runtime.inbox import inbox
 from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
 from runtime.model.run import FoundStep
-from runtime.model.runs import MendPayload
+from runtime.model.run_payloads import MendPayload
 from runtime.model.states import EFFECT, StepStatus, is_final
 from runtime.services.held_model import HeldView, HeldWaiting, HeldWish, Question
 from runtime.services.recording import record_said

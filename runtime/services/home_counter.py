@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime.engine import Engine
-from runtime.inbox.voters import UNKNOWN_APPROVAL
+from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL
 from runtime.model.delegation import StandIn
 from runtime.model.pages import Narrowed, Page, cut
 from runtime.model.votes import Vote, VoteVerdict
-from runtime.services.addresses import request_link, run_link
 from runtime.services.answers_looking import way_by
 from runtime.services.answers_reading import Reader
 from runtime.services.approval_view import ApprovalView
 from runtime.services.desk import EngineDesk, view_of
 from runtime.services.home_model import NO_CONCERNS, AskedFor, Choices, Concerns, Entry, Look, Standing, Waiting
+from runtime.services.link_addresses import request_link, run_link
 from runtime.store import approvals, own
 from runtime.store.cards_before import Before, before_votes
 from runtime.store.cards_places import cards_for

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runtime.engine import Engine
-from runtime.services.addresses import Linked, LinkTo, read_link, request_link
+from runtime.services.link_addresses import Linked, LinkTo, read_link, request_link
 from runtime.store.cards_places import card_of_request_in, card_of_run_in
 from runtime.store.posted import Location
 

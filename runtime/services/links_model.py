@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from runtime.services.addresses import Linked
+from runtime.services.link_addresses import Linked
 
 
 class LinkDesk(Protocol):

@@ -22,8 +22,8 @@ from runtime.store import bundles, checkpoints, stamps
 from runtime.store.checkpoints import Places, Signed
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.database.signals import beside
-from runtime.store.named import acts_of_votes
 from runtime.store.tenant_acts import put_act
+from runtime.store.tenant_acts_named import acts_of_votes
 
 __all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
 

@@ -9,7 +9,7 @@ from runtime.model.delivery import Alone, AnswerTurn, Gathered, Gathering, Later
 from runtime.model.ranks import Rank
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal
-from runtime.services.addresses import request_link
+from runtime.services.link_addresses import request_link
 from runtime.store import directory
 from runtime.store import notices_telling as telling
 from runtime.store.approvals import get_approval

@@ -14,8 +14,8 @@ from runtime.model.notification import Command, Notification
 from runtime.model.notification_passkeys import InvitePasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification_people import ClaimPayload, VotePayload
 from runtime.model.run import HeldAct
-from runtime.model.runs import CancelPayload, MendPayload, RetryPayload, UndoPayload
-from runtime.model.tenants import (
+from runtime.model.run_payloads import CancelPayload, MendPayload, RetryPayload, UndoPayload
+from runtime.model.tenant_payloads import (
     ActivatePayload,
     DelegatePayload,
     DropPayload,

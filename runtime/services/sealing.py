@@ -20,7 +20,7 @@ from runtime.store import bundles as stored
 from runtime.store import holds
 from runtime.store.bundles import BundleLease
 from runtime.store.database.pool import AWAY, Conn
-from runtime.store.forgetting import forget_run
+from runtime.store.payload_forgetting import forget_run
 from runtime.store.posted import last_card_of_run
 from runtime.store.story import Story, read_story
 

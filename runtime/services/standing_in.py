@@ -4,7 +4,7 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
-from runtime.model.tenants import DelegatePayload
+from runtime.model.tenant_payloads import DelegatePayload
 from runtime.services.front_model import StandInWish
 from runtime.services.recording import record_said
 

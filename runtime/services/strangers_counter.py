@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.runs import StrangerAct, StrangerPayload
+from runtime.model.run_payloads import StrangerAct, StrangerPayload
 from runtime.services.recording import record_said
 from runtime.services.strangers_model import Stranger
 from runtime.store import approvals

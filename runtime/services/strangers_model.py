@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.model.actor import SlackAccount
-from runtime.model.runs import StrangerAct
+from runtime.model.run_payloads import StrangerAct
 from runtime.model.votes import RefusalCode
 
 

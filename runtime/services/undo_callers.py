@@ -8,10 +8,10 @@ from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.notification import Notification, word_key
-from runtime.model.runs import CancelPayload, UndoPayload
+from runtime.model.run_payloads import CancelPayload, UndoPayload
 from runtime.model.undo import Item
 from runtime.services.callers import AnswerConflictError
-from runtime.services.preview import Chosen, preview_cancel, preview_undo
+from runtime.services.undo_preview import Chosen, preview_cancel, preview_undo
 from runtime.store.database.pool import Conn
 from runtime.store.listings import find_run
 

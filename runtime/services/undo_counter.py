@@ -3,10 +3,10 @@
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.json_limits import error_text
-from runtime.model.runs import UndoPayload
-from runtime.services.preview import preview_undo
+from runtime.model.run_payloads import UndoPayload
 from runtime.services.recording import record_said
 from runtime.services.undo_model import UndoOutcome, UndoView, UndoWish
+from runtime.services.undo_preview import preview_undo
 from runtime.store import approvals
 
 

@@ -9,7 +9,7 @@ from receipts.vault import Sealed, Vault
 from receipts.workspaces import SlackInstalled
 from runtime.engine import Engine
 from runtime.model.installed import Installed, NewInstallation, Tokens
-from runtime.services.life import end_installation
+from runtime.services.installation_life import end_installation
 from runtime.services.workspaces_model import STATE_LIFE, NotInstalledError, Refreshing
 from runtime.services.workspaces_rows import installed_of, sealed_of, tokens_of
 from runtime.store import installations

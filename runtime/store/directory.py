@@ -12,8 +12,8 @@ from receipts.tenant_acts import DirectoryLoaded
 from runtime.model.actor import Person
 from runtime.model.usergroups import NO_SOURCES, Sources
 from runtime.store.database.pool import Conn
-from runtime.store.existing import directory_digest
 from runtime.store.tenant_acts import put_act
+from runtime.store.tenant_existing import directory_digest
 from runtime.store.usergroups import carry_over, heard, lock_directory
 
 _DOCUMENTS = ("groups", "grants", "notices")

@@ -14,14 +14,14 @@ from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.votes import Vote
 from runtime.model.wait import NamedWait, Wait
+from runtime.store.approval_marks import opened_at
 from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.batches import Batches
+from runtime.store.chained_effects import Following, following_facts
 from runtime.store.database.pool import Conn
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
-from runtime.store.following import Following, following_facts
 from runtime.store.leftovers import Leftovers, StepOf, is_open, leftovers
-from runtime.store.marks import opened_at
 from runtime.store.notifications import standings
 from runtime.store.posted import last_cards
 from runtime.store.privacy import PrivateDocument, private_documents

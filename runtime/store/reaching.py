@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.actor import Person
-from runtime.model.reach import Asked, Deputy
+from runtime.model.approval_reach import Asked, Deputy
 from runtime.store.database.pool import Conn
 
 # One pass over the accounts, however many people are asked; those that Slack says are deactivated reach nobody.

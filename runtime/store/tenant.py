@@ -27,8 +27,8 @@ from receipts.workspaces import SlackInstalled, SlackRemoved, slack_record
 from runtime.model.states import DefinitionStatus
 from runtime.store.audit import ChainRows, View, all_rows, pending
 from runtime.store.delegations import delegation_of
-from runtime.store.existing import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 from runtime.store.passkeys import passkey_of
+from runtime.store.tenant_existing import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 
 _MOVES = {
     DefinitionStatus.ACTIVE: DefinitionActivated.event,

@@ -10,7 +10,7 @@ from receipts.act import Act
 from receipts.chain import PROGRAM, Actor, Correlation, Head, Written, next_leaf
 from receipts.tenant_acts import chain_of
 from runtime.store.database.pool import Conn
-from runtime.store.existing import existing
+from runtime.store.tenant_existing import existing
 from runtime.store.tenant_rows import ChainEnd, lock_chain
 
 

@@ -10,8 +10,8 @@ from receipts.chain import PROGRAM
 from receipts.tenant_acts import DirectoryRefreshed, GroupChange
 from runtime.model.usergroups import Account, Member, Sources, match
 from runtime.store.database.pool import Conn
-from runtime.store.existing import directory_digest
 from runtime.store.tenant_acts import put_act
+from runtime.store.tenant_existing import directory_digest
 
 Members = Mapping[str, frozenset[str]]
 

@@ -22,7 +22,7 @@ from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientErr
 from runtime.inbox import inbox
 from runtime.model.notification import Notification
 from runtime.model.notification_moments import DeadlinePayload
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.planning.triggers import start_run
 from runtime.store import effects
 from runtime.worker import sweeps

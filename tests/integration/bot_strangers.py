@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from receipts.tenant_acts import DirectoryRefreshed
 from runtime.model.actor import Person
 from runtime.model.figures import Figures
-from runtime.model.runs import StrangerAct
+from runtime.model.run_payloads import StrangerAct
 from runtime.model.usergroups import NO_SOURCES, Member, Sources
-from runtime.services.addresses import Linked
+from runtime.services.link_addresses import Linked
 from runtime.services.strangers_model import Stranger
 
 

@@ -18,7 +18,7 @@ from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from runtime.services.desk import StoredCards
 from runtime.services.front_counter import FrontCounter
-from runtime.services.life import LifeCounter
+from runtime.services.installation_life import LifeCounter
 from sandbox.client import SandboxUser
 from sandbox.core import Sandbox
 from sandbox.delivery import HttpCourier

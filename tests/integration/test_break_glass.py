@@ -19,10 +19,10 @@ from receipts.signing import public_path
 from runtime.inbox.reviews import press_for_reviews
 from runtime.model.finding import EvidenceState, Sought
 from runtime.services.approval_view import ClickOutcome
-from runtime.services.finding import find_votes
+from runtime.services.bundle_search import find_votes
 from runtime.services.listings import find_run
+from runtime.store.bundles_found import find_runs
 from runtime.store.database.pool import Conn
-from runtime.store.found import find_runs
 from runtime.store.glass import hold_glass
 from tests.bench import Bench
 from tests.integration.conftest import Targets

@@ -9,7 +9,7 @@ from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Rul
 from receipts.chain import Actor
 from runtime.inbox import inbox
 from runtime.model.notification import Notification
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets

@@ -10,7 +10,7 @@ from receipts.chain import Actor
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
 from runtime.model.notification import Notification
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.services.children_connector import START
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets

@@ -8,9 +8,9 @@ from receipts.chain import Actor
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.notification import Notification
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.services import listings
-from runtime.services.moves import Mover
+from runtime.services.definition_moves import Mover
 from runtime.store.database.pool import Conn
 from runtime.store.lives import find_life
 from tests.bench import TENANT, Bench

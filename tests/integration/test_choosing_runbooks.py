@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from runtime.model.actor import Person
-from runtime.planning.choosing import UndecidedError
+from runtime.planning.runbook_choice import UndecidedError
 from runtime.services.callers import CallerDesk, Wish
 from runtime.services.replaying import as_recorded, replay
-from runtime.services.starting import Starting
+from runtime.services.request_starts import Starting
 from tests.bench import TENANT
 from tests.integration.lives_stage import RITA, TYPE, Lives, life, probe
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.planning.repeat import COLLECTED_BYTES
+from runtime.planning.node_repeat import COLLECTED_BYTES
 from tests.integration.nodes_stage import Opener, status
 from tests.integration.test_replay import replayed
 

@@ -12,10 +12,10 @@ import pytest
 from countersign.configuration import note_configuration
 from countersign.embedded.opa import OpaChild
 from countersign.engine import make_routing
-from countersign.hooks import make_subscriptions
 from countersign.roles import Role
 from countersign.settings import Settings
 from countersign.system import compose, prepare
+from countersign.webhooks import make_subscriptions
 from receipts.chain import PROGRAM, Actor
 from receipts.loaded import RoutingLoaded, SubscriptionsLoaded
 from receipts.tenant_acts import chain_of

@@ -9,7 +9,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from countersign.system import System
 from receipts.chain import Actor
-from runtime.services.moves import Mover
+from runtime.services.definition_moves import Mover
 from runtime.store.lives import find_life, lock_lives
 from tests.integration.program_stage import Edge, composed, edge_of, is_problem, rows, settings_of
 

@@ -16,7 +16,7 @@ from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.notification import Notification
 from runtime.model.run import HeldAct
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.services.held_model import HeldWish
 from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT

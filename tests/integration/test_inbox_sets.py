@@ -12,7 +12,7 @@ from runtime.inbox import inbox
 from runtime.model.answers import CompletionPayload, ProgressPayload
 from runtime.model.notification import Notification
 from runtime.model.notification_moments import DeadlinePayload
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.store import waits
 from runtime.worker import sweeps
 from tests.bench import TENANT, VERBS, Bench

@@ -15,7 +15,7 @@ from runtime.handlers import Call, RefusedError
 from runtime.inbox import inbox
 from runtime.model.life import Activation
 from runtime.services.callers import NotActiveError, TriggerConflictError, Wish
-from runtime.services.moves import Mover
+from runtime.services.definition_moves import Mover
 from runtime.store.lives import find_life, lives_of_trigger
 from tests.bench import BENCH_SECRET, TENANT
 from tests.functions import installed

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from receipts.chain import Actor
 from runtime.model.states import DEFINITION, DefinitionStatus, IllegalTransitionError
-from runtime.services.moves import Mover, TriggerTakenError
+from runtime.services.definition_moves import Mover, TriggerTakenError
 from runtime.store import lives
 from runtime.store.lives import lock_lives
 from tests.bench import TENANT

@@ -8,7 +8,7 @@ from countersign.engine import keep_definitions
 from receipts.chain import PROGRAM
 from runtime.model.life import Activation
 from runtime.services.callers import NoRunbookError, NotActiveError
-from runtime.services.moves import Mover
+from runtime.services.definition_moves import Mover
 from runtime.store.lives import find_life, lock_lives
 from tests.bench import TENANT
 from tests.integration.lives_stage import ACTIVATED, RITA, Lives, life, probe, started

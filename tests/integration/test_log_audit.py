@@ -12,10 +12,10 @@ from receipts.log.hashes import TreeHead
 from receipts.signing import load_or_create
 from runtime.model.votes import CardAct
 from runtime.services.audit import Audit, audit
+from runtime.services.audit_tenant import check_tenant
 from runtime.services.holds import HoldDesk, Subject
 from runtime.services.keys import register_key
 from runtime.services.sequencer import Sequencer
-from runtime.services.tenant import check_tenant
 from runtime.store import checkpoints
 from runtime.store.checkpoints import Signed
 from runtime.store.definitions import keep_definition

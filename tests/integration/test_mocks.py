@@ -24,8 +24,8 @@ from receipts.signing import load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import Handler, JsonObject
 from runtime.planning.triggers import Trigger, claim
-from runtime.worker.handlers import completing, overlaid
-from runtime.worker.overlay import read_overlay
+from runtime.worker.mock_handlers import completing, overlaid
+from runtime.worker.mock_overlay import read_overlay
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.kyc_stage import KINDS, PACK, TRIGGER, documents

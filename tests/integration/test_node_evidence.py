@@ -13,7 +13,7 @@ from evidence.reading.paths import path_in_words
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
 from runtime.services import listings
-from runtime.services.finding import FoundRun, Sought, find_runs
+from runtime.services.bundle_search import FoundRun, Sought, find_runs
 from runtime.services.health import run as run_summary
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets

@@ -11,7 +11,7 @@ from runtime.inbox.matter import runs_meant
 from runtime.model.answers import CompletionPayload, SignalPayload
 from runtime.model.notification import Notification, Payload
 from runtime.model.notification_people import VotePayload
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.model.votes import VoteVerdict
 from runtime.planning.triggers import start_run
 from runtime.store import leases

@@ -17,7 +17,7 @@ from runtime.model.delivery import Alone, AnswerTurn, Notice
 from runtime.model.messages import Plain
 from runtime.services.desk import EngineDesk, StoredCards
 from runtime.services.front_counter import FrontCounter
-from runtime.services.life import LifeCounter
+from runtime.services.installation_life import LifeCounter
 from runtime.services.notices_counter import NoticeCounter
 from runtime.store.database.pool import make_pool
 from sandbox.client import SandboxUser

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from runtime.handlers import RefusedError, TransientError
-from runtime.planning import planner, switch
+from runtime.planning import node_switch as switch
+from runtime.planning import planner
 from runtime.services.replaying import Replayed, replay, replay_run
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets

@@ -7,7 +7,7 @@ from receipts.chain import Actor
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.notification import Notification
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.planning.response import LONGEST
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets

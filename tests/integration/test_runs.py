@@ -11,7 +11,7 @@ from runtime.handlers import RefusedError, TransientError
 from runtime.inbox import inbox
 from runtime.model.approval import Result, ResultCode
 from runtime.model.notification import Notification
-from runtime.model.runs import CancelPayload
+from runtime.model.run_payloads import CancelPayload
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target

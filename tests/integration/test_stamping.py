@@ -25,8 +25,8 @@ from evidence.verify.trust import Trust
 from evidence.verify.verify import verify
 from receipts.signing import load_public, public_path
 from receipts.stamp import STAMP_LIMIT, make_request
+from runtime.services.bundle_stamps import StampDesk
 from runtime.services.log import LogDesk
-from runtime.services.stamps import StampDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.sealing import notary_of, sealer_of

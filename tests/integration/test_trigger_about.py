@@ -15,7 +15,7 @@ from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim, TriggerError
 from runtime.services.callers import CallerDesk, NotActiveError, TriggerConflictError, Wish
-from runtime.services.moves import Mover
+from runtime.services.definition_moves import Mover
 from runtime.services.operator import OperatorDesk
 from runtime.services.replaying import replay_run
 from runtime.services.signals import Signal, SignalDesk

@@ -24,10 +24,10 @@ from edge.app import build_edge
 from policy.model import PolicyEngine
 from receipts.vault import Vault
 from runtime.inbox import inbox
-from runtime.model.tenants import InstallLinkPayload
+from runtime.model.tenant_payloads import InstallLinkPayload
 from runtime.services.desk import StoredCards
 from runtime.services.front_counter import FrontCounter
-from runtime.services.life import LifeCounter
+from runtime.services.installation_life import LifeCounter
 from runtime.services.workspaces_counter import InstallationCounter
 from sandbox.client import SandboxUser
 from sandbox.core import Sandbox

@@ -12,7 +12,7 @@ from runtime.definitions.canonical import from_canonical
 from runtime.definitions.loading.catalog import Catalog
 from runtime.model.life import Life, NotActiveError, starting
 from runtime.model.states import DefinitionStatus
-from runtime.planning.choosing import UndecidedError, choose
+from runtime.planning.runbook_choice import UndecidedError, choose
 from tests.unit.test_definitions_catalog import GOOD, load, pack, runbook
 
 ACTIVE, RETIRED = DefinitionStatus.ACTIVE, DefinitionStatus.RETIRED

@@ -9,7 +9,7 @@ from countersign.cli.given import Given
 from countersign.cli.verify import report_one, verify_all
 from evidence.errors import UndecidedError
 from evidence.verify.judgement import Standing
-from evidence.verify.kept import one_log_with
+from evidence.verify.kept_checkpoint import one_log_with
 from evidence.verify.published import tiles_in
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import VerificationError, verify

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify import blocks, branches, errors, held, leaves, runs, steps
+from evidence.verify import blocks, branches, errors, leaves, runs, steps
+from evidence.verify import held_steps as held
 from evidence.verify.approvals import OVER
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from evidence import replay
-from evidence.verify import below, kept, undone
+from evidence.verify import below, undone
+from evidence.verify import kept_checkpoint as kept
 from evidence.verify.opening import FIRST_RULES
 from evidence.verify.procedure import STEPS
 from evidence.verify.verify import verify

@@ -8,7 +8,7 @@ from countersign.embedded.system import activation_of
 from countersign.engine import unmoving_handlers
 from countersign.settings import Settings
 from runtime.definitions.loading.catalog import OWN, load_catalog
-from runtime.inbox.lives import ACTIVATE, RETIRE
+from runtime.inbox.definition_lives import ACTIVATE, RETIRE
 from runtime.model.life import Activation, Life, NotActiveError, starting, starts_by_itself
 from runtime.model.states import DefinitionStatus
 

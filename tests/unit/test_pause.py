@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.model.pause import paused, paused_until
+from runtime.model.question_pause import paused, paused_until
 from runtime.model.questions import Question, answer_of
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

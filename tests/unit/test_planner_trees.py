@@ -21,7 +21,7 @@ from runtime.model.paths import address_of, around
 from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.planning.ending import ending_of
-from runtime.planning.making import DONE, branch_taken
+from runtime.planning.plan_builder import DONE, branch_taken
 from runtime.planning.planner import Canceled, Ended, Event, Mended, Snapshot, Started, StepMoved, Transition, plan
 from tests.unit.test_planner import READ, WRITE, plan_in_parts
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from countersign.notices import NoticesEntry
+from countersign.notice_settings import NoticesEntry
 from runtime.model.action import Tier
 from runtime.model.notices import Notices, reminders
 

@@ -2,7 +2,7 @@
 
 from runtime.approvals.reaching import able, users_of
 from runtime.model.actor import Person
-from runtime.model.reach import Asked, Deputy
+from runtime.model.approval_reach import Asked, Deputy
 
 BOTH = {"desk", "board"}
 

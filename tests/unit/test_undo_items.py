@@ -15,8 +15,8 @@ from runtime.definitions.model import Definition
 from runtime.handlers import Handler
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Standing
-from runtime.planning.acted import Acted, Done
-from runtime.planning.items import items_of
+from runtime.planning.undo_acts import Acted, Done
+from runtime.planning.undo_items import items_of
 from runtime.planning.undo_making import payload_of, undo_definition
 from tests.unit.test_definitions_catalog import act, look_back
 

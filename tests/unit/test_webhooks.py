@@ -12,7 +12,7 @@ from edge.webhook_signing import headers, secret_of
 from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
 from runtime.model.action import Tier
 from runtime.model.subscription import DELIVER, EventName, Where
-from runtime.outbox.events import events_in
+from runtime.outbox.webhook_events import events_in
 from runtime.worker.lanes import Lane, room_for, slots_of
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from receipts.errors import ReceiptsError
 from receipts.tenant_acts import record_of
-from runtime.services.chains import check_spans, leaves_of
-from runtime.services.findings import Finding
+from runtime.services.audit_chains import check_spans, leaves_of
+from runtime.services.audit_findings import Finding
 from runtime.store.tenant import TenantRows
 
 

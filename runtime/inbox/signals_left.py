@@ -5,7 +5,7 @@ from runtime.model.answers import SignalPayload, TriggerSaid
 from runtime.model.life import NotActiveError
 from runtime.model.notification import Applied
 from runtime.model.states import NotificationStatus
-from runtime.planning.choosing import choose
+from runtime.planning.runbook_choice import choose
 from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
 from runtime.store.lives import lives_of_trigger
 

@@ -12,8 +12,8 @@ from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.undo import UNDO, UNDO_KEY
 from runtime.planning.context import Context, run_facts
-from runtime.planning.making import Planning
 from runtime.planning.params import duration_of, moment_of, resolve_params
+from runtime.planning.plan_builder import Planning
 from runtime.planning.values import Json, Proposal, Read, Timer
 
 KEY_LIMIT = 512

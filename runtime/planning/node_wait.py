@@ -5,8 +5,8 @@ from runtime.definitions.nodes import WaitSpec
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
-from runtime.planning.making import Planning
 from runtime.planning.params import duration_of, moment_of
+from runtime.planning.plan_builder import Planning
 from runtime.planning.values import SignalWait, Timer
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from evidence.reading.material import Material, Record, number, record, records, text
-from evidence.reading.naming import TEXT, action, actor, because, named, step, why
 from evidence.reading.shown import quoted
+from evidence.reading.timeline_names import TEXT, action, actor, because, named, step, why
 from evidence.reading.words import ANSWERS, OUTCOMES, counted, listed, plain
 
 _STEPS = {

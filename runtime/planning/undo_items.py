@@ -15,9 +15,9 @@ from runtime.definitions.model import Compensation, EffectClass, Verb
 from runtime.model.errors import ParamsError
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Item, Standing
-from runtime.planning.acted import Acted, Done
-from runtime.planning.by_hand import POST_TASK
 from runtime.planning.params import resolve_params
+from runtime.planning.undo_acts import Acted, Done
+from runtime.planning.undo_by_hand import POST_TASK
 
 _HIDDEN = MARKER.removesuffix("]").encode()
 

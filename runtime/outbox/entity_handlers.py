@@ -18,7 +18,7 @@ from runtime.handlers import (
     TransientError,
     Untouched,
 )
-from runtime.outbox.change import State, applied, asked, entity_of, id_of, same, shown, told
+from runtime.outbox.entity_changes import State, applied, asked, entity_of, id_of, same, shown, told
 from runtime.store import entities as rows
 from runtime.store.database.pool import AWAY, Pool
 

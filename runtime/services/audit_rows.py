@@ -6,7 +6,7 @@ from typing import Any
 
 from receipts.chain import CARD_SHOWN, EVIDENCE_BEGUN, Leaf
 from runtime.model.states import RunStatus
-from runtime.services.findings import Finding
+from runtime.services.audit_findings import Finding
 from runtime.store.audit import RunRows
 
 _QUEUED = ("definition_name", "definition_version", "trigger_type", "trigger_ref", "submitted_by")

@@ -5,10 +5,10 @@ from typing import Any
 
 from runtime.definitions.canonical import from_canonical
 from runtime.model.undo import Item, Standing
-from runtime.planning.items import items_of
 from runtime.planning.undo_asking import read_done
+from runtime.planning.undo_items import items_of
 from runtime.store import listings
-from runtime.store.chosen import Chosen, choose_runs
+from runtime.store.cancel_selection import Chosen, choose_runs
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import canonical_definition
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runtime.approvals.fulfilling import asked_groups, left, left_to, refuse_short
 from runtime.approvals.rules import Ballot
-from runtime.model.reach import Asked
+from runtime.model.approval_reach import Asked
 from runtime.model.votes import Refusal, Vote
 from runtime.store.database.pool import Conn
 from runtime.store.reaching import asked_in

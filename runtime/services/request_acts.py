@@ -10,8 +10,8 @@ from runtime.approvals.rules import refuse_claim, refuse_glass, refuse_release, 
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.answerers import answerers_of
+from runtime.inbox.enough_approvers import refuse_stranding_withdrawal
 from runtime.inbox.ruling import cancel_question
-from runtime.inbox.stranding import refuse_stranding_withdrawal
 from runtime.model.approval import AskKind
 from runtime.model.questions import Answerers, Question
 from runtime.model.votes import Refusal, VoteVerdict

@@ -6,7 +6,7 @@ from runtime.definitions.nodes import OTHERWISE, SwitchSpec, case
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
-from runtime.planning.making import Planning
+from runtime.planning.plan_builder import Planning
 from runtime.planning.values import Json
 
 

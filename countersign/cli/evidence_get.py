@@ -13,7 +13,7 @@ from evidence.archive.archive import Archive
 from evidence.archive.files import TakenError, write_once
 from evidence.attestation import attestation_of, attested
 from runtime.clock import utc_now
-from runtime.services import handing
+from runtime.services import bundle_handing as handing
 from runtime.services.operator import UnknownPersonError
 
 _OWN = 0o600

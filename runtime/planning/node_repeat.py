@@ -14,8 +14,8 @@ from runtime.model.paths import inside, iterated, iteration
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context, context_of
-from runtime.planning.making import STATE_BYTES, Planning
 from runtime.planning.params import expect_kept
+from runtime.planning.plan_builder import STATE_BYTES, Planning
 from runtime.planning.values import Json
 
 COLLECTED_BYTES = STATE_BYTES

@@ -9,7 +9,7 @@ from runtime.inbox.matter import Matter
 from runtime.model.life import Life
 from runtime.model.notification import Applied
 from runtime.model.states import DEFINITION, DefinitionStatus, NotificationStatus
-from runtime.model.tenants import ActivatePayload, RetirePayload
+from runtime.model.tenant_payloads import ActivatePayload, RetirePayload
 from runtime.planning.triggers import Trigger, claim_in
 from runtime.store.lives import lives_of_name
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from receipts.chain import ChainError, Head, Leaf, in_place, verify_chain
 from receipts.errors import ReceiptsError
-from runtime.services.findings import Finding
+from runtime.services.audit_findings import Finding
 from runtime.store.audit import ChainRows
 
 

@@ -8,7 +8,7 @@ from receipts.chain import PROGRAM
 from runtime.definitions.loading.catalog import Catalog
 from runtime.definitions.model import Definition
 from runtime.model.life import Activation, Life, starts_by_itself
-from runtime.services.moves import Mover, TriggerTakenError
+from runtime.services.definition_moves import Mover, TriggerTakenError
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definitions
 from runtime.store.lives import add_drafts, lives_of_names, lock_lives

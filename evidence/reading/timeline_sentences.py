@@ -1,10 +1,10 @@
 """One sentence for each leaf of a run, in which people, actions and words of others stand as they are on record."""
 
-from evidence.reading import course
+from evidence.reading import timeline_course as course
 from evidence.reading import timeline_people as people
 from evidence.reading.material import Material, Record, text
-from evidence.reading.naming import NAME, actor, step, why
 from evidence.reading.shown import prose
+from evidence.reading.timeline_names import NAME, actor, step, why
 from evidence.reading.words import plain
 
 _PLAIN = {

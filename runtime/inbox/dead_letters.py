@@ -3,7 +3,7 @@
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied
 from runtime.model.states import NotificationStatus
-from runtime.model.tenants import DropPayload, RequeuePayload
+from runtime.model.tenant_payloads import DropPayload, RequeuePayload
 from runtime.store import notifications
 
 

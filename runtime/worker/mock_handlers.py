@@ -22,7 +22,7 @@ from runtime.handlers import (
 from runtime.inbox import inbox
 from runtime.model.answers import CompletionPayload
 from runtime.model.notification import Notification
-from runtime.worker.overlay import KEPT, Mock, Overlay
+from runtime.worker.mock_overlay import KEPT, Mock, Overlay
 
 MOCK = Actor(id="mock", kind="system")
 """Who answers for the other side of a durable step."""

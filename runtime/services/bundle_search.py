@@ -12,8 +12,8 @@ from runtime.model.votes import Via, VoteVerdict
 from runtime.services.approval_view import FieldView
 from runtime.services.fields import shown_fields
 from runtime.store import voted
+from runtime.store.bundles_found import find_runs
 from runtime.store.database.pool import Conn
-from runtime.store.found import find_runs
 
 __all__ = ["CountedVote", "EvidenceState", "FoundRun", "Sought", "find_runs", "find_votes"]
 
