@@ -191,7 +191,9 @@ def is_sound(leaf: Leaf, line: bytes | None = None) -> bool:
     """Return whether what a leaf says gives its hash; `line` is its canonical JSON, where it was read of that."""
     if line is None:
         return leaf.hash == _hash(canonical.dumps(leaf.model_dump(exclude={"hash"})))
-    said, _, _ = line.rpartition(b',"hash":')
+    if leaf.correlation.model_fields_set != Correlation.model_fields.keys():
+        return False  # as it was written it names them all
+    said, _, _ = line.rpartition(b',"hash":')  # behind it stand prev_hash, run_id and seq alone
     return leaf.hash == _hash(entry_of(said + b"}", leaf.run_id, leaf.seq, leaf.prev_hash))
 
 

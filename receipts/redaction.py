@@ -131,6 +131,7 @@ def _trees(pointers: Iterable[str]) -> list[_Tree]:
     """Return the pointers as a tree, in a list, if there is one; without those to what its name hides."""
     tree: _Tree = {}
     for tokens in map(parse_pointer, pointers):
+        # an index is looked at no further: there may be as many as a list has items
         if tokens and not tokens[-1].isdecimal() and is_secret_name(tokens[-1]):
             continue
         if not tokens:
@@ -268,14 +269,14 @@ class _Parts:
             at = name_end + 1
         level.count += 1
         path, trees = canonical.pointer(level.path, token), _after(level.trees, token, *([] if level.named else "*"))
-        is_text = self._data[at] == ord('"')
-        end = piecewise.end_of(self._data, at) if is_text else 0
-        item: Any = Apart(self._data, at, end) if is_text else {}
+        is_container = self._data[at] in b"[{"
+        end = 0 if is_container else piecewise.end_of(self._data, at)
+        item: Any = {} if is_container else Apart(self._data, at, end)
         if _is_end(trees) or (level.named and _is_secret(token, item)):
             self._paths.append(path)
             self._written.append(canonical.dumps(MARKER))
             return end or piecewise.end_of(self._data, at)
-        if not is_text:
+        if is_container:
             return self._enter(at, path, trees)
         self._written.append(self._data[at:end])
         return end

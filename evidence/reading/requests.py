@@ -19,6 +19,7 @@ from evidence.reading.words import (
     plain,
     verdict,
 )
+from receipts.canonical import built
 
 _PLUMBING = ("approval_id", "channel", "groups", "title")
 """Fields of a review that are about its card."""
@@ -51,7 +52,8 @@ class Card:
     @property
     def document(self) -> Record:
         """Return what was shown."""
-        return record({"card": self.shown}, "card")
+        document: Record = built(self.shown)
+        return document
 
 
 @dataclass(frozen=True)

@@ -161,10 +161,10 @@ def _check_action(name: str, receipt: Receipt, asked: AskedEffect) -> None:
     }
     if canonical.digest(body) != asked.digest:
         raise BrokenError(name, "the action that was decided on does not give its digest")
-    hidden = (path for paths in in_parts(receipt.redacted) for path in paths if path.startswith(_REQUEST))
-    paths = (path.removeprefix(_REQUEST) for path in hidden if f"{path}/".startswith(f"{_REQUEST}/"))
+    every = (path for paths in in_parts(receipt.redacted) for path in paths)
+    hidden = (path.removeprefix(_REQUEST) for path in every if path == _REQUEST or path.startswith(f"{_REQUEST}/"))
     try:
-        sent = redact(asked.fields, paths).value
+        sent = redact(asked.fields, hidden).value
     except ReceiptsError as error:
         raise BrokenError(name, f"redacted: {error}") from error
     if canonical.dumps(sent) != canonical.dumps(receipt.request):

@@ -101,16 +101,16 @@ class Contents:
         return sorted(name for name in self.members if name.startswith(f"{folder}/"))
 
     @cached_property
-    def _large(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         return {}
 
     def value(self, name: str) -> Any:
         """Return what a member holds. A large one is read once: little of it is built."""
-        if name in self._large:
-            return self._large[name]
+        if name in self._read:
+            return self._read[name]
         value = _value(name, self.member(name))
         if len(self.members[name]) > piecewise.AT_ONCE:
-            self._large[name] = value
+            self._read[name] = value
         return value
 
     def record(self, model: type[Record], name: str) -> Record:
@@ -142,7 +142,7 @@ class Contents:
         if self.member(names.AUDIT)[-1:] not in (b"", b"\n"):
             raise BrokenError(names.AUDIT, "the last line is not ended")
         told = [_value(f"{names.AUDIT} line {number}", line) for number, line in enumerate(self.lines(), start=1)]
-        self._large[names.AUDIT] = told
+        self._read[names.AUDIT] = told
         return told
 
     @cached_property
@@ -213,7 +213,7 @@ class Contents:
     @cached_property
     def material(self) -> Material:
         """Return the members as a reader takes them, those that do not hold as well."""
-        return told_by(self.members, self._large)
+        return told_by(self.members, self._read)
 
     def leaves_of(self, event: str) -> list[Leaf]:
         """Return the leaves of an event, in the chain's order."""

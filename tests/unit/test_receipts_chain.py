@@ -60,6 +60,20 @@ def test_sound_chain_holds_to_its_head() -> None:
     assert verify_chain([]) == GENESIS
 
 
+@pytest.mark.parametrize("left_out", [None, "approval_id", "effect_id", "request_id"])
+def test_a_leaf_names_each_member_of_its_correlation_as_it_was_written(left_out: str | None) -> None:
+    body = leaf_after(GENESIS).model_dump(exclude={"hash"})
+    body["correlation"].pop(left_out, None)
+    hashed = hashlib.sha256(b"\x00" + canonical.dumps(body)).hexdigest()
+    line = canonical.dumps({**body, "hash": hashed})
+    leaf = Leaf.model_validate_json(line)
+    if left_out is None:
+        assert verify_chain([leaf], lines=[line]) == Head(1, hashed)
+    else:
+        with pytest.raises(ChainError, match="leaf 1: its content does not give its hash"):
+            verify_chain([leaf], lines=[line])
+
+
 def test_hash_is_the_leaf_hash_of_rfc_6962_over_the_canonical_leaf() -> None:
     body = {name: value for name, value in CHAIN[3].model_dump().items() if name != "hash"}
     assert CHAIN[3].hash == hashlib.sha256(b"\x00" + canonical.dumps(body)).hexdigest()
