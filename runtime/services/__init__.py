@@ -1,1 +1,1 @@
-"""What bot, edge, command line and evidence ask of the runtime: one subject a file, its views beside it."""
+"""What bot, edge, command line and evidence ask of the runtime, one subject a file; audits, and places in the log."""

@@ -27,7 +27,7 @@ class Place:
 
 def sources(root: Path) -> list[Source]:
     """Return the Python sources in which guards stand: all but the tests."""
-    return [source for source in python_sources(root) if not source.is_test]
+    return [source for source in python_sources(root) if not source.is_outside]
 
 
 def find(among: list[Source], guard: Guard) -> Place:

@@ -321,7 +321,8 @@ from evidence.statement import Predicate, count, make_statement
 from evidence.verify.verify import verify
 bundle, key = map(Path, sys.argv[1:])
 print(verify(bundle, key).sha256)
-ours = {"bot", "countersign", "policy", "runtime", "edge", "sandbox", "evidence.archive", "evidence.bundle"}
+ours = {"bot", "countersign", "policy", "runtime", "edge", "sandbox", "evidence.archive", "evidence.attestation"}
+ours |= {"evidence.build", "evidence.dossier", "evidence.ring", "evidence.sealer"}
 theirs = {"boto3", "botocore", "psycopg", "sqlalchemy", "aiohttp", "slack_sdk", "slack_bolt", "urllib3", "http.client"}
 print(sorted((ours | theirs) & set(sys.modules)))
 """

@@ -111,7 +111,9 @@ def test_every_package_is_one_of_the_wheel(tree: list[Source]) -> None:
     packages = {name for where in found["where"] for name in find_packages(str(ROOT / where), include=found["include"])}
     folders = {Path(source.path).parent for source in tree}
     packs = {".".join(folder.parts[2:]) for folder in folders if folder.parts[0] == "packs" and len(folder.parts) > 1}
-    ours = {".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "tests", "tools")}
+    ours = {
+        ".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "benchmarks", "tests", "tools")
+    }
     assert packages == ours | packs | {"packs", "rego"}
 
 

@@ -111,7 +111,7 @@ def test_interrupted_set_up_is_done_again_from_the_start(ready: Path) -> None:
     assert not Environment(ready, pytest.fail)._sound(), "nor is an interrupted addition gone on with"
 
 
-def test_changed_lock_file_makes_a_new_environment(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_lock_file_begins_a_new_environment(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (ready / ".venv/set-up" / DEVELOPMENT.source).write_text(DEVELOPMENT.wanted(ready))
     assert _ensure(ready) == []
     (ready / DEVELOPMENT.source).write_text("# the package is no longer wanted\n")

@@ -1,8 +1,9 @@
 """Compares a database with the schema that this program declares, and names every difference in a sentence.
 
 `runtime/store/schema/schema.txt` is the declared schema in the words of PostgreSQL's catalog, so like is compared
-with like, and no second database is needed. A test keeps the file equal to `tables/` and to what the migrations make.
-What only tunes a table is not compared: storage parameters, and indexes beyond the declared that are not unique.
+with like, and no second database is needed. A test keeps the file equal to the declared tables and to what the
+migrations make. What only tunes a table is not compared: storage parameters, and indexes beyond the declared that are
+not unique.
 """
 
 import re
