@@ -42,7 +42,8 @@ from bot.socket_mode import SocketMode
 from bot.views import references
 from runtime.clock import Clock
 from runtime.model.buckets import Rate
-from runtime.services.approval_view import CardLedger, Desk
+from runtime.services.cards import CardLedger
+from runtime.services.desk_model import Desk
 from runtime.services.front_model import FrontDesk
 from runtime.services.workspaces_model import LifeDesk
 

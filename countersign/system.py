@@ -29,9 +29,10 @@ from edge.courier import PATIENCE, webhook_handlers
 from runtime.definitions.loading.catalog import Catalog
 from runtime.engine import Engine
 from runtime.outbox.entity_handlers import entity_handlers
+from runtime.services.cards import StoredCards
 from runtime.services.children_connector import child_handlers
 from runtime.services.definitions_connector import definition_handlers
-from runtime.services.desk import EngineDesk, StoredCards
+from runtime.services.desk import EngineDesk
 from runtime.services.front_counter import FrontCounter
 from runtime.store.database.signals import announcing
 from runtime.worker.mock_handlers import completing, overlaid

@@ -33,9 +33,10 @@ from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.outbox.entity_handlers import entity_handlers
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
-from runtime.services.approval_view import Click, ClickOutcome
+from runtime.services.cards import StoredCards
 from runtime.services.children_connector import child_handlers
-from runtime.services.desk import EngineDesk, StoredCards
+from runtime.services.clicks import Click, ClickOutcome
+from runtime.services.desk import EngineDesk
 from runtime.services.home_counter import HomeCounter
 from runtime.services.home_model import Look, Waiting
 from runtime.store import directory, leases, runs

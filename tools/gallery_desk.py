@@ -10,7 +10,8 @@ from bot.home.state import HomeState, Section
 from runtime.model.pages import Edge, Page
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
-from runtime.services.approval_view import ApprovalView, ClickOutcome
+from runtime.services.approval_view import ApprovalView
+from runtime.services.clicks import ClickOutcome
 from runtime.services.held_model import HeldView, HeldWaiting
 from runtime.services.home_model import AskedFor, Choices, Concerns, Entry, Standing, Waiting
 from tools.samples import ANNA

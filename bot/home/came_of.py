@@ -9,7 +9,7 @@ from bot.views.blocks import plain_text, rows, section
 from bot.views.refusals import refusal_words
 from bot.views.text import Shown, inline, short
 from bot.views.wording import headline, how_far
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.home_model import Entry
 
 _WHY = 300

@@ -13,7 +13,7 @@ from bot.payloads import Actions, User
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from bot.views.refusals import refusal_words
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 from runtime.services.strangers_model import Stranger
 
 DEADLINE = 10.0

@@ -5,7 +5,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncBoltContext
 
 from bot.payloads import Edited, EventCallback
-from runtime.services.approval_view import CardLedger
+from runtime.services.cards import CardLedger
 
 EVENTS = ("message.channels", "message.groups", "message.im")
 """What the app subscribes to; each comes as an event of the type `message`."""

@@ -6,7 +6,8 @@ from uuid import uuid4
 from bot.listeners.identity import Identity
 from bot.views.references import CardRef, stale
 from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Together, VoteVerdict
-from runtime.services.approval_view import ApprovalView, Click
+from runtime.services.approval_view import ApprovalView
+from runtime.services.clicks import Click
 
 _WORDLESS = (VoteVerdict.APPROVE, *ClaimAct)
 """What may be said without a word of why."""

@@ -36,7 +36,7 @@ from bot.views.refusals import refusal_words
 from runtime.clock import Clock
 from runtime.model.actor import Person
 from runtime.model.pages import Edge
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 from runtime.services.front_model import FrontDesk
 from runtime.services.home_model import Look
 

@@ -11,7 +11,7 @@ from bot.slack.log import slack_logger
 from bot.slack.origin import asked_from
 from bot.views.refusals import refusal_words
 from runtime.model.actor import SlackAccount
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 from runtime.services.people_model import Unconfirmed
 
 LOOK = 15.0

@@ -30,7 +30,7 @@ from bot.views.text import plain
 from receipts.canonical import digest
 from runtime.clock import Clock
 from runtime.model.actor import Person
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 from runtime.services.front_model import FrontDesk, StandInWish
 
 COMMAND = "delegate"

@@ -26,8 +26,9 @@ from bot.views.refusals import refusal_words
 from runtime.clock import Clock
 from runtime.model.actor import Person
 from runtime.model.pages import Page
-from runtime.services.answers_model import Act
-from runtime.services.approval_view import CardLedger, Desk
+from runtime.services.approval_view import Act
+from runtime.services.cards import CardLedger
+from runtime.services.desk_model import Desk
 from runtime.services.held_model import HeldWaiting
 from runtime.services.home_model import AskedFor, Entry, HomeDesk, Waiting
 

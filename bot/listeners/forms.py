@@ -27,7 +27,7 @@ from bot.views.modals import note_modal
 from bot.views.refusals import refusal_words
 from bot.views.text import Shown, chunks
 from runtime.model.actor import Person
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 from runtime.services.front_model import Filled, Form, FormError, FrontDesk, Started
 
 NEW_REQUEST = "countersign_new_request"

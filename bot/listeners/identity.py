@@ -11,7 +11,7 @@ from bot.slack.client import FAILURES
 from bot.slack.profiles import Profile
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 
 # Leaves room to record the refusal before Slack's three seconds are over.
 _LOOKUP_SECONDS = 1.0

@@ -42,7 +42,8 @@ from bot.views.refusals import refusal_words
 from bot.views.signing import has_to_be_signed
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, VoteVerdict
-from runtime.services.approval_view import ApprovalView, Desk
+from runtime.services.approval_view import ApprovalView
+from runtime.services.desk_model import Desk
 
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,

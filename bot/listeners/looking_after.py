@@ -7,7 +7,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import FAILURES, error_code
 from runtime.clock import Clock
-from runtime.services.approval_view import CardLedger
+from runtime.services.cards import CardLedger
 from runtime.services.home_model import Entry
 
 LOOK_AGAIN = timedelta(seconds=5)

@@ -19,7 +19,7 @@ from bot.payloads import Actions, Submission
 from bot.views import references
 from bot.views.more import MoreRef, known_act
 from bot.views.saying import ASK, CHANGES, HAND, WITHDRAW
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 
 
 class _Named(BaseModel):

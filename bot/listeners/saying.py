@@ -19,7 +19,7 @@ from bot.views.modals import reason_fault
 from bot.views.more import MoreRef
 from bot.views.saying import ASK, Saying, SayRef, say_modal, who_answers
 from runtime.model.votes import Refusal, VoteVerdict
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 
 
 class SayingAct(Asking):

@@ -26,7 +26,8 @@ from bot.views.modals import REASON_MAX, reason_fault
 from bot.views.refusals import refusal_words
 from runtime.clock import Clock
 from runtime.model.votes import Together, VoteVerdict
-from runtime.services.approval_view import Click, ClickOutcome, Desk
+from runtime.services.clicks import Click, ClickOutcome
+from runtime.services.desk_model import Desk
 from runtime.services.home_model import HomeDesk
 
 AT_ONCE = 8

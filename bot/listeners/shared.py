@@ -23,7 +23,8 @@ from bot.views.unfurled import NOT_HERE, request_unfurl, run_unfurl
 from bot.views.ways import to_message
 from runtime.clock import Clock
 from runtime.model.actor import Person
-from runtime.services.approval_view import ApprovalView, Desk
+from runtime.services.approval_view import ApprovalView
+from runtime.services.desk_model import Desk
 from runtime.services.front_model import FrontDesk, RunView
 from runtime.services.link_addresses import Linked, LinkTo
 

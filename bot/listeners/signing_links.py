@@ -6,7 +6,8 @@ from typing import Any
 from bot.listeners.identity import Identity
 from bot.views.signing import has_to_be_signed, signing_modal
 from runtime.model.votes import ClaimAct, VoteVerdict
-from runtime.services.approval_view import ApprovalView, Desk
+from runtime.services.approval_view import ApprovalView
+from runtime.services.desk_model import Desk
 from runtime.services.signing_model import SigningWish
 
 

@@ -21,7 +21,9 @@ from runtime.handlers import JsonObject, RefusedError, TransientError
 from runtime.model.messages import UpdateCard
 from runtime.model.route import is_person
 from runtime.model.states import ApprovalStatus
-from runtime.services.approval_view import ApprovalView, CardLedger, Desk
+from runtime.services.approval_view import ApprovalView
+from runtime.services.cards import CardLedger
+from runtime.services.desk_model import Desk
 
 CARD_EVENT = "countersign_card"
 

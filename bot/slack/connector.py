@@ -42,7 +42,8 @@ from runtime.model.messages import (
 )
 from runtime.model.route import is_person
 from runtime.model.states import ApprovalStatus
-from runtime.services.approval_view import CardLedger, Desk
+from runtime.services.cards import CardLedger
+from runtime.services.desk_model import Desk
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.

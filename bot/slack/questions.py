@@ -7,7 +7,7 @@ from bot.slack.client import error_code
 from bot.slack.posts import Posts
 from bot.views.blocks import Block
 from runtime.handlers import TransientError
-from runtime.services.approval_view import Desk
+from runtime.services.desk_model import Desk
 
 
 class Questions:

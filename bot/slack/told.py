@@ -17,7 +17,8 @@ from runtime.handlers import JsonObject, NotTakenError, TransientError
 from runtime.model.approval import AskKind
 from runtime.model.delivery import Gathered, Gathering, Later, Needless, Notice, Together
 from runtime.model.messages import DirectMessage, Plain, Reminder, Said, TimeRunsShort
-from runtime.services.approval_view import ApprovalView, Desk
+from runtime.services.approval_view import ApprovalView
+from runtime.services.desk_model import Desk
 
 MESSAGE_EVENT = "countersign_message"
 

@@ -7,8 +7,7 @@ from bot.views.text import Shown, inline
 from bot.views.wording import acted_on, button_words, headline, is_final
 from runtime.model.approval import AskKind
 from runtime.model.messages import QuestionAsked
-from runtime.services.answers_model import Act
-from runtime.services.approval_view import ApprovalView
+from runtime.services.approval_view import Act, ApprovalView
 
 
 def confirmation(view: ApprovalView) -> Block:

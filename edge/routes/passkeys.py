@@ -10,7 +10,7 @@ from edge.routes.passkey_words import CLOSED, NOT_REGISTERED, REGISTERED, SIGNED
 from receipts.passkey_signatures import Base64Url
 from runtime.model.passkeys import Assertion, Attestation
 from runtime.model.votes import Refusal
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.passkeys_counter import PasskeyCounter
 from runtime.services.passkeys_model import Closed
 from runtime.services.signing_counter import PATH

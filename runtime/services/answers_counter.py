@@ -17,7 +17,8 @@ from runtime.model.questions import Answerers
 from runtime.model.run_payloads import CancelPayload
 from runtime.model.votes import CardAct, Refusal, VoteVerdict
 from runtime.services.answers_looking import look, refusal_to_decide
-from runtime.services.answers_model import Act, CancelView, CancelWish
+from runtime.services.answers_model import CancelView, CancelWish
+from runtime.services.approval_view import Act
 from runtime.services.recording import record_said
 from runtime.services.request_acts import acts_of_all
 from runtime.store import approvals

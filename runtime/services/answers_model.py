@@ -2,26 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from runtime.model.questions import Answerers
 from runtime.model.votes import CardAct, Refusal
-
-
-class Act(StrEnum):
-    """What a person may do with a request; the values of the menu's entries, and those with buttons."""
-
-    DECIDE = "decide"
-    EDIT = "edit"
-    ASK = "ask"
-    CHANGES = "changes"
-    WITHDRAW = "withdraw"
-    HAND = "hand"
-    CLAIM = "claim"
-    RELEASE = "release"
-    BREAK_GLASS = "break_glass"
-    CANCEL = "cancel"
+from runtime.services.approval_view import Act
 
 
 @dataclass(frozen=True)

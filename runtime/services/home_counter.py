@@ -12,8 +12,9 @@ from runtime.model.pages import Narrowed, Page, cut
 from runtime.model.votes import Vote, VoteVerdict
 from runtime.services.answers_looking import way_by
 from runtime.services.answers_reading import Reader
+from runtime.services.approval_rows import view_of
 from runtime.services.approval_view import ApprovalView
-from runtime.services.desk import EngineDesk, view_of
+from runtime.services.desk import EngineDesk
 from runtime.services.home_model import NO_CONCERNS, AskedFor, Choices, Concerns, Entry, Look, Standing, Waiting
 from runtime.services.link_addresses import request_link, run_link
 from runtime.store import approvals, own

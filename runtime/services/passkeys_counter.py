@@ -15,7 +15,7 @@ from runtime.model.notification_people import VotePayload
 from runtime.model.passkeys import Assertion, Attestation, Link, LinkPurpose
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.desk import EngineDesk
 from runtime.services.passkeys_model import Ceremony, Closed, Page, RegistrationPage, SigningPage
 from runtime.services.signing_counter import id_of

@@ -16,8 +16,8 @@ from runtime.model.approval import AskKind
 from runtime.model.questions import Answerers, Question
 from runtime.model.votes import Refusal, VoteVerdict
 from runtime.services.answers_looking import Seen, look_by
-from runtime.services.answers_model import Act
 from runtime.services.answers_reading import Reader
+from runtime.services.approval_view import Act
 from runtime.services.editing_counter import editable_verb
 from runtime.store.glass import count_broken
 

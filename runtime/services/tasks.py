@@ -11,9 +11,9 @@ from runtime.inbox import inbox
 from runtime.model.approval import AskKind
 from runtime.model.notification import Addressed, Notification, word_key
 from runtime.model.votes import Via
+from runtime.services.approval_rows import view_of
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import AnswerConflictError, Grants, grants_of
-from runtime.services.desk import view_of
 from runtime.services.inbound_said import Said, payload_of
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn

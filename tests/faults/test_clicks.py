@@ -8,7 +8,7 @@ import pytest
 from runtime.handlers import OutcomeUnknownError
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
-from runtime.services.approval_view import Click
+from runtime.services.clicks import Click
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
 from tests.logins import loading

@@ -8,7 +8,7 @@ from policy.client import OpaEngine
 from runtime.failpoints import Point
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import Click
+from runtime.services.clicks import Click
 from tests.bench import TEAM, Bench, open_bench
 from tests.faults import dying
 from tests.faults.killed import killed

@@ -2,7 +2,7 @@
 
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import CardAct
-from runtime.services.approval_view import Click, ClickOutcome
+from runtime.services.clicks import Click, ClickOutcome
 from tests.bench import TEAM, Bench
 
 

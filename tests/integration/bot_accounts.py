@@ -7,7 +7,7 @@ from bot.signature import sign
 from runtime.clock import Clock
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.approval_view import Click, ClickOutcome
+from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.people_model import Unconfirmed
 from runtime.services.signing_model import SigningWish
 

@@ -22,7 +22,8 @@ from runtime.model.buckets import Rate
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.services.answers_model import AnswersDesk
-from runtime.services.approval_view import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.services.approval_view import ApprovalView, FieldView, VoteView
+from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.editing_model import EditingDesk
 from runtime.services.held_model import HeldDesk
 from runtime.services.links_model import LinkDesk

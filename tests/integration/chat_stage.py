@@ -16,7 +16,7 @@ from bot.slack.connector import slack_handlers
 from policy.model import PolicyEngine
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
-from runtime.services.desk import StoredCards
+from runtime.services.cards import StoredCards
 from runtime.services.front_counter import FrontCounter
 from runtime.services.installation_life import LifeCounter
 from sandbox.client import SandboxUser

@@ -8,7 +8,7 @@ from pathlib import Path
 from policy.client import OpaEngine
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import Click, ClickOutcome
+from runtime.services.clicks import Click, ClickOutcome
 from tests.bench import TEAM, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.opa_server import copy_policies, kept_opa

@@ -13,7 +13,7 @@ from policy.client import OpaEngine
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.passkeys import Assertion
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.operator import OperatorDesk
 from runtime.services.passkeys_counter import PasskeyCounter
 from runtime.services.passkeys_model import Closed, RegistrationPage, SigningPage

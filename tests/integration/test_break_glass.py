@@ -18,8 +18,8 @@ from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.inbox.reviews import press_for_reviews
 from runtime.model.finding import EvidenceState, Sought
-from runtime.services.approval_view import ClickOutcome
 from runtime.services.bundle_search import find_votes
+from runtime.services.clicks import ClickOutcome
 from runtime.services.listings import find_run
 from runtime.store.bundles_found import find_runs
 from runtime.store.database.pool import Conn

@@ -9,7 +9,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import CardAct
-from runtime.services.approval_view import Click
+from runtime.services.clicks import Click
 from runtime.services.desk import EngineDesk
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import Answer, is_problem, rows

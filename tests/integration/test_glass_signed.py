@@ -9,7 +9,7 @@ from webauthn.helpers import bytes_to_base64url
 from receipts.passkey_signatures import Said, challenge_of
 from runtime.approvals.passkeys import document_of
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.signing_counter import id_of
 from runtime.store import approvals
 from runtime.store.passkeys import find_link

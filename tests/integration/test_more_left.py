@@ -4,7 +4,7 @@ import pytest
 
 from runtime.model.actor import SlackAccount
 from runtime.model.votes import CardAct, RefusalCode
-from runtime.services.approval_view import Click
+from runtime.services.clicks import Click
 from runtime.store import absentees
 from tests.bench import TEAM, TENANT, Bench
 from tests.integration.answers_stage import say

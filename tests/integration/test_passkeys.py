@@ -13,7 +13,7 @@ from receipts.passkeys import PasskeyRegistered, PasskeyRevoked
 from receipts.tenant_acts import act_of, chain_of
 from runtime.model.passkeys import INVITATION_LASTS, SIGNING_LASTS
 from runtime.model.votes import CardAct
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.passkeys_model import Closed, RegistrationPage, SigningPage
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.bench import PUBLIC_URL, TENANT, Bench

@@ -15,7 +15,8 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.delivery import Alone, AnswerTurn, Notice
 from runtime.model.messages import Plain
-from runtime.services.desk import EngineDesk, StoredCards
+from runtime.services.cards import StoredCards
+from runtime.services.desk import EngineDesk
 from runtime.services.front_counter import FrontCounter
 from runtime.services.installation_life import LifeCounter
 from runtime.services.notices_counter import NoticeCounter

@@ -12,7 +12,7 @@ from bot.views.references import SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.votes import CardAct
-from runtime.services.answers_model import Act
+from runtime.services.approval_view import Act
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.chat_stage import Chat, chatting

@@ -15,7 +15,7 @@ import pytest
 from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.services.approval_view import ClickOutcome
+from runtime.services.clicks import ClickOutcome
 from runtime.services.passkeys_model import SigningPage
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets

@@ -25,7 +25,7 @@ from policy.model import PolicyEngine
 from receipts.vault import Vault
 from runtime.inbox import inbox
 from runtime.model.tenant_payloads import InstallLinkPayload
-from runtime.services.desk import StoredCards
+from runtime.services.cards import StoredCards
 from runtime.services.front_counter import FrontCounter
 from runtime.services.installation_life import LifeCounter
 from runtime.services.workspaces_counter import InstallationCounter

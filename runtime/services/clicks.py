@@ -1,0 +1,90 @@
+"""What people say of a request, as it goes into the inbox: clicks in Slack."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.model.actor import SlackAccount
+from runtime.model.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
+from runtime.model.json_limits import error_text
+from runtime.model.notification_people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
+from runtime.model.states import ApprovalStatus
+from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Together, VoteVerdict
+
+
+@dataclass(frozen=True)
+class Click:
+    """A person's verdict as it came from Slack, or what they do beside that; verified.
+
+    `dedupe_key` is equal for deliveries of the same click.
+
+    `together` says that it is one of several which the person decided by one act.
+
+    `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
+    it is still recorded, and audited.
+    """
+
+    dedupe_key: str
+    approval_id: str
+    stamp: str
+    verdict: VoteVerdict | ClaimAct | CardAct
+    reason: str
+    account: SlackAccount
+    person_id: str | None
+    refusal: Refusal | None
+    request_id: str
+    ticket: str = ""  # of an emergency, in which the person does without the others
+    about: str = ""  # to whom a request is handed, or the question that is answered
+    together: Together | None = None
+
+
+@dataclass(frozen=True)
+class ClickOutcome:
+    """What became of a click: counted, or refused with a reason; `status` is the approval's after it."""
+
+    counted: bool
+    refusal: Refusal | None
+    status: ApprovalStatus | None
+
+
+def click_payload(click: Click) -> VotePayload | ClaimPayload | Answering:
+    """Return what goes into the inbox."""
+    who = {
+        "approval_id": click.approval_id,
+        "team": click.account.team,
+        "user": click.account.user,
+        "person_id": click.person_id,
+        "refusal": _refusal_of(click),
+    }
+    if isinstance(click.verdict, ClaimAct):
+        return ClaimPayload(**who, act=click.verdict)
+    if isinstance(click.verdict, CardAct):
+        return _act_payload(click, who)
+    return VotePayload(
+        **who,
+        stamp=click.stamp,
+        verdict=click.verdict,
+        reason=error_text(click.reason),
+        ticket=error_text(click.ticket),
+        together=TogetherPayload(**vars(click.together)) if click.together else None,
+    )
+
+
+def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
+    said = {**who, "stamp": click.stamp, "reason": error_text(click.reason)}
+    match click.verdict:
+        case CardAct.HAND:
+            return HandPayload(**said, to=click.about)
+        case CardAct.ASK:
+            return AskPayload(**said)
+        case CardAct.REPLY:
+            return ReplyPayload(**who, question_id=click.about, text=error_text(click.reason))
+        case _:
+            return WithdrawPayload(**said)
+
+
+def _refusal_of(click: Click) -> VoteRefusal | None:
+    if click.refusal is not None:
+        return VoteRefusal(code=click.refusal.code, about=click.refusal.about)
+    if click.person_id is None:
+        return VoteRefusal(code=RefusalCode.NOT_IN_DIRECTORY, about=())
+    return None
