@@ -31,7 +31,8 @@ from receipts.canonical import digest
 from runtime.clock import Clock
 from runtime.model.actor import Person
 from runtime.services.desk_model import Desk
-from runtime.services.front_model import FrontDesk, StandInWish
+from runtime.services.front_model import FrontDesk
+from runtime.services.standing_in import StandInWish
 
 COMMAND = "delegate"
 

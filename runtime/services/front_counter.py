@@ -16,11 +16,11 @@ from runtime.model.votes import RefusalCode
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import CallerDesk
 from runtime.services.desk import EngineDesk
-from runtime.services.front_model import Filled, Form, Runs, RunView, StandInWish, Started, StepLine
+from runtime.services.front_model import Filled, Form, Runs, RunView, Started, StepLine
 from runtime.services.home_counter import HomeCounter
 from runtime.services.link_addresses import run_link
 from runtime.services.request_starts import Starting
-from runtime.services.standing_in import record_stand_in, settle_stand_in
+from runtime.services.standing_in import StandInWish, record_stand_in, settle_stand_in
 from runtime.store import directory, listings, runs
 from runtime.store.bundles_found import find_runs
 from runtime.store.tenant_acts import put_act

@@ -10,6 +10,7 @@ from runtime.model.finding import FoundRun
 from runtime.model.votes import RefusalCode
 from runtime.services.approval_view import ApprovalView
 from runtime.services.home_model import HomeDesk
+from runtime.services.standing_in import StandInWish
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,6 @@ class Started:
 
     run_id: str
     signal: str
-
-
-@dataclass(frozen=True)
-class StandInWish:
-    """Who is to vote for the person who says so, from `starts_at` until before `ends_at`, in these groups of theirs.
-
-    `key` is equal for deliveries of the same submission.
-    """
-
-    key: str
-    delegate: str
-    starts_at: datetime
-    ends_at: datetime
-    groups: tuple[str, ...]
-    reason: str
 
 
 class FormError(Exception):

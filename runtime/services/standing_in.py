@@ -1,12 +1,29 @@
 """Who votes for a person while they are away, as they say themselves: the same act as by command."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
 from runtime.model.tenant_payloads import DelegatePayload
-from runtime.services.front_model import StandInWish
 from runtime.services.recording import record_said
+
+
+@dataclass(frozen=True)
+class StandInWish:
+    """Who is to vote for the person who says so, from `starts_at` until before `ends_at`, in these groups of theirs.
+
+    `key` is equal for deliveries of the same submission.
+    """
+
+    key: str
+    delegate: str
+    starts_at: datetime
+    ends_at: datetime
+    groups: tuple[str, ...]
+    reason: str
 
 
 async def record_stand_in(engine: Engine, tenant: str, person: Person, wish: StandInWish) -> str:

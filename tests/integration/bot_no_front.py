@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.votes import RefusalCode
 from runtime.services.approval_view import ApprovalView
-from runtime.services.front_model import Filled, Form, Runs, RunView, StandInWish, Started
+from runtime.services.front_model import Filled, Form, Runs, RunView, Started
 from runtime.services.home_model import HomeDesk
+from runtime.services.standing_in import StandInWish
 
 
 @dataclass
