@@ -1,16 +1,13 @@
 """Tells the circuit breakers how a call of a connector went. What they mean stands in `model.breaker`."""
 
-import logging
-
 import psycopg
 
 from runtime.engine import Engine
+from runtime.gate.crossing import log
 from runtime.handlers import JsonObject, OutcomeUnknownError, TransientError
 from runtime.model.breaker import BreakerState
 from runtime.model.subscription import CONNECTOR as WEBHOOK
 from runtime.store import breakers
-
-log = logging.getLogger(__name__)
 
 
 def speaks_for_failure(result: JsonObject | Exception) -> bool:
