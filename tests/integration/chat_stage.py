@@ -118,7 +118,12 @@ class Chat:
 
 @asynccontextmanager
 async def chatting(
-    dsn: str, policy: PolicyEngine, targets: Targets | Shelves | ServiceNow, *packs: Path, routing: Routing = ROUTING
+    dsn: str,
+    policy: PolicyEngine,
+    targets: Targets | Shelves | ServiceNow,
+    *packs: Path,
+    routing: Routing = ROUTING,
+    **connection: Any,
 ) -> AsyncIterator[Chat]:
     """Run everything until the block ends, with these packs or the bench's own."""
     faults = Faults()
@@ -136,7 +141,7 @@ async def chatting(
         }
         handlers: dict[str, Any] = targets.handlers()
         bench = await stack.enter_async_context(
-            open_bench(dsn, policy, list(packs) or [PACK], handlers, routing=routing)
+            open_bench(dsn, policy, list(packs) or [PACK], handlers, routing=routing, **connection)
         )
         limits = Limits(burst=10_000, channel_burst=10_000)
         workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
