@@ -25,6 +25,8 @@ from runtime.planning.plan_builder import DONE, branch_taken
 from runtime.planning.planner import Canceled, Ended, Event, Mended, Snapshot, Started, StepMoved, Transition, plan
 from tests.unit.test_planner import READ, WRITE, plan_in_parts
 
+some = settings(max_examples=40)
+"""A tree has dozens of steps, and is played to its end: that takes long, and shows much."""
 VERBS = {
     verb.name: replace(verb, input_schema={"type": "object", "properties": {"n": {}}}, output_schema={"type": "object"})
     for verb in (READ, WRITE)
@@ -181,6 +183,7 @@ def play(tree: Definition, data: st.DataObject) -> list[tuple[Snapshot, Event, T
         event = happens(data, snapshot, path)
 
 
+@some
 @given(trees(), st.data())
 def test_every_run_ends_and_succeeds_only_if_all_went_well_or_it_was_told_to_end(
     tree: Definition, data: st.DataObject
@@ -193,6 +196,7 @@ def test_every_run_ends_and_succeeds_only_if_all_went_well_or_it_was_told_to_end
     assert last.status in (RunStatus.SUCCEEDED, RunStatus.FAILED_TERMINAL)
 
 
+@some
 @given(trees(), st.data())
 def test_a_failure_wins_over_an_end(tree: Definition, data: st.DataObject) -> None:
     for snapshot, _, transition in play(tree, data)[:-1]:
@@ -242,6 +246,7 @@ def wishes(transition: Transition) -> list[str]:
     ]
 
 
+@some
 @given(trees(), st.data())
 def test_nothing_is_wanted_twice_but_on_a_persons_word(tree: Definition, data: st.DataObject) -> None:
     played = play(tree, data)
@@ -250,6 +255,7 @@ def test_nothing_is_wanted_twice_but_on_a_persons_word(tree: Definition, data: s
     assert all(times <= 1 + asked[wish] for wish, times in wanted.items())
 
 
+@some
 @given(trees(), st.data())
 def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it_go_on(
     tree: Definition, data: st.DataObject
@@ -263,6 +269,7 @@ def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it
                 assert event.path == path
 
 
+@some
 @given(trees(), st.data())
 def test_a_late_answer_about_a_held_step_changes_nothing(tree: Definition, data: st.DataObject) -> None:
     for snapshot, _, _ in play(tree, data):
@@ -271,6 +278,7 @@ def test_a_late_answer_about_a_held_step_changes_nothing(tree: Definition, data:
             assert (late.steps, late.run) == ({}, snapshot.status)
 
 
+@some
 @given(trees(), st.data())
 def test_a_run_is_held_only_where_nothing_else_is_to_be_done(tree: Definition, data: st.DataObject) -> None:
     for snapshot, _, _ in play(tree, data):
@@ -282,6 +290,7 @@ def test_a_run_is_held_only_where_nothing_else_is_to_be_done(tree: Definition, d
             assert present & {StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL}
 
 
+@some
 @given(trees(), st.data())
 def test_every_step_stands_where_the_definition_has_it_in_steps_that_were_entered(
     tree: Definition, data: st.DataObject
@@ -292,6 +301,7 @@ def test_every_step_stands_where_the_definition_has_it_in_steps_that_were_entere
             assert set(around(path)) <= snapshot.steps.keys()
 
 
+@some
 @given(trees(), st.data())
 def test_a_step_starts_once_all_that_it_needs_is_done(tree: Definition, data: st.DataObject) -> None:
     for snapshot, _, transition in play(tree, data):
@@ -306,6 +316,7 @@ def is_done(tree: Definition, steps: Mapping[str, StepState], path: str) -> bool
     return steps[path].status in DONE and (taken is None or steps[f"{path}.{taken}"].status in DONE)
 
 
+@some
 @given(trees(), st.data())
 def test_at_most_one_branch_of_an_ending_and_one_case_of_a_switch_are_taken(
     tree: Definition, data: st.DataObject
@@ -321,7 +332,7 @@ def test_at_most_one_branch_of_an_ending_and_one_case_of_a_switch_are_taken(
     assert all(len(branches) == 1 for branches in taken.values())
 
 
-@settings(max_examples=60)
+@some
 @given(trees(), st.data())
 def test_the_plan_of_what_an_event_reaches_is_the_plan_of_the_whole_run(tree: Definition, data: st.DataObject) -> None:
     for snapshot, event, transition in play(tree, data)[:-1]:
@@ -329,12 +340,14 @@ def test_the_plan_of_what_an_event_reaches_is_the_plan_of_the_whole_run(tree: De
         assert plan_in_parts(tree, snapshot, Canceled("no"))[0] == plan(tree, snapshot, Canceled("no"))
 
 
+@some
 @given(trees(), st.data())
 def test_a_run_played_again_is_planned_alike(tree: Definition, data: st.DataObject) -> None:
     for snapshot, event, transition in play(tree, data)[:-1]:
         assert plan(tree, snapshot, event) == transition
 
 
+@some
 @given(trees())
 def test_a_tree_is_its_canonical_form(tree: Definition) -> None:
     assert from_canonical(dumps(definition_document(tree))) == tree
