@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from countersign.embedded.servers import OPA, find
 from policy.bundle import Bundle, build_bundle
@@ -86,27 +87,26 @@ def compile_failures(layout: Layout) -> list[str]:
 
 
 def test_failures(layout: Layout) -> list[str]:
-    """Name the tests that do not pass or, where all do, the lines that no test reaches."""
-    result = layout.run("test", "--bundle", "--format", "json", ".")
+    """Name the lines that no test reaches or, where one does not pass, the tests that do not."""
+    if not any(name.endswith("_test.rego") for name in layout.sources):
+        return ["no tests were found"]
+    why = "--coverage-runs="  # not asked: each reason why a line is not reached would be one more run of the tests
+    covered = layout.run("test", "--bundle", "--coverage", why, "--format", "json", ".")
+    if covered.returncode == 0:
+        return uncovered(layout, json.loads(covered.stdout)["files"])
+    result = layout.run("test", "--bundle", "--format", "json", ".")  # with coverage, opa names the first of them
     if not result.stdout.startswith("["):
         return layout.failures(result)
-    outcomes = json.loads(result.stdout)
-    if not outcomes:
-        return ["no tests were found"]
-    bad = [test for test in outcomes if test.keys() & {"fail", "error", "skip"}]
+    bad = [test for test in json.loads(result.stdout) if test.keys() & {"fail", "error", "skip"}]
     named = [f"{test['location']['file']}:{test['location']['row']}: {test['name']} does not pass" for test in bad]
-    return [layout.named(line) for line in named] or coverage_failures(layout)
+    return [layout.named(line) for line in named] or layout.failures(covered)
 
 
-def coverage_failures(layout: Layout) -> list[str]:
+def uncovered(layout: Layout, files: dict[str, Any]) -> list[str]:
     """Name the lines that no test reaches; given a threshold, opa says only how many."""
-    why = "--coverage-runs="  # not asked: each reason why a line is not reached would be one more run of the tests
-    result = layout.run("test", "--bundle", "--coverage", why, "--format", "json", ".")
-    if result.returncode != 0:
-        return layout.failures(result)
     return [
         layout.named(f"{file}:{span['start']['row']}: no test reaches this line")
-        for file, lines in sorted(json.loads(result.stdout)["files"].items())
+        for file, lines in sorted(files.items())
         for span in lines.get("not_covered", [])
     ]
 
