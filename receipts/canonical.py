@@ -138,12 +138,17 @@ def _written(value: Any, data: bytes) -> bytes:
 
     It writes no more than 254 containers in each other, so with others around, it counts what is in these.
     """
-    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+    if not _has_many(data):
         return orjson.dumps(value, option=_COMPILED)
     around = _DEEPEST - MAX_DEPTH
     for _ in range(around):
         value = [value]
     return orjson.dumps(value, option=_COMPILED)[around:-around]
+
+
+def _has_many(data: bytes) -> bool:
+    """Return whether JSON has more containers than may stand in each other; in texts, brackets count as well."""
+    return data.count(b"[") + data.count(b"{") > MAX_DEPTH
 
 
 def _slowly_read(data: bytes) -> Any:
@@ -205,7 +210,7 @@ def _compiled(value: Any) -> bytes | None:
     standard = _standard(data)
     if standard is None or orjson.loads(data) != value:
         return None
-    return None if _is_too_deep(value) else standard
+    return None if _has_many(data) and _is_too_deep(value) else standard
 
 
 def _standard(data: bytes) -> bytes | None:
