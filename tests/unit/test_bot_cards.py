@@ -95,9 +95,10 @@ def assert_fits(of: Card) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("kind", AskKind)
-def test_a_card_fits_slack_whatever_the_data(text: str, kind: AskKind) -> None:
-    assert_fits(card(replace(everywhere(text), kind=kind), now=NOW))
+def test_a_card_fits_slack_whatever_the_data(text: str) -> None:
+    view = everywhere(text)
+    for kind in AskKind:
+        assert_fits(card(replace(view, kind=kind), now=NOW))
     assert_fits(card(replace(everywhere(text, 60), status=ApprovalStatus.APPROVED), now=NOW))
 
 
