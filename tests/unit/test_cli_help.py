@@ -55,3 +55,11 @@ def test_runs_are_listed_without_what_carries_them_out_or_keeps_their_evidence()
     script = f"import sys, {', '.join(parts)}; print([name for name in {heavy!r} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def test_expressions_come_without_the_command_line_of_their_library() -> None:
+    script = (
+        "import sys, runtime.definitions.cel.expressions; print('cel' in sys.modules, 'prompt_toolkit' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "True False\n"
