@@ -3,11 +3,13 @@
 import gc
 import os
 import shutil
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 import psycopg
 import pytest
@@ -33,6 +35,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 gc.disable()  # while tests are collected, which makes a million objects and leaves hardly one behind
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+# As Python does by itself. In place of Python's own asyncio puts its handler, three times for each test, and each time
+# makes a text of all that its task has returned: a bench with its definitions.
+signal.signal(signal.SIGINT, _interrupt)
 
 
 def pytest_collection_finish() -> None:
