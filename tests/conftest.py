@@ -24,6 +24,8 @@ from tests.opa_server import POLICIES, start_opa, stop_kept
 from tests.patience import MINUTE
 
 _numbers = count(1)
+_makers: dict[str, psycopg.Connection] = {}
+"""By its DSN, the connection that makes and drops a server's databases: each new one is a process with cold caches."""
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the folder in it has a name that nobody can guess
 _ROOM = 4 * 1024**3
 """Bytes that must be free there, with several servers side by side."""
@@ -79,15 +81,16 @@ def postgres() -> Iterator[str]:
     with (
         TemporaryDirectory(prefix="countersign-", dir=_in_memory()) as folder,
         embedded_postgres(Path(folder) / "data") as dsn,
+        psycopg.connect(dsn, autocommit=True) as conn,
     ):
-        with psycopg.connect(dsn, autocommit=True) as conn:
-            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this server is never killed
-                conn.execute(f"ALTER SYSTEM SET {setting} = off")
-            conn.execute("ALTER SYSTEM SET max_wal_size = '128MB'")
-            conn.execute("SELECT pg_reload_conf()")
-            conn.execute("CREATE DATABASE template_countersign")
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this server is never killed
+            conn.execute(f"ALTER SYSTEM SET {setting} = off")
+        conn.execute("ALTER SYSTEM SET max_wal_size = '128MB'")
+        conn.execute("SELECT pg_reload_conf()")
+        conn.execute("CREATE DATABASE template_countersign")
         migrate(_database(dsn, "template_countersign"))
         make_logins(dsn)
+        _makers[dsn] = conn
         yield dsn
 
 
@@ -101,11 +104,10 @@ def dsn(postgres: str) -> Iterator[str]:
 @contextmanager
 def fresh_database(postgres: str) -> Iterator[str]:
     """Make a migrated database on the server, and drop it in the end; gives its DSN."""
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")
-        yield _database(postgres, name)
-        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    name, conn = f"test_{next(_numbers)}", _makers[postgres]
+    conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")
+    yield _database(postgres, name)
+    conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _database(dsn: str, name: str) -> str:
