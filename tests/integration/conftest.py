@@ -48,55 +48,50 @@ def targets() -> Targets:
     return Targets.fresh()
 
 
+@pytest.fixture(scope="session")
+async def policy(opa: OpaChild) -> AsyncIterator[OpaEngine]:
+    """Ask the shared OPA, whose policies never change: their whole text is read once, not for each bench."""
+    async with OpaEngine(opa.url, timeout=MINUTE) as asked:
+        yield asked
+
+
 @pytest.fixture
-async def bench(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
-    async with (
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(dsn, policy, [PACK], targets.handlers()) as found,
-    ):
+async def bench(dsn: str, policy: OpaEngine, targets: Targets) -> AsyncIterator[Bench]:
+    async with open_bench(dsn, policy, [PACK], targets.handlers()) as found:
         yield found
 
 
 @pytest.fixture
-async def patient(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
+async def patient(dsn: str, policy: OpaEngine, targets: Targets) -> AsyncIterator[Bench]:
     """Give a bench with verbs that wait for others: again and again, up to an end, with others who are asked."""
-    async with (
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(dsn, policy, [PATIENCE], targets.handlers()) as found,
-    ):
+    async with open_bench(dsn, policy, [PATIENCE], targets.handlers()) as found:
         yield found
 
 
 @pytest.fixture
-def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
+def opened(dsn: str, policy: OpaEngine, targets: Targets, tmp_path: Path) -> Opener:
     """Return what opens a bench with a runbook beside those of the bench's own pack."""
 
     @asynccontextmanager
     async def with_runbook(text: str) -> AsyncIterator[Bench]:
         (tmp_path / "runbooks").mkdir()
         (tmp_path / "runbooks" / "tree.yaml").write_text(HEAD + text, encoding="utf-8")
-        async with (
-            OpaEngine(opa.url, timeout=MINUTE) as policy,
-            open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as found,
-        ):
+        async with open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as found:
             yield found
 
     return with_runbook
 
 
 @pytest.fixture
-async def case(dsn: str, opa: OpaChild) -> AsyncIterator[Case]:
+async def case(dsn: str, policy: OpaEngine) -> AsyncIterator[Case]:
     """Give a bench with the pack of onboarding, and its stand-ins beside it."""
-    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_case(dsn, policy) as found:
+    async with open_case(dsn, policy) as found:
         yield found
 
 
 @pytest.fixture
-async def editing(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
+async def editing(dsn: str, policy: OpaEngine, targets: Targets) -> AsyncIterator[Bench]:
     """Give a bench with a write of which some params may be edited, beside the bench's own pack."""
     targets.file = Register()
-    async with (
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as found,
-    ):
+    async with open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as found:
         yield found
