@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from receipts import canonical
+from receipts.canonical import built
 from receipts.errors import ReceiptsError
-from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
+from receipts.fields import Closed, Identifier, NonEmpty, Object, Sha256Hex, Timestamp, timestamp
 
 LEAF_PREFIX = b"\x00"
 
@@ -82,7 +83,9 @@ class Correlation(Closed):
 
 
 class Leaf(Closed):
-    """One state change of one run."""
+    """One state change of one run; what it says (`data`) may stand apart, and is then built each time."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     run_id: Identifier
     seq: int = Field(ge=1)
@@ -92,7 +95,13 @@ class Leaf(Closed):
     event: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$", max_length=128)]
     actor: Actor
     correlation: Correlation
-    data: dict[str, Any]  # of JSON: it has a canonical form
+    said: Object = Field(alias="data")  # of JSON: it has a canonical form
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Return what it says."""
+        value: dict[str, Any] = built(self.said)
+        return value
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    PlainSerializer,
     StringConstraints,
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
 
 from receipts import piecewise
-from receipts.canonical import Apart
+from receipts.canonical import Apart, built
 
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
@@ -64,10 +65,17 @@ def _must_be_texts(value: Any, plainly: ValidatorFunctionWrapHandler) -> Any:
     return value
 
 
+def _must_be_object(value: Any, plainly: ValidatorFunctionWrapHandler) -> Any:
+    """Return an object, which may stand apart; `plainly` says what is wrong with anything else."""
+    return value if isinstance(value, Apart) and value.data[0] == ord("{") else plainly(value)
+
+
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 """An identifier of ours; it may stand in a file name as it is."""
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+Object = Annotated[dict[str, Any], WrapValidator(_must_be_object), PlainSerializer(built)]
+"""An object of JSON, which may stand apart."""
 Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Texts = Annotated[list[str], WrapValidator(_must_be_texts)]
 """A list of texts, to be read by `in_parts`: one of any length may stand apart."""

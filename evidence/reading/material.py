@@ -4,14 +4,13 @@ Bundles are sealed as they are and read before they are verified, so nothing her
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import orjson
-
 from evidence import names
+from evidence.reading.lines import Lines, any_value
 from evidence.reading.paths import address_of, path_in_words
 from receipts.canonical import Apart, built
 from receipts.chain import RUN_QUEUED
@@ -93,10 +92,9 @@ class Material:
         return record(self._json(names.DEFINITION))
 
     @cached_property
-    def leaves(self) -> list[Record]:
+    def leaves(self) -> Lines:
         """Return the audit leaves, in the order of their lines."""
-        found = self._json(names.AUDIT) or []
-        return [leaf for leaf in found if isinstance(leaf, dict)]
+        return Lines(self.members.get(names.AUDIT, b""))
 
     @cached_property
     def decisions(self) -> dict[str, Record]:
@@ -161,14 +159,9 @@ class Material:
         told = (record(decision, "input", "effect") for decision in self.decisions.values())
         return {text(effect, "digest"): effect for effect in told}
 
-    @cached_property
-    def leaves_about(self) -> dict[str, list[Record]]:
-        """Return the leaves about each approval, in the chain's order."""
-        found: dict[str, list[Record]] = {}
-        for leaf in self.leaves:
-            about = text(leaf, "data", "approval_id") or text(leaf, "correlation", "approval_id")
-            found.setdefault(about, []).append(leaf)
-        return found
+    def leaves_about(self, approval_id: str) -> Iterable[Record]:
+        """Return the leaves about an approval, in the chain's order."""
+        return self.leaves.about(approval_id)
 
     @cached_property
     def people(self) -> dict[str, str]:
@@ -202,9 +195,9 @@ class Material:
         """Return when the last of these events was; "" where there was none."""
         return next((text(leaf, "at") for leaf in reversed(self.leaves_of(*events))), "")
 
-    def leaves_of(self, *events: str) -> list[Record]:
+    def leaves_of(self, *events: str) -> Sequence[Record]:
         """Return the leaves of these events, in the chain's order."""
-        return [leaf for leaf in self.leaves if leaf.get("event") in events]
+        return self.leaves.of(*events)
 
     def count(self, folder: str) -> int:
         """Return how many files a folder has."""
@@ -213,23 +206,8 @@ class Material:
     def _json(self, name: str) -> Any:
         if name not in self.members:
             return None
-        if self.read:
-            return self.read(name)
-        return (lines_of if name == names.AUDIT else any_value)(self.members[name])
+        return self.read(name) if self.read else any_value(self.members[name])
 
     def _folder(self, folder: str) -> list[Record]:
         found = [self._json(name) for name in sorted(self.members) if name.startswith(f"{folder}/")]
         return [one for one in found if isinstance(one, dict)]
-
-
-def lines_of(data: bytes) -> list[Any]:
-    """Return what the lines of the audit log hold."""
-    return [any_value(line) for line in data.splitlines()]
-
-
-def any_value(data: bytes) -> Any:
-    """Return JSON as a value; None where it is none. Whether it is canonical is for verification to say."""
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None

@@ -1,6 +1,6 @@
 """What people were asked, what they saw, and what they said."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,7 +137,7 @@ def requests_of(material: Material) -> list[Request]:
 
 def _request(material: Material, approval: Record) -> Request:
     approval_id, kind, status = text(approval, "id"), text(approval, "kind"), text(approval, "status")
-    about = material.leaves_about.get(approval_id, [])
+    about = material.leaves_about(approval_id)
     cards = _cards(approval, about)
     effect = material.effects.get(text(approval, "digest"), {})
     verb = record(material.verb(text(approval, "step")), "effect")
@@ -177,19 +177,19 @@ def _fields(kind: str, effect: Record, before: Record) -> list[Field]:
     return sorted(found, key=lambda field: field.weight)
 
 
-def _cards(approval: Record, about: Sequence[Record]) -> list[Card]:
+def _cards(approval: Record, about: Iterable[Record]) -> list[Card]:
     """Return the cards that were shown, in their order, which is that of the leaves that tell when (format 2)."""
     shown = (text(leaf, "at") for leaf in about if text(leaf, "event") == "card.shown")
     return [Card(next(shown, ""), card) for card in apart(approval, "cards")]
 
 
-def _moment_of(about: Sequence[Record], event: str, person: str = "") -> str:
+def _moment_of(about: Iterable[Record], event: str, person: str = "") -> str:
     """Return when something happened of which a leaf tells; where a person is named, to that person."""
     found = (leaf for leaf in about if text(leaf, "event") == event and text(leaf, "data", "person") == person)
     return text(next(found, {}), "at")
 
 
-def _votes(kind: str, approval: Record, about: Sequence[Record], cards: Sequence[Card]) -> list[Vote]:
+def _votes(kind: str, approval: Record, about: Iterable[Record], cards: Sequence[Card]) -> list[Vote]:
     """Return the votes with the leaves that tell of them: of the votes of one person, the first has the first."""
     counted = [leaf for leaf in about if text(leaf, "event") == "vote.counted"]
     withdrawn = [text(leaf, "data", "digest") for leaf in about if text(leaf, "event") == "vote.withdrawn"]

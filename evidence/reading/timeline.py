@@ -1,7 +1,7 @@
 """`timeline.md` of format 2: a line for each leaf, in which a sentence says what happened to whom; ids stand apart."""
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 
 from evidence.reading.material import Material, Record, number, record, text
 from evidence.reading.shown import code, visible
@@ -22,9 +22,9 @@ def timeline(material: Material) -> bytes:
     """Return the page, with a table for each day."""
     parts = [_HEAD]
     for on, leaves in groupby(material.leaves, key=lambda leaf: text(leaf, "at")[:10]):
-        rows = list(leaves)
-        parts += [f"## {day(text(rows[0], 'at')) or visible(on)}\n", _TABLE]
-        parts += [_row(material, leaf) for leaf in rows]
+        first = next(leaves)
+        parts += [f"## {day(text(first, 'at')) or visible(on)}\n", _TABLE]
+        parts += [_row(material, leaf) for leaf in chain([first], leaves)]
         parts.append("")
     return "\n".join(parts).encode()
 
@@ -38,4 +38,5 @@ def _row(material: Material, leaf: Record) -> str:
 def _ids(leaf: Record) -> Iterator[str]:
     """Give the ids of what a leaf is about, that of its own record first."""
     for place, kept in (("data", _KEPT), ("correlation", _ABOUT)):
-        yield from (value for name in kept if (value := text(record(leaf, place), name)))
+        about = record(leaf, place)
+        yield from (value for name in kept if (value := text(about, name)))

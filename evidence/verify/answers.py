@@ -19,12 +19,12 @@ from receipts.chain import APPROVAL_HANDED, ONE_BY_ONE, VOTE_COUNTED, VOTE_REFUS
 def _withdrawn(facts: Facts) -> str:
     standing: dict[str, list[tuple[object, object]]] = {}
     found = 0
-    for leaf in facts.leaves:
+    for leaf in facts.contents.leaves_of(VOTE_COUNTED, VOTE_WITHDRAWN):
         votes = standing.setdefault(str(leaf.data.get("approval_id")), [])
         vote = (leaf.data.get("person"), leaf.data.get("digest"))
         if leaf.event == VOTE_COUNTED:
             votes.append(vote)
-        elif leaf.event == VOTE_WITHDRAWN:
+        else:
             _open_approval(facts, leaf, data(Withdrawn, leaf))
             if vote not in votes:
                 raise broken(leaf, f"{vote[0]} had no such vote that counted")

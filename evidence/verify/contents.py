@@ -11,9 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.reading.material import Material, any_value, lines_of
+from evidence.reading.lines import any_value, lines_in
+from evidence.reading.material import Material
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Statement
+from evidence.verify.kept_leaves import Keeper
 from evidence.verify.outline import outline
 from evidence.verify.trust import Trust
 from receipts import canonical, piecewise
@@ -48,8 +50,6 @@ def told_by(members: Mapping[str, bytes], known: Mapping[str, Any] | None = None
         if known and name in known:
             return known[name]
         data = members[name]
-        if name == names.AUDIT:
-            return lines_of(data)
         if len(data) <= piecewise.AT_ONCE:
             return any_value(data)
         with suppress(canonical.CanonicalError):
@@ -129,27 +129,20 @@ class Contents:
 
     def lines(self) -> Iterator[bytes]:
         """Give the lines of the audit log without their ends."""
-        data, start = self.member(names.AUDIT), 0
-        while start < len(data):
-            end = data.find(b"\n", start)
-            end = len(data) if end < 0 else end
-            yield data[start:end]
-            start = end + 1
-
-    @cached_property
-    def _told_leaves(self) -> list[Any]:
-        """Return the audit leaves as values, in the order of their lines."""
-        if self.member(names.AUDIT)[-1:] not in (b"", b"\n"):
-            raise BrokenError(names.AUDIT, "the last line is not ended")
-        told = [_value(f"{names.AUDIT} line {number}", line) for number, line in enumerate(self.lines(), start=1)]
-        self._read[names.AUDIT] = told
-        return told
+        data = self.member(names.AUDIT)
+        return (data[line] for line in lines_in(data))
 
     @cached_property
     def leaves(self) -> list[Leaf]:
-        """Return the audit leaves, in the order of their lines."""
-        told = enumerate(self._told_leaves, start=1)
-        return [_record(Leaf, f"{names.AUDIT} line {number}", value) for number, value in told]
+        """Return the audit leaves, in the order of their lines; what they say is not built."""
+        data, found = self.member(names.AUDIT), list[Leaf]()
+        if data[-1:] not in (b"", b"\n"):
+            raise BrokenError(names.AUDIT, "the last line is not ended")
+        keeper = Keeper(data)
+        for number, line in enumerate(lines_in(data), start=1):
+            leaf = parse(Leaf, f"{names.AUDIT} line {number}", data[line])
+            found.append(keeper.keep(leaf, line.start, data[line]))
+        return found
 
     @cached_property
     def decisions(self) -> dict[str, DecisionRecord]:
@@ -215,9 +208,9 @@ class Contents:
         """Return the members as a reader takes them, those that do not hold as well."""
         return told_by(self.members, self._read)
 
-    def leaves_of(self, event: str) -> list[Leaf]:
-        """Return the leaves of an event, in the chain's order."""
-        return [leaf for leaf in self.leaves if leaf.event == event]
+    def leaves_of(self, *events: str) -> list[Leaf]:
+        """Return the leaves of these events, in the chain's order."""
+        return [leaf for leaf in self.leaves if leaf.event in events]
 
     def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:
         return {name: self.record(model, name) for name in self.folder(folder)}

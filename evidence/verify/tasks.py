@@ -89,9 +89,9 @@ def _answered(facts: Facts) -> str:
 
 
 def _with_holders(facts: Facts) -> Iterator[tuple[Leaf, object]]:
-    """Give each leaf, with the person who had claimed before it the approval that it names; None where nobody had."""
+    """Give votes, claims and what ends or moves these, each with who had claimed its approval before, if anybody."""
     holders = dict[str, object]()
-    for leaf in facts.leaves:
+    for leaf in facts.contents.leaves_of(_CLAIMED, _RELEASED, APPROVAL_HANDED, VOTE_COUNTED, *APPROVAL_ENDED):
         approval_id = str(leaf.data.get("approval_id"))
         yield leaf, holders.get(approval_id)
         if leaf.event == _CLAIMED:

@@ -87,7 +87,16 @@ def large_cards(value: Any) -> Any:
     return sample.dossier()
 
 
-@pytest.mark.parametrize("dossier", [large_answers, large_params, large_cards])
+def large_leaves(value: Any) -> Any:
+    """Return the dossier of a run of many leaves, half of which say parts of this, and the others nothing."""
+    sample = bound()
+    noted, part = {"step": None, "minute": 9}, value[: 800 * len(value) // MIB]
+    sample.events[-2:-2] = [("countersign.noted", noted | {"noted": part})] * (MIB // 900)
+    sample.events[-2:-2] = [("countersign.noted", noted)] * (MIB // 450)
+    return sample.dossier()
+
+
+@pytest.mark.parametrize("dossier", [large_answers, large_params, large_cards, large_leaves])
 @pytest.mark.parametrize(
     "value",
     [

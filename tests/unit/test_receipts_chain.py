@@ -174,7 +174,7 @@ def test_leaf_of_another_run_is_found() -> None:
 
 
 def test_message_names_the_leaf_and_what_does_not_hold() -> None:
-    bent = [*CHAIN[:2], CHAIN[2].model_copy(update={"data": {}}), *CHAIN[3:]]
+    bent = [*CHAIN[:2], CHAIN[2].model_copy(update={"said": {}}), *CHAIN[3:]]
     with pytest.raises(ChainError, match="leaf 3: its content does not give its hash"):
         verify_chain(bent)
     with pytest.raises(ChainError, match="leaf 3: prev_hash is not the hash of leaf 2"):
