@@ -117,14 +117,15 @@ async def record_addressed(engine: Engine, notification: Notification) -> Addres
     return recorded
 
 
-async def apply(engine: Engine, notification_id: str, found: Addressed | None = None) -> Mapping[str, Any]:
+async def apply(engine: Engine, recorded: str | Addressed) -> Mapping[str, Any]:
     """Apply a recorded notification, at most once, and return the facts of its outcome; a repeat returns the same.
 
     What is no notification of its kind is a dead letter, and says why. Over a fault of ours it stays `received`. It is
-    not read again where it was `found` when it was recorded.
+    not read again where it was read when it was recorded.
     """
+    notification_id = recorded if isinstance(recorded, str) else recorded.notification.notification_id
     try:
-        return await _apply(engine, notification_id, found)
+        return await _apply(engine, await engine.addressed(recorded) if isinstance(recorded, str) else recorded)
     except PayloadError as error:
         return await _bury(engine, notification_id, error)
     except AWAY:
@@ -165,13 +166,12 @@ def _told(code: RefusalCode, status: NotificationStatus, reason: str) -> dict[st
     }
 
 
-async def _apply(engine: Engine, notification_id: str, found: Addressed | None) -> Mapping[str, Any]:
+async def _apply(engine: Engine, found: Addressed) -> Mapping[str, Any]:
     """Apply it under the lock of its run, together with others; by itself where it is for no run, or for many waits."""
-    found = found or await engine.addressed(notification_id)
     if found.notification.status not in _OPEN:
         return await _told_of_all(engine, found.notification.outcome or {})
     if is_unconfirmed(found.notification.payload):
-        return await _leave_alone(engine, notification_id)
+        return await _leave_alone(engine, found.notification.notification_id)
     found = await ruled(engine, found)
     runs = runs_meant(found)
     if runs:
@@ -180,7 +180,11 @@ async def _apply(engine: Engine, notification_id: str, found: Addressed | None) 
         facts = await _apply_alone(engine, found)
     at(Point.NOTIFICATION_APPLIED)
     if facts.get("status") == NotificationStatus.DEAD_LETTER:
-        log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts["code"])
+        log.warning(
+            "notification %s is a dead letter: %s",
+            found.notification.notification_id,
+            facts.get("reason") or facts["code"],
+        )
     return await _told_of_all(engine, facts)
 
 
@@ -228,7 +232,7 @@ async def _settle(
 ) -> Mapping[str, Any]:
     """Apply a notification, unless somebody has meanwhile; the runs' locks come before its own."""
     notification = found.notification
-    standing, context = await at_once(loads.standing(notification.notification_id), _vote_context(notification, runs))
+    standing, context = await at_once(loads.standing(notification.notification_id), _vote_context(found, runs))
     if standing.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
         await notifications.move(
             conn, notification.notification_id, standing.status, NotificationStatus.RECEIVED, None, engine.clock()
@@ -241,6 +245,8 @@ async def _settle(
         waits = waits_meant(found)
         matter = Matter(engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen)
         applied = await _dispatch(matter)
+    for tx in runs.values():
+        tx.ahead.clear()
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
     if applied.is_passed_on:
@@ -249,10 +255,10 @@ async def _settle(
     return facts
 
 
-async def _vote_context(notification: Notification, runs: Mapping[str, RunTx]) -> VoteContext | None:
+async def _vote_context(found: Addressed, runs: Mapping[str, RunTx]) -> VoteContext | None:
     """Return what a vote is judged by, None of what is no vote; read with where its notification stands."""
-    payload, tx = notification.payload, next(iter(runs.values()), None)
-    return await vote_context(tx, payload) if tx is not None and isinstance(payload, VotePayload) else None
+    payload, tx = found.notification.payload, next(iter(runs.values()), None)
+    return await vote_context(tx, payload, found.step) if tx is not None and isinstance(payload, VotePayload) else None
 
 
 async def _dispatch(matter: Matter) -> Applied:

@@ -5,17 +5,28 @@ from runtime.approvals.passkeys import PasskeyError, check_assertion, document_o
 from runtime.model.actor import Person
 from runtime.model.approval import Approval
 from runtime.model.notification_people import VotePayload
-from runtime.model.passkeys import Passkey, Signature
+from runtime.model.passkeys import Key, Passkey, Signature
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.store import passkeys
 from runtime.store.database.round_trips import at_once
 from runtime.store.run_tx import RunTx
 
 
+async def key_of(tx: RunTx, payload: VotePayload) -> Key:
+    """Return the passkey with which a vote is signed, locked, and the acts about it; None and nothing of a click."""
+    if payload.assertion is None:
+        return None, []
+    passkey, acts = await at_once(
+        passkeys.lock_passkey(tx.conn, tx.tenant, payload.assertion.credential_id),
+        passkeys.acts_about(tx.conn, tx.tenant, payload.assertion.credential_id),
+    )
+    return passkey, acts
+
+
 async def signature_on(
-    tx: RunTx, approval: Approval, person: Person, payload: VotePayload
+    tx: RunTx, approval: Approval, person: Person, payload: VotePayload, key: Key
 ) -> Signature | Refusal | None:
-    """Return what a vote is signed with, None where a click will do; or why it does not count.
+    """Return what a vote is signed with, by its `key_of`, None where a click will do; or why it does not count.
 
     1. Where policy asks for a passkey, a vote to approve has an assertion.
     2. Its passkey is the person's own, and nobody has revoked it.
@@ -26,10 +37,7 @@ async def signature_on(
     if assertion is None:
         is_wanted = approval.requirement.sign_with and payload.verdict is VoteVerdict.APPROVE
         return Refusal(RefusalCode.PASSKEY_NEEDED) if is_wanted else None  # 1
-    passkey, acts = await at_once(
-        passkeys.lock_passkey(tx.conn, tx.tenant, assertion.credential_id),
-        passkeys.acts_about(tx.conn, tx.tenant, assertion.credential_id),
-    )
+    passkey, acts = key
     refusal = _refuse(passkey, person)  # 2
     if passkey is None or refusal is not None:
         return refusal

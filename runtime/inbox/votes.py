@@ -84,7 +84,7 @@ async def _voter(tx: RunTx, context: VoteContext, person: Person, payload: VoteP
     glass = await way_past_glass(tx, approval, person, payload) if payload.ticket else None
     if isinstance(glass, Refusal):
         return glass
-    signature = await signature_on(tx, approval, person, payload)
+    signature = await signature_on(tx, approval, person, payload, context.key)
     return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
 
 

@@ -69,11 +69,15 @@ class Judged:
 
 @dataclass(frozen=True)
 class Addressed:
-    """A notification, the open waits that it names, and the run where it names one: read before anything is locked."""
+    """A notification, the open waits that it names, and the run where it names one: read before anything is locked.
+
+    `step` is that of the request on which a vote is, None of anything else.
+    """
 
     notification: Notification
     waits: Sequence[NamedWait]
     run_id: str | None
+    step: str | None = None
     judged: Judged | None = None  # by policy, where it was asked
     foreseen: Verdict | None = None  # what policy would say of the request that an edit makes
 

@@ -67,6 +67,10 @@ class Passkey:
         return {name: getattr(self, name) for name in names}
 
 
+Key = tuple[Passkey | None, Sequence[Mapping[str, Any]]]
+"""The passkey by which something is signed, None where there is none, and the acts about it, oldest first."""
+
+
 @dataclass(frozen=True)
 class Signature:
     """An assertion that holds, with the acts about its passkey that stand in the tenant's chain, oldest first."""

@@ -7,11 +7,15 @@ from typing import NamedTuple
 from runtime.model.actor import Person
 from runtime.model.approval import Approval
 from runtime.model.delegation import Account
+from runtime.model.passkeys import Key
 from runtime.model.votes import Refusal, Vote
 
 
 class VoteContext(NamedTuple):
-    """A request with its counted votes and newest card, who votes by which accounts, and when they opened it."""
+    """A request with its counted votes and newest card, who votes by which accounts, and when they opened it.
+
+    `key` is the passkey with which the vote is signed, where it is.
+    """
 
     approval: Approval
     votes: Sequence[Vote]
@@ -19,3 +23,4 @@ class VoteContext(NamedTuple):
     accounts: Sequence[Account]
     card: str | None
     opened_at: datetime | None
+    key: Key

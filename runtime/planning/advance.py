@@ -1,6 +1,6 @@
 """Asks the planner and commits its answer: the shell around ``plan``, inside the caller's transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -64,12 +64,21 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     return transition
 
 
+def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
+    """Return reads of what planning `event` looks at first, where it follows from the end of an approval (`ends`)."""
+    wanted, step = step_rows.Wanted(tx.run_id, reach(definition, event)), StepOf(tx.run_id, event.path)
+    looks: list[Awaitable[None]] = [tx.look(wanted, tx.loads.steps(wanted))]
+    if has_stopped(event.status) and may_wait(definition, event.path):
+        looks.append(tx.look(step, tx.loads.is_open(replace(step, beside=ends))))
+    return looks
+
+
 async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event) -> Transition:
     """Plan with the steps that the event reaches; where the plan goes on to others, twice as far each time."""
     paths, depth = reach(definition, event), 1
     signers = await approvals.signers_of(tx.conn, tx.run_id) if definition.reads_signers else {}
     while True:
-        steps, others = await tx.loads.steps(step_rows.Wanted(tx.run_id, paths))
+        steps, others = await tx.once(tx.loads.steps, step_rows.Wanted(tx.run_id, paths))
         snapshot = replace(_snapshot(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
         try:
             return plan(definition, snapshot, event)
@@ -262,7 +271,7 @@ def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
 async def _is_open(tx: RunTx, definition: Definition, event: Event) -> Mapping[str, bool]:
     """Return of the step that an event ends, if it may wait, whether anything of it is open; read with its state."""
     if isinstance(event, StepMoved) and has_stopped(event.status) and may_wait(definition, event.path):
-        return {event.path: await tx.loads.is_open(StepOf(tx.run_id, event.path))}
+        return {event.path: await tx.once(tx.loads.is_open, StepOf(tx.run_id, event.path))}
     return {}
 
 

@@ -8,6 +8,7 @@ from runtime.inbox import inbox
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import AskKind, ResultCode
 from runtime.model.delegation import StandIn
+from runtime.model.notification import Addressed
 from runtime.model.question_pause import paused_until
 from runtime.model.requirement import Requirement
 from runtime.model.route import MOST_CALLED
@@ -160,9 +161,9 @@ class EngineDesk(UndoCounter):
             request_id=click.request_id,
         )
 
-    async def apply(self, notification_id: str) -> ClickOutcome:
+    async def apply(self, recorded: str | Addressed) -> ClickOutcome:
         """Apply a recorded click, at most once; a repeat returns the same outcome."""
-        facts = await inbox.apply(self.engine, notification_id)
+        facts = await inbox.apply(self.engine, recorded)
         refusal = None if facts["counted"] else Refusal(RefusalCode(facts["code"]), tuple(facts.get("about", ())))
         status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
         return ClickOutcome(facts["counted"], refusal, status)

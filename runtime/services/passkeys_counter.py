@@ -9,7 +9,7 @@ from receipts.passkey_signatures import challenge_of, rp_id_of
 from runtime.approvals.passkeys import document_of
 from runtime.inbox import inbox
 from runtime.inbox.signing import said_of
-from runtime.model.notification import Notification
+from runtime.model.notification import Addressed, Notification
 from runtime.model.notification_passkeys import RegisterPasskeyPayload
 from runtime.model.notification_people import VotePayload
 from runtime.model.passkeys import Assertion, Attestation, Link, LinkPurpose
@@ -101,7 +101,7 @@ class PasskeyCounter:
         ceremony = Ceremony(bytes_to_base64url(challenge), self._rp_id, known)
         return SigningPage(view, name, said.reason, said.ticket, link.expires_at, ceremony)
 
-    async def _record(self, link: Link, subject: str, payload: VotePayload | RegisterPasskeyPayload) -> str:
+    async def _record(self, link: Link, subject: str, payload: VotePayload | RegisterPasskeyPayload) -> str | Addressed:
         """Write it into the inbox, durably: what comes by one link is one word."""
         notification = Notification(
             notification_id=self.desk.engine.new_id("ntf"),
@@ -112,7 +112,7 @@ class PasskeyCounter:
             actor=Actor(id=link.person, kind="person"),
             request_id=link.link_id[:32],
         )
-        return await inbox.record(self.desk.engine, notification)
+        return await inbox.record_addressed(self.desk.engine, notification)
 
 
 def _key_of(link: Link) -> str:

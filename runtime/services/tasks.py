@@ -9,7 +9,7 @@ from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.approval import AskKind
-from runtime.model.notification import Addressed, Notification, word_key
+from runtime.model.notification import Notification, word_key
 from runtime.model.votes import Via
 from runtime.services.approval_rows import view_of
 from runtime.services.approval_view import ApprovalView
@@ -83,11 +83,10 @@ class TaskDesk:
             request_id=self.engine.new_id("req"),
         )
         recorded = await inbox.record_addressed(self.engine, new)
-        if isinstance(recorded, Addressed):
-            return await inbox.apply(self.engine, new.notification_id, recorded)
-        first = (await self.engine.addressed(recorded)).notification
-        if not first.forgotten and first.payload != new.payload:
-            raise AnswerConflictError("this ref was used before for something else; give each answer its own ref")
+        if isinstance(recorded, str):
+            first = (await self.engine.addressed(recorded)).notification
+            if not first.forgotten and first.payload != new.payload:
+                raise AnswerConflictError("this ref was used before for something else; give each answer its own ref")
         return await inbox.apply(self.engine, recorded)
 
 

@@ -59,10 +59,11 @@ async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
 
 @dataclass(frozen=True)
 class StepOf:
-    """A step of a run."""
+    """A step of a run; with `beside`, all that is its own but an approval and the wait for that."""
 
     run_id: str
     path: str
+    beside: str | None = None
 
 
 async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
@@ -71,15 +72,22 @@ async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
         await conn.read(
             """
             SELECT EXISTS (SELECT FROM waits w
-                            WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active' OFFSET 0)
+                            WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active'
+                              AND (w.approval_id = s.beside) IS NOT TRUE OFFSET 0)
                    OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
                                  AND e.purpose = 'step' AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
                    OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
-                                 AND (a.status = 'requested') IS TRUE OFFSET 0) AS open
-              FROM unnest(%(runs)b::text[], %(paths)b::text[]) WITH ORDINALITY AS s (run_id, path, number)
+                                 AND (a.status = 'requested') IS TRUE
+                                 AND (a.approval_id = s.beside) IS NOT TRUE OFFSET 0) AS open
+              FROM unnest(%(runs)b::text[], %(paths)b::text[], %(beside)b::text[])
+                   WITH ORDINALITY AS s (run_id, path, beside, number)
              ORDER BY number
             """,
-            {"runs": [one.run_id for one in steps], "paths": [one.path for one in steps]},
+            {
+                "runs": [one.run_id for one in steps],
+                "paths": [one.path for one in steps],
+                "beside": [one.beside for one in steps],
+            },
         )
     ).fetchall()
     return [row["open"] for row in rows]

@@ -136,7 +136,10 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                                          'signal') THEN
                         (SELECT r.run_id FROM runs r
                           WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
-                   END AS run_id
+                   END AS run_id,
+                   CASE WHEN n.kind = 'vote' THEN
+                        (SELECT a.step FROM approvals a WHERE a.approval_id = n.payload ->> 'approval_id')
+                   END AS step
               FROM notifications n WHERE notification_id = ANY(%(ids)s)
             """,  # noqa: S608 - our own columns
             {"ids": list(notification_ids)},
@@ -165,7 +168,7 @@ def _addressed(row: Mapping[str, Any]) -> Addressed | PayloadError:
         outcome=row["outcome"],
         forgotten=row["forgotten"],
     )
-    return Addressed(notification, [NamedWait(*wait) for wait in row["waits"] or ()], row["run_id"])
+    return Addressed(notification, [NamedWait(*wait) for wait in row["waits"] or ()], row["run_id"], row["step"])
 
 
 async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[Standing]:

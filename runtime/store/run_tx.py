@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, next_leaf
 from receipts.privacy import Privacy
@@ -18,10 +18,14 @@ from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
 from runtime.model.effect import Slot
 from runtime.model.states import RUN, RunStatus, is_final
+from runtime.store.batches import Batches
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import Definitions
 from runtime.store.loads import Loads
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 log = logging.getLogger("countersign.state")  # one line for each audit leaf
 
@@ -92,6 +96,7 @@ class RunTx:
     told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
     listener: Callable[["RunTx"], Awaitable[None]] | None = None  # hears of the leaves before they are written
 
+    ahead: dict[Any, Any] = field(default_factory=dict)  # what was read for what may follow, by what was wanted
     _privacy: Privacy | None = None
 
     @property
@@ -140,6 +145,15 @@ class RunTx:
         """Have the run's state, reference, outcome or output written: what the next plan reads, and what people do."""
         self.told |= said
         self.row |= said
+
+    async def look(self, wanted: object, read: Awaitable[Any]) -> None:
+        """Read something for what may follow in this transaction (`once`)."""
+        self.ahead[wanted] = await read
+
+    async def once(self, load: Batches[T, R], wanted: T) -> R:
+        """Return what was read ahead, the first time that it is wanted; else read it now."""
+        found: R = self.ahead.pop(wanted) if wanted in self.ahead else await load(wanted)
+        return found
 
     @property
     def is_over(self) -> bool:
