@@ -129,7 +129,7 @@ def build_edge(
         add_tasks(app, api.tasks, routes.signed, routes.verified)
         add_questions(app, QuestionDesk(api.desk.engine, api.desk.tenant), routes.signed)
         add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
-        add_undo(app, api.taking_back, routes.signed, routes.speaker)
+        add_undo(app, api.taking_back, routes.signed, routes.speaker, api.refusals.note)
     if passkeys is not None:
         add_passkeys(app, passkeys)
     if links is not None:

@@ -105,10 +105,14 @@ class UndoOut(Message):
 
 
 Requester = Callable[[Caller, str | None], Awaitable[Actor]]
+Note = Callable[[Request, Denied], None]
 
 
-def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Requester) -> None:
-    """Add the routes; `signed` returns the caller and its body, `requester` who is behind a wish."""
+def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Requester, note: Note) -> None:
+    """Add the routes; `signed` returns the caller and its body, `requester` who is behind a wish.
+
+    `note` is told of each run of several that policy does not let the caller stop: such an answer is no 403.
+    """
 
     @app.post("/v1/runs/cancel")
     async def cancel_all(request: Request) -> CancelAllOut:
@@ -119,7 +123,13 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
             found = await desk.chosen(sent.chosen(wisher.types))
         except TooManyError as error:
             raise Problem(422, str(error)) from error
-        return CancelAllOut(runs=[await _cancel_one(desk, wisher, sent, row) for row in found])
+        runs = list[CancelOut]()
+        for row in found:
+            facts = await _cancel_one(desk, wisher, sent, row)
+            if denied := _denied(facts, wisher):
+                note(request, denied)
+            runs.append(_canceled(row["run_id"], facts))
+        return CancelAllOut(runs=runs)
 
     @app.post("/v1/runs/{run_id}/cancel")
     async def cancel(run_id: Id, request: Request) -> CancelOut:
@@ -142,15 +152,18 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
         return UndoOut(**{name: facts[name] for name in UndoOut.model_fields})
 
 
-async def _cancel_one(desk: TakeBackDesk, wisher: Wisher, sent: CancelAllIn, row: Mapping[str, Any]) -> CancelOut:
+async def _cancel_one(
+    desk: TakeBackDesk, wisher: Wisher, sent: CancelAllIn, row: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Have a run stopped, unless it is only listed; return the facts of what became of it."""
     if sent.dry_run:
-        return CancelOut(run_id=row["run_id"], status=row["status"], reason="", withdrawn_in=None)
+        return {"status": row["status"]}
     payload = CancelPayload(run_id=row["run_id"], reason=sent.reason, submitted_by=wisher.caller)
     try:
         _, facts = await desk.wish(wisher, f"{sent.id}:{row['run_id']}", payload)
     except AnswerConflictError as error:
         facts = {"status": NotificationStatus.REFUSED, "reason": str(error)}
-    return _canceled(row["run_id"], facts)
+    return facts
 
 
 def _canceled(run_id: str, facts: Mapping[str, Any]) -> CancelOut:
@@ -171,11 +184,15 @@ async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) ->
     except AnswerConflictError as error:
         raise Problem(409, str(error)) from error
     if (status := facts["status"]) != NotificationStatus.APPLIED:
-        reason = str(facts.get("reason", status))
-        if (rule := facts.get("code")) == "act.denied":
-            raise Denied(rule, wisher.by.id, reason)
-        raise Problem(_STATUS.get(NotificationStatus(status), 503), reason)
+        denied = _denied(facts, wisher)
+        raise denied or Problem(_STATUS.get(NotificationStatus(status), 503), str(facts.get("reason", status)))
     return facts
+
+
+def _denied(facts: Mapping[str, Any], wisher: Wisher) -> Denied | None:
+    """Return that policy denied a wish, None where it did not."""
+    rule = facts.get("code")
+    return Denied(rule, wisher.by.id, str(facts["reason"])) if rule == "act.denied" else None
 
 
 async def _previewed(desk: TakeBackDesk, wisher: Wisher, run_id: str, step: str | None) -> UndoOut:
