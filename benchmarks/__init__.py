@@ -1,4 +1,4 @@
 """Ours beside peers, in one run: `make bench`. What each measure is stands in docs/performance.md.
 
-What the benchmark knows of the product's insides stands in `plant`, `ours_parked` and `slack`, and nowhere else.
+What the benchmark knows of the product's insides stands in `plant`, `parked_runs` and `slack`, and nowhere else.
 """

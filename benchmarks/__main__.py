@@ -7,17 +7,16 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmarks import home, latency, throughput
-from benchmarks import parts_killed as killed
-from benchmarks import parts_parked as parked
-from benchmarks import parts_people as people
-from benchmarks import parts_repeat as repeat
-from benchmarks import report_page as page
-from benchmarks.figures import Figures
+from benchmarks import crowds as people
+from benchmarks import governed_steps as repeat
+from benchmarks import homes, latency, throughput
+from benchmarks import killed_worker as killed
+from benchmarks import measures as page
+from benchmarks import parked_runs as parked
 from benchmarks.machine import described
-from benchmarks.options import Options, parse
+from benchmarks.measures import Figures
 from benchmarks.plant import BenchError
-from benchmarks.stage import opened, say
+from benchmarks.stage import Options, opened, parse, say
 from countersign.embedded.work import SetUpError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +27,7 @@ MEASURED = {
     "latency": latency.measure,
     "parked": parked.measure,
     "slack": people.measure,
-    "home": home.measure,
+    "home": homes.measure,
     "killed": killed.measure,
     "repeat": repeat.measure,
 }
@@ -56,7 +55,7 @@ def keep(figures: Figures) -> None:
 def show(figures: Figures) -> None:
     """Print the table, and fill the page with it."""
     text = figures.table() + "\n" + "\n".join(f"- {remark}" for remark in figures.remarks)
-    PAGE.write_text(page.filled(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+    PAGE.write_text(page.page_with_figures(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
     sys.stdout.write(text + "\n")
 
 

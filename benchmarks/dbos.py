@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import cpu_seconds
-from benchmarks.postgres import Database, Server
-from benchmarks.wire import Wire
+from benchmarks.postgres import Database, Server, Wire
 
 APP = Path(__file__).resolve().with_name("dbos_app.py")
 PROCESSES = 2

@@ -1,12 +1,124 @@
-"""One thing at a time: ten steps in a row, and how soon a parked run goes on. Ours between two runs of each peer."""
+"""Latency: ten steps in a row, and how soon a parked run goes on when its answer comes.
 
-from collections.abc import Sequence
+One thing at a time. Ours is measured between two runs of each peer.
+"""
 
-from benchmarks import measures, plant, resume
-from benchmarks.figures import percentile
-from benchmarks.measures import Measure, Party, less, more
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from benchmarks import measures, plant
+from benchmarks.connectors import Stamps, listening
+from benchmarks.edge import Edge, side_by_side
+from benchmarks.governed_steps import ended, refs
+from benchmarks.measures import Measure, Party, less, more, percentile
+from benchmarks.plant import Plant, Process
 from benchmarks.restate import Restate
 from benchmarks.stage import Stage, fresh
+
+ALL = ("worker", "sweeps")
+AT_ONCE = 32
+"""Answers that are on their way at a time, where many runs are resumed."""
+PAUSE = 0.02
+"""Seconds between two runs that are measured one by one."""
+
+# A row for each lease of a step's effect: the time of its commit is when the step was claimed.
+CLAIMS = """
+    CREATE TABLE claims (run_id text, step text);
+    CREATE FUNCTION claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN INSERT INTO public.claims VALUES (NEW.run_id, NEW.step); RETURN NULL; END $$;
+    CREATE TRIGGER claimed AFTER INSERT OR UPDATE OF status ON effects FOR EACH ROW
+    WHEN (NEW.status = 'leased' AND NEW.purpose = 'step') EXECUTE FUNCTION claim();
+"""
+_CLAIMED = """
+    SELECT run_id, extract(epoch FROM min(pg_xact_commit_timestamp(xmin))) AS at FROM claims
+     WHERE step = 'note' GROUP BY run_id
+"""
+_ENDED = "SELECT extract(epoch FROM pg_xact_commit_timestamp(xmin)) AS at FROM runs WHERE run_id = %s"
+_HAS_ENDED = "SELECT finished_at IS NOT NULL FROM runs WHERE run_id = %s"
+_ALL_PARKED = """
+    SELECT count(*) = cardinality(%s::text[]) FROM waits WHERE run_id = ANY(%s::text[]) AND status = 'active'
+"""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A plant with one process that does everything, and what its connectors tell."""
+
+    plant: Plant
+    process: Process
+    edge: Edge
+    stamps: Stamps
+
+    async def chain(self) -> float:
+        """Take a run of ten steps to its end, alone; return the seconds from its request to its last commit."""
+        began = time.time()
+        run = await self.edge.trigger("bench.chain", refs(1)[0])
+        await self.stamps.of(run, "note_9")
+        await self.plant.database.until(_HAS_ENDED, [run])
+        await asyncio.sleep(PAUSE)
+        return float(self.plant.database.value(_ENDED, [run])) - began
+
+    async def park(self, count: int) -> list[str]:
+        """Start runs that wait for an answer; return when all do."""
+        runs = await self.edge.trigger_all("bench.wait", refs(count))
+        await self.plant.database.until(_ALL_PARKED, [runs, runs])
+        return runs
+
+    async def park_timed(self, count: int) -> tuple[list[str], float]:
+        """Park runs; return them, and how many a second that were."""
+        began = time.perf_counter()
+        runs = await self.park(count)
+        return runs, count / (time.perf_counter() - began)
+
+    async def resume(self, run: str) -> tuple[float, float]:
+        """Answer for a run's wait; return when that began, and when the next step's connector was called."""
+        began = time.time()
+        await self._answer(run)
+        called = (await self.stamps.of(run, "note")).at
+        await asyncio.sleep(PAUSE)
+        return began, called
+
+    async def resume_each(self, runs: list[str]) -> "Resumed":
+        """Answer for one after the other."""
+        times = {run: await self.resume(run) for run in runs}
+        await ended(self.plant.database, runs)
+        claimed = {row["run_id"]: float(row["at"]) for row in self.plant.database.rows(_CLAIMED)}
+        return Resumed(
+            [claimed[run] - began for run, (began, _) in times.items()],
+            [called - began for began, called in times.values()],
+        )
+
+    async def resume_all(self, runs: list[str]) -> float:
+        """Answer for all; return how many a second came to their end."""
+        began = time.perf_counter()
+        await side_by_side(self._answer, runs, AT_ONCE)
+        await ended(self.plant.database, runs)
+        return len(runs) / (time.perf_counter() - began)
+
+    async def _answer(self, run: str) -> None:
+        asked = await self.stamps.of(run, "ask")
+        await self.edge.answer(asked.key, asked.token)
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Seconds from the answer's request until the next step was claimed, and until its connector was called."""
+
+    claimed: list[float]
+    called: list[float]
+
+
+@asynccontextmanager
+async def opened(plant: Plant) -> AsyncIterator[Counter]:
+    """Run one process that does everything."""
+    async with listening() as stamps:
+        plant.tell(stamps.port)
+        async with plant.edge(*ALL) as (process, edge):
+            yield Counter(plant, process, edge, stamps)
+
 
 SEQUENTIAL_P99 = less("sequential_ten_p99_ms", "ten steps in a row, p99", "ms")
 CALLED_P50 = less("resume_called_p50_ms", "resume, event to the next connector's call, p50", "ms")
@@ -32,8 +144,8 @@ async def _peers(stage: Stage) -> None:
 async def _ours(stage: Stage) -> None:
     options = stage.options
     with plant.plant(stage.server, stage.folder, stage.opa.url) as one:
-        one.database.run(resume.CLAIMS)
-        async with resume.opened(one) as counter:
+        one.database.run(CLAIMS)
+        async with opened(one) as counter:
             chains = [await counter.chain() for _ in range(WARM_UP + options.sequential)][WARM_UP:]
             _sequential(stage, Party.OURS, [1000 * seconds for seconds in chains])
             found = await counter.resume_each(await counter.park(options.resumes))

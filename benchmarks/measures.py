@@ -1,6 +1,11 @@
-"""The measures: what each is called, in which unit, and which way is better. Pure."""
+"""The measures of a run: names, units, which way is better; their figures kept, compared and shown. Pure.
 
-from dataclasses import dataclass
+What stands between two marks of docs/performance.md is written by the run, and no figure by hand.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -59,3 +64,95 @@ REPORTED = (
     *(STATEMENTS, COMMITS, CPU),
 )
 """What `latest.json` holds, exactly; what else is measured is in the table alone."""
+
+
+_PEERS = (Party.DBOS, Party.RESTATE, Party.LIMIT)
+_HEAD = ("measure", "unit", *Party, *(f"ours/{party}" for party in _PEERS))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least `share` of all do not exceed; raise ValueError where there is none."""
+    if not values:
+        raise ValueError("no values, so no percentile")
+    return sorted(values)[max(math.ceil(share * len(values)) - 1, 0)]
+
+
+@dataclass
+class Figures:
+    """What was measured, in the order in which rows were first named."""
+
+    values: dict[Measure, dict[Party, float]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def name(self, *measures: Measure) -> None:
+        """Name rows that shall stand together."""
+        for measure in measures:
+            self.values.setdefault(measure, {})
+
+    def put(self, measure: Measure, party: Party, value: float) -> None:
+        """Keep a figure; of a party that runs twice, the better one."""
+        row = self.values.setdefault(measure, {})
+        best = max if measure.better is Better.MORE else min
+        row[party] = best(value, row[party]) if party in row else value
+
+    def get(self, measure: Measure, party: Party) -> float | None:
+        """Return a figure, or None where it was not measured."""
+        return self.values.get(measure, {}).get(party)
+
+    def report(self) -> dict[str, dict[str, float | str | None]]:
+        """Return what `latest.json` holds: the reported measures and no other, None where not measured."""
+        return {measure.name: {**self._row(measure), "unit": measure.unit} for measure in REPORTED}
+
+    def _row(self, measure: Measure) -> dict[str, float | None]:
+        return {party.value: _rounded(self.get(measure, party)) for party in Party}
+
+    def table(self) -> str:
+        """Return the table in Markdown, columns aligned: reported measures first, then what else was measured."""
+        others = [measure for measure in self.values if measure not in REPORTED]
+        rows = [_HEAD, *(self._cells(measure) for measure in (*REPORTED, *others))]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        lines = ["| " + " | ".join(map(_padded, row, widths)) + " |" for row in rows]
+        lines.insert(1, "| " + " | ".join("-" * width for width in widths) + " |")
+        return "\n".join(lines) + "\n"
+
+    def _cells(self, measure: Measure) -> tuple[str, ...]:
+        figures = [self.get(measure, party) for party in Party]
+        ratios = [ratio(figures[0], self.get(measure, party)) for party in _PEERS]
+        return (measure.title, measure.unit, *(shown(figure) for figure in (*figures, *ratios)))
+
+
+def ratio(ours: float | None, theirs: float | None) -> float | None:
+    """Return ours over theirs, or None where one of them is not there."""
+    return ours / theirs if ours is not None and theirs else None
+
+
+def shown(figure: float | None) -> str:
+    """Write a figure with about three digits, or a dash where there is none."""
+    if figure is None:
+        return "-"
+    digits = 0 if abs(figure) >= 100 else 1 if abs(figure) >= 10 else 2 if abs(figure) >= 1 else 3  # noqa: PLR2004
+    return f"{figure:,.{digits}f}"
+
+
+def _rounded(figure: float | None) -> float | None:
+    return None if figure is None else float(f"{figure:.4g}") if abs(figure) < 1000 else round(figure)  # noqa: PLR2004
+
+
+def _padded(text: str, width: int) -> str:
+    return text.ljust(width)
+
+
+BEGIN, END = "<!-- figures: written by `make bench` -->", "<!-- end of figures -->"
+
+
+class PageError(Exception):
+    """The page has no place for figures; the message says what is missing."""
+
+
+def page_with_figures(page: str, figures: str) -> str:
+    """Return the page with `figures` between its marks; raise PageError where they are missing."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise PageError(f"the page has no {BEGIN if not begin else END}")
+    return f"{head}{BEGIN}\n\n{figures.strip()}\n\n{END}{tail}"

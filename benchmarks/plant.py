@@ -13,20 +13,19 @@ from pathlib import Path
 
 import aiohttp
 
+from benchmarks.connectors import CALL_PATIENCE
 from benchmarks.edge import CALLER, SECRET, Edge
 from benchmarks.postgres import Database, Server
-from benchmarks.stamps import PATIENCE
-from countersign.directory_loading import load_people
 from countersign.embedded import work
 from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
 from countersign.embedded.servers import OPA, ensure
+from countersign.loaded_files import load_people
 from countersign.settings import Settings
-from policy.text import PolicyFolders
-from runtime.store.database.migrate import migrate
-from runtime.store.database.roles import make_login
-from runtime.store.roles import DIRECTORY
+from policy.bundle import PolicyFolders
+from runtime.store.database.migration import make_login, migrate
+from runtime.store.schema.role_names import DIRECTORY
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
@@ -38,9 +37,9 @@ _KEEP = 2.0
 
 _ENTRY_POINT = """
 [countersign.handlers]
-bench = benchmarks.handlers:handlers
+bench = benchmarks.connectors:handlers
 [countersign.settings]
-bench = benchmarks.handlers:BenchSettings
+bench = benchmarks.connectors:BenchSettings
 """
 # A run that has ended counts as sealed: sealing is measured apart from steps.
 _UNSEALED = """
@@ -157,7 +156,7 @@ class Started:
 
 async def until_answers(process: Process) -> None:
     """Wait until the process answers its probe; raise BenchError where it ends instead."""
-    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as http:
+    async with asyncio.timeout(CALL_PATIENCE), aiohttp.ClientSession() as http:
         while process.process.returncode is None:
             try:
                 async with http.get(f"{process.url}/healthz") as response:

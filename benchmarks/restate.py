@@ -10,9 +10,9 @@ from pathlib import Path
 
 import aiohttp
 
+from benchmarks.connectors import Stamps, listening
 from benchmarks.dbos import PeerError
 from benchmarks.machine import cpu_seconds
-from benchmarks.stamps import Stamps, listening
 from countersign.embedded.ports import free_port
 
 APP = Path(__file__).resolve().with_name("restate_app.py")

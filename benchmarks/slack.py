@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp import web
 
 from benchmarks.edge import EdgeRefusedError, side_by_side
-from benchmarks.ours_steps import refs
+from benchmarks.governed_steps import refs
 from benchmarks.plant import SIGNING_SECRET, Plant
 from countersign.embedded.ports import free_port
 

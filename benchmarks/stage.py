@@ -1,26 +1,95 @@
-"""What a whole run shares: the servers, the peers, the sizes and the figures."""
+"""What a whole run shares: the servers, the peers, the figures, and how much is measured.
+
+Sizes are those of docs/performance.md, or small ones that show whether everything works.
+"""
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from argparse import ArgumentParser
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import aiohttp
 
-from benchmarks import environment, plant, postgres
+from benchmarks import peers, plant, postgres
 from benchmarks.dbos import Peer, PeerError
-from benchmarks.figures import Figures, shown
-from benchmarks.measures import Measure, Party
-from benchmarks.options import Options
+from benchmarks.measures import Figures, Measure, Party, shown
 from benchmarks.postgres import Server
 from benchmarks.restate import Restate, running
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
 from countersign.embedded.work import SetUpError
+
+PARKED = (1_000, 100_000, 1_000_000)
+QUICK_PARKED = (1_000, 10_000)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Sizes of one run. `seconds` is how long each rate is measured for, `lease` how long a killed worker's lasts."""
+
+    seconds: float
+    parked: tuple[int, ...]
+    resumes: int
+    bulk: int
+    due: int
+    sequential: int
+    clicks: int
+    pestered: float
+    peer_parked: int
+    lease: float
+    iterations: int
+    only: frozenset[str] = field(default_factory=frozenset)
+
+    def wants(self, part: str) -> bool:
+        """Return whether a part of the benchmark is to run."""
+        return not self.only or part in self.only
+
+
+QUICK = Options(
+    2.0,
+    QUICK_PARKED,
+    resumes=30,
+    bulk=100,
+    due=5_000,
+    sequential=10,
+    clicks=50,
+    pestered=10.0,
+    peer_parked=500,
+    lease=5.0,
+    iterations=500,
+)
+WHOLE = Options(
+    5.0,
+    PARKED,
+    resumes=150,
+    bulk=1_000,
+    due=100_000,
+    sequential=30,
+    clicks=400,
+    pestered=60.0,
+    peer_parked=10_000,
+    lease=30.0,
+    iterations=10_000,
+)
+PARTS = ("steps", "latency", "parked", "slack", "home", "killed", "repeat")
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Return the options of a command line."""
+    parser = ArgumentParser(prog="make bench", description="Measure ours beside peers, in one run.")
+    parser.add_argument("--quick", action="store_true", help="small sizes, for a look at whether all of it works")
+    parser.add_argument("--parked", type=int, nargs="+", metavar="RUNS", help="how many runs are parked, ascending")
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=[], help="measure these parts alone")
+    given = parser.parse_args(arguments)
+    base = QUICK if given.quick else WHOLE
+    parked = tuple(sorted(given.parked)) if given.parked else base.parked
+    return Options(**{**vars(base), "parked": parked, "only": frozenset(given.only)})
+
 
 _numbers = count(1)
 
@@ -76,7 +145,7 @@ def say(line: str) -> None:
 @asynccontextmanager
 async def opened(options: Options) -> AsyncIterator[Stage]:
     """Set up all that a run needs, and take it down."""
-    python = await asyncio.to_thread(environment.python)
+    python = await asyncio.to_thread(peers.python)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="countersign-bench-")))
         folder.chmod(0o755)  # PostgreSQL may run as a user of its own
@@ -93,7 +162,7 @@ async def opened(options: Options) -> AsyncIterator[Stage]:
 def _restate_server(figures: Figures) -> Path | None:
     """Return Restate's server, or say why it is not beside us."""
     try:
-        return environment.restate_server()
+        return peers.restate_server()
     except (SetUpError, OSError) as error:
         figures.remarks.append(f"Restate is not in this run: {error}")
         return None

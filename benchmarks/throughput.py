@@ -1,11 +1,11 @@
 """How many steps a second, and what each costs: ours between two runs of the peers and of the machine's limit."""
 
+from benchmarks import governed_steps as steps
 from benchmarks import measures, plant, postgres
-from benchmarks import ours_steps as steps
 from benchmarks.machine import cores
 from benchmarks.measures import Measure, Party, less, more
+from benchmarks.postgres import counting
 from benchmarks.stage import Stage, fresh
-from benchmarks.wire import counting
 
 COUNTED = 3.0
 """Seconds for which statements are counted, which slows everybody: rates are measured apart."""

@@ -12,40 +12,34 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners import commands
-from bot.listeners.changed_cards import ChangedCards
-from bot.listeners.confirming import Confirming
-from bot.listeners.delegating import Delegating
-from bot.listeners.door import Door
-from bot.listeners.drawing import Drawing
+from bot.listeners.admission import Admission, TimelyAcks
+from bot.listeners.bulk_votes import BulkVotes
+from bot.listeners.card_watch import ChangedCards
+from bot.listeners.commands import ListPaging, Mentions
+from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import ASK_APPROVAL, NEW_REQUEST, Forms
-from bot.listeners.groups_watch import CHANGED, GroupWatch
-from bot.listeners.install import InstallPages
-from bot.listeners.installation import InstallationWatch
+from bot.listeners.home_tab import HomePublisher, HomeTab
+from bot.listeners.identity import UnconfirmedClicks
+from bot.listeners.installation import AppLifecycle, InstallationWatch, WorkspaceWatch
 from bot.listeners.interactions import Interactions
-from bot.listeners.life import Life
-from bot.listeners.mentions import Mentions
-from bot.listeners.places_watch import WorkspaceWatch
-from bot.listeners.private import PrivateAnswers
-from bot.listeners.several import Several
-from bot.listeners.shared import EVENT, SharedLinks
-from bot.listeners.tab import HomeTab
-from bot.listeners.timely import Timely
-from bot.listeners.turning import Turning
+from bot.listeners.oauth import InstallPages
+from bot.listeners.private_answers import PrivateAnswers
+from bot.listeners.unfurls import EVENT, LinkUnfurls
+from bot.listeners.user_groups import CHANGED, UserGroupWatch
 from bot.payloads import parse_request
 from bot.signature import App, SignatureMiddleware
-from bot.slack.client import SlackClient, slack_client
-from bot.slack.known import Workspaces
-from bot.slack.log import Tally, slack_logger
+from bot.slack.client import SlackClient, Tally, slack_client, slack_logger
 from bot.slack.origin import origin_of_request
-from bot.slack.workspace_clients import WorkspaceClient
+from bot.slack.workspace_client import WorkspaceClient
+from bot.slack.workspaces import Workspaces
 from bot.socket_mode import SocketMode
 from bot.views import references
 from runtime.clock import Clock
-from runtime.model.buckets import Rate
+from runtime.model.limits import Rate
+from runtime.services.approvals import Desk
 from runtime.services.cards import CardLedger
-from runtime.services.desk_model import Desk
-from runtime.services.front_model import FrontDesk
-from runtime.services.workspaces_model import LifeDesk
+from runtime.services.installations import LifeDesk
+from runtime.services.requests import FrontDesk
 
 _ANY = re.compile("")
 _MESSAGE: dict[str, str | Sequence[str | re.Pattern[str] | None] | None] = {
@@ -85,7 +79,7 @@ class Places:
 class _Endpoint(AsyncSlackRequestHandler):
     """Bolt's handler over ASGI; what is not well formed does not reach the door."""
 
-    def __init__(self, app: AsyncApp, path: str, refused: Tally, door: Door) -> None:
+    def __init__(self, app: AsyncApp, path: str, refused: Tally, door: Admission) -> None:
         super().__init__(app, path=path)
         self._refused = refused
         self._door = door
@@ -130,9 +124,9 @@ class Bot:
         installation: InstallationWatch,
         client: SlackClient,
         places: Places,
-        groups: GroupWatch,
-        confirming: Confirming,
-        door: Door,
+        groups: UserGroupWatch,
+        confirming: UnconfirmedClicks,
+        door: Admission,
     ) -> None:
         self.client = client  # with which everything is said, cards too
         self.pages = places.pages
@@ -212,29 +206,31 @@ def build_bot(
         raise_error_for_unhandled_request=True,
     )
     answers = PrivateAnswers(client, desk.notices)
-    timely = Timely(client, answers)
+    timely = TimelyAcks(client, answers)
     forms = Forms(client, desk, front, installation, answers)
-    delegating = Delegating(client, desk, front, installation, answers, clock)
-    several = Several(client, desk, front.home, installation, answers, clock)
-    home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
+    delegating = DelegationListener(client, desk, front, installation, answers, clock)
+    several = BulkVotes(client, desk, front.home, installation, answers, clock)
+    home = HomeTab(HomePublisher(client, desk, front.home, ledger, installation, clock), several)
     interactions = Interactions(client, desk, installation, answers, forms, home, delegating)
     asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
-    app.action(references.TURN)(Turning(asked).on_turn)
+    app.action(references.TURN)(ListPaging(asked).on_turn)
     app.action(_ANY)(timely(interactions.on_action))
     app.view(_ANY)(timely(interactions.on_submission))
     app.command(commands.NAME)(timely(asked.on_command))
     app.shortcut(NEW_REQUEST)(timely(forms.on_shortcut))
     app.shortcut(ASK_APPROVAL)(timely(forms.on_message_shortcut))
-    app.event(EVENT)(SharedLinks(client, desk, front, installation, answers, clock).on_shared)
+    app.event(EVENT)(LinkUnfurls(client, desk, front, installation, answers, clock).on_shared)
     app.event("app_mention")(Mentions(client, asked, answers).on_mention)
     app.event("app_home_opened")(home.on_opened)
-    groups = GroupWatch(client, desk.groups, installation)
+    groups = UserGroupWatch(client, desk.groups, installation)
     for event in CHANGED:
         app.event(event)(groups.on_changed)
     app.event("user_change")(installation.profiles.on_changed)
     app.event(_MESSAGE)(ChangedCards(ledger).on_message)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    confirming = Confirming(desk, installation, answers)
-    door = Door(Life(places.life, places.workspaces, clock), partial(_hand_on, app), answers, settings.rate)
+    confirming = UnconfirmedClicks(desk, installation, answers)
+    door = Admission(
+        AppLifecycle(places.life, places.workspaces, clock), partial(_hand_on, app), answers, settings.rate
+    )
     return Bot(app, settings, clock, installation, client, places, groups, confirming, door)

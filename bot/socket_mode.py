@@ -10,9 +10,9 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.door import Door
+from bot.listeners.admission import Admission
 from bot.payloads import parse_payload
-from bot.slack.log import Tally, slack_logger
+from bot.slack.client import Tally, slack_logger
 from bot.slack.origin import origin_of
 
 _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
@@ -21,7 +21,7 @@ _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
 class _Handler(AsyncSocketModeHandler):
     """Bolt's handler over a WebSocket; what is not well formed does not reach the door."""
 
-    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, door: Door) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, door: Admission) -> None:
         super().__init__(app, app_token, web_client=web, ping_interval=_PING)
         self._refused = refused
         self._door = door
@@ -39,7 +39,7 @@ class _Handler(AsyncSocketModeHandler):
 class SocketMode:
     """The connection over which Slack brings what people do."""
 
-    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, door: Door) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, door: Admission) -> None:
         self._app = app
         self._door = door
         self._app_token = app_token

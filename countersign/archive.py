@@ -5,26 +5,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from countersign.key_files import named
-from countersign.log_key import make_signer
+from countersign.log_key import make_signer, naming_key_setting
 from countersign.settings import ConfigError, Settings, variable
 from evidence.archive.archive import Archive, ArchiveError, UnlockedError
-from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Retention
-from evidence.notary import Notary
-from evidence.ring import KeyRing
+from evidence.archive.retention import Keeper, Retention
+from evidence.key_ring import KeyRing
+from evidence.notary import Notary, Witnesses
 from evidence.sealer import Sealer
-from evidence.stamper import Stamper
-from evidence.stamping import Stamping
-from evidence.witnesses import Witnesses
-from receipts.log.keys import parse_verifier_key
+from evidence.timestamping import Stamper, Stamping
+from receipts.log.note import parse_verifier_key
 from receipts.stamp import load_authority
 from runtime.clock import Clock
 from runtime.engine import Engine
-from runtime.services.bundle_stamps import StampDesk
-from runtime.services.holds import HoldDesk
-from runtime.services.log import LogDesk
+from runtime.services.legal_holds import LegalHolds
+from runtime.services.log import LogDesk, StampDesk
 from runtime.services.sealing import EvidenceDesk
 from runtime.worker.worker import Job
 
@@ -110,14 +105,14 @@ def make_jobs(settings: Settings, engine: Engine) -> list[Job]:
 def make_sealer(settings: Settings, engine: Engine, notary: Notary) -> Sealer:
     """Return the worker's job that seals evidence; its key is made where there is none."""
     ring = KeyRing(settings.key_path)
-    with named("signing_key"):
+    with naming_key_setting("signing_key"):
         ring.keys()  # what is wrong with the files is said at the start
     return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, notary)
 
 
 def make_keeper(settings: Settings, engine: Engine) -> Keeper:
     """Return the worker's job that has the archive hold what legal holds name."""
-    desk = HoldDesk(engine.pool, engine.clock, engine.tenant, engine.privacy)
+    desk = LegalHolds(engine.pool, engine.clock, engine.tenant, engine.privacy)
     return Keeper(desk, make_archive(settings, engine.clock))
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from countersign.archive import make_archive, make_retention, make_s3
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings, required
 from evidence.archive.retention import lock_of
 from runtime.clock import Clock

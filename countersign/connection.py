@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import psycopg
 from psycopg.rows import dict_row
 
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings, required
-from runtime.model.json_limits import first_line
+from runtime.model.limits import first_line
 from runtime.store.database.pool import Conn
 
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from countersign.privacy import make_privacy
 from countersign.routing import RoutingFile, read_routing
+from countersign.setting_secrets import make_privacy
 from countersign.settings import ConfigError, Settings, required, variable
 from countersign.slack import unconnected_handlers
 from countersign.storage import Storage
-from policy.access import Access
 from policy.client import OpaEngine
+from policy.transport import Access
 from runtime.definitions.cel.expressions import install
 from runtime.definitions.entities import READ, WRITE
 from runtime.definitions.loading.catalog import OWN, Catalog, load_catalog
@@ -21,16 +21,15 @@ from runtime.definitions.registry import discover, discover_functions
 from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
-from runtime.model.json_limits import first_line
-from runtime.model.life import Activation
+from runtime.model.limits import first_line
+from runtime.model.runbook_version import Activation
 from runtime.model.subscription import Subscription
-from runtime.outbox.entity_handlers import entity_handlers
-from runtime.outbox.subscribers import tell_subscribers
-from runtime.services.definition_arrivals import keep_own, take_in
-from runtime.services.definitions_connector import definition_handlers
-from runtime.store import tenant_rows as rows
+from runtime.outbox.entities import entity_handlers
+from runtime.outbox.webhooks import tell_subscribers
+from runtime.services.definition_lives import definition_handlers, keep_own, take_in
+from runtime.store import tenants as rows
 from runtime.store.definitions import DefinitionChangedError
-from runtime.worker.mock_overlay import Overlay, read_overlay
+from runtime.worker.mocks import Overlay, read_overlay
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +118,7 @@ def load_overlay(settings: Settings, handlers: Mapping[str, Handler], catalog: C
 async def bind_tenant(engine: Engine) -> None:
     """Raise ConfigError where the tenant's runs are on mocks and this process is not, or the other way round."""
     async with engine.pool.connection() as conn:
-        if await rows.bind(conn, engine.tenant, mocked=engine.mocked):
+        if await rows.bind_tenant(conn, engine.tenant, mocked=engine.mocked):
             return
     runs = "were never on mocks" if engine.mocked else "are on mocks"
     remedy = "give the overlay a tenant or a database of its own" if engine.mocked else "set COUNTERSIGN_OVERLAY"

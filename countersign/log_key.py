@@ -1,4 +1,7 @@
-"""The key that signs the audit log: the private one in a file, and beside it the public halves of earlier ones."""
+"""The key that signs the audit log: the private one in a file, and beside it the public halves of earlier ones.
+
+A key file that cannot be used is named by its setting.
+"""
 
 import fcntl
 import os
@@ -8,25 +11,34 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from countersign.key_files import named
-from countersign.settings import Settings
+from countersign.settings import ConfigError, Settings, variable
 from receipts.log.checkpoint import LogKeys
-from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
-from receipts.signing import PublicKey, load_or_create, load_public, making, public_path, replace
+from receipts.log.note import Algorithm, NoteSigner, VerifierKey
+from receipts.signing import KeyFileError, PublicKey, key_file_errors, load_or_create, load_public, public_path, replace
+
+
+@contextmanager
+def naming_key_setting(setting: str) -> Iterator[None]:
+    """Raise ConfigError, which names the setting, in place of a KeyFileError."""
+    try:
+        yield
+    except KeyFileError as error:
+        raise ConfigError(f"{variable(setting)}: {error}") from error
+
 
 _EARLIER = "log-earlier"
 
 
 def make_signer(settings: Settings) -> NoteSigner:
     """Return what signs the log; its key is made where there is none. Raise ConfigError where it cannot be used."""
-    with named("log_key"):
+    with naming_key_setting("log_key"):
         return NoteSigner(settings.origin, load_or_create(settings.log_key_path))
 
 
 def log_keys(settings: Settings) -> LogKeys:
     """Return the keys that checkpoints are verified with, the one that signs now first."""
     current = make_signer(settings).verifier(Algorithm.ED25519)
-    files = sorted(_earlier(settings).glob("*.pem"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    files = sorted(_earlier_keys_folder(settings).glob("*.pem"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
     earlier = [_verifier(settings, load_public(file)) for file in files]
     return LogKeys((current, *(key for key in earlier if key != current)))
 
@@ -37,17 +49,17 @@ def rotate_log_key(settings: Settings) -> LogKeys:
     Whatever moment this is cut off at, one key is current, and no public half of one that has signed is lost.
     """
     path = settings.log_key_path
-    with named("log_key"), making(path), _locked(path.parent):
+    with naming_key_setting("log_key"), key_file_errors(path), _locked(path.parent):
         old = load_or_create(path)
-        _earlier(settings).mkdir(mode=0o700, exist_ok=True)
-        kept = _earlier(settings) / f"{old.public.key_id[:16]}.pub.pem"
+        _earlier_keys_folder(settings).mkdir(mode=0o700, exist_ok=True)
+        kept = _earlier_keys_folder(settings) / f"{old.public.key_id[:16]}.pub.pem"
         if not kept.exists():
             os.link(public_path(path), kept)
         replace(path)
     return log_keys(settings)
 
 
-def _earlier(settings: Settings) -> Path:
+def _earlier_keys_folder(settings: Settings) -> Path:
     return settings.log_key_path.parent / _EARLIER
 
 

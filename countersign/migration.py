@@ -4,18 +4,18 @@ from alembic.util import CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
 from countersign.connection import DatabaseError, unusable
-from runtime.store.database import migrate
-from runtime.store.database.roles import make_login
-from runtime.store.roles import DIRECTORY
+from runtime.store.database import migration
+from runtime.store.database.migration import make_login
+from runtime.store.schema.role_names import DIRECTORY
 
 
 def migrate_database(dsn: str) -> None:
     """Bring the database to the newest migration, or raise DatabaseError."""
     try:
-        migrate.migrate(dsn)
+        migration.migrate(dsn)
     except SQLAlchemyError as error:
         raise unusable(error) from error
-    except migrate.UnfitDatabaseError as error:
+    except migration.UnfitDatabaseError as error:
         raise DatabaseError(str(error)) from error
     except CommandError as error:
         raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error

@@ -1,4 +1,4 @@
-"""The parts of a process: run together until told to stop, and ended together, within a bound."""
+"""The roles of a process, and its parts: run together until told to stop, and ended together, within a bound."""
 
 import asyncio
 import logging
@@ -8,9 +8,10 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 
 THREADS_LIMIT = 3.0
 """Seconds that threads and connections have to end when all parts have."""
@@ -131,3 +132,12 @@ def end_soon(error: ServeError | None) -> None:
     last = threading.Timer(THREADS_LIMIT, leave)
     last.daemon = True
     last.start()
+
+
+class Role(StrEnum):
+    """A part of the work that a process may take on."""
+
+    EDGE = "edge"
+    BOT = "bot"
+    WORKER = "worker"
+    SWEEPS = "sweeps"

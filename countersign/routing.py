@@ -15,10 +15,10 @@ from pydantic import (
 )
 
 from countersign.directory import Title
-from countersign.errors import CountersignError
-from countersign.files import Fault, read_file
+from countersign.foreseen_errors import CountersignError
+from countersign.yaml_files import Fault, read_file
 from receipts.canonical import digest
-from runtime.model.routing_rules import Destination, Fallback, Rule
+from runtime.model.routing import Destination, Fallback, Rule
 
 MOST_RULES = 200
 

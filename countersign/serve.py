@@ -11,24 +11,22 @@ from fastapi import FastAPI
 
 from countersign.archive import check_lock, make_jobs
 from countersign.doctor.readiness import Readiness
-from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
-from countersign.roles import Role
+from countersign.parts import Part, Patience, Role, ServeError, end_soon, listen, run_parts
 from countersign.settings import START_HEADER, Settings
 from countersign.system import System, compose, prepare
 from edge.app import Api, build_edge
-from edge.refusals import LAST_LIMIT, Refusals
-from edge.routes.link_page import LinkPage
+from edge.callers import LAST_LIMIT, Refusals
+from edge.routes.links import LinkPage
 from edge.server import Limits, Server
 from runtime.engine import Engine
-from runtime.model.buckets import Rate
-from runtime.model.json_limits import first_line
-from runtime.services.callers import CallerDesk
-from runtime.services.desk import EngineDesk
-from runtime.services.passkeys_counter import PasskeyCounter
+from runtime.model.limits import Rate, first_line
+from runtime.services.approvals import ApprovalService
+from runtime.services.caller_acts import CompensationApi
+from runtime.services.callers import TriggerApi
+from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.sequencer import Sequencer
 from runtime.services.signals import SignalDesk
 from runtime.services.tasks import TaskDesk
-from runtime.services.undo_callers import TakeBackDesk
 from runtime.worker.sweeps import SWEEPS
 from runtime.worker.worker import Worker
 
@@ -109,7 +107,7 @@ def _http(system: System) -> Part:
 
 def make_refusals(system: System) -> Refusals:
     """Return what records the requests that callers may not make."""
-    desk = CallerDesk(system.engine, system.settings.tenant, system.catalog)
+    desk = TriggerApi(system.engine, system.settings.tenant, system.catalog)
     return Refusals(desk.put_refused, desk.now)
 
 
@@ -119,10 +117,10 @@ def make_edge(system: System, ready: Readiness, refusals: Refusals) -> FastAPI:
     hears = system.bot if Role.BOT in system.roles and settings.slack_signing_secrets else None
     secrets = {name: secret.get_secret_value() for name, secret in settings.callers.items()}
     rate = Rate(settings.caller_rate, settings.caller_burst)
-    desk = CallerDesk(system.engine, settings.tenant, system.catalog)
+    desk = TriggerApi(system.engine, settings.tenant, system.catalog)
     signals = SignalDesk(system.engine, settings.tenant)
     tasks = TaskDesk(system.engine, settings.tenant)
-    taking_back = TakeBackDesk(system.engine, settings.tenant)
+    taking_back = CompensationApi(system.engine, settings.tenant)
     return build_edge(
         ready,
         api=Api(desk, signals, tasks, taking_back, secrets, rate, refusals) if Role.EDGE in system.roles else None,
@@ -139,9 +137,9 @@ def _links(settings: Settings) -> LinkPage | None:
     return LinkPage(settings.slack_app_id) if settings.public_url else None
 
 
-def _passkeys(system: System) -> PasskeyCounter | None:
+def _passkeys(system: System) -> PasskeyCeremonies | None:
     """Return the counter of passkeys, where people's browsers reach the edge."""
     settings = system.settings
     if settings.public_url is None:
         return None
-    return PasskeyCounter(EngineDesk(system.engine, settings.tenant), settings.public_url)
+    return PasskeyCeremonies(ApprovalService(system.engine, settings.tenant), settings.public_url)

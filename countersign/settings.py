@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from countersign.setting_types import (
     BaseUrl,
     CallerSecret,
@@ -29,7 +29,7 @@ from countersign.setting_types import (
     Word,
 )
 from runtime.definitions.problems import hint
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
 
 PREFIX = "COUNTERSIGN_"
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,22 +1,22 @@
-"""Slack as the settings name it: the client that sends, and what the bot needs to hear."""
+"""Slack as the settings name it: the client that sends, what the bot needs to hear, and the app's manifest."""
 
+from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 from bot.app import BotSettings, Places
-from bot.listeners.install import InstallPages, OAuthSettings
+from bot.listeners.oauth import InstallPages, OAuthSettings
 from bot.slack.client import SlackClient, slack_client
 from bot.slack.connector import slack_handlers
 from bot.slack.doctor import SCOPES
-from bot.slack.granted import AppCredentials
-from bot.slack.known import Workspaces
+from bot.slack.workspaces import AppCredentials, Workspaces
 from countersign.settings import ConfigError, Settings, required
 from receipts.vault import Vault, parse_key
 from runtime.engine import Engine
 from runtime.handlers import Handler
-from runtime.model.buckets import Rate
-from runtime.services import workspaces_looking as looking
-from runtime.services.installation_life import LifeCounter
-from runtime.services.workspaces_counter import InstallationCounter
+from runtime.model.limits import Rate
+from runtime.services import installations as looking
+from runtime.services.installations import InstallationLifecycle, Installations
 from runtime.store.database.pool import Conn
 
 
@@ -70,13 +70,26 @@ def make_vault(settings: Settings) -> Vault:
 
 def make_places(settings: Settings, engine: Engine) -> Places:
     """Return where the app is: in one workspace by its bot's token, or in those in which it is installed by OAuth."""
-    life = LifeCounter(engine, settings.tenant)
+    life = InstallationLifecycle(engine, settings.tenant)
     if settings.slack_client_id is None:
         return Places(life)
     app = AppCredentials(settings.slack_client_id, required(settings, "slack_client_secret"))
     oauth = OAuthSettings(
         app, required(settings, "public_url"), settings.slack_authorize_url, sorted(SCOPES), settings.slack_api_url
     )
-    desk = InstallationCounter(engine, settings.tenant, make_vault(settings))
+    desk = Installations(engine, settings.tenant, make_vault(settings))
     workspaces = Workspaces(desk, app, engine.clock, settings.slack_api_url)
     return Places(life, workspaces, InstallPages(oauth, desk, workspaces, engine.clock))
+
+
+_DOMAINS_LINE = (
+    "  # unfurl_domains: [YOUR-HOST] # of COUNTERSIGN_PUBLIC_URL; `countersign slack manifest` fills it in\n"
+)
+
+
+def manifest_of(public_url: str | None) -> str:
+    """Return its text. With our address the domain of our links stands in it, which Slack then tells us of."""
+    text = files("bot").joinpath("manifest.yaml").read_text(encoding="utf-8")
+    assert _DOMAINS_LINE in text  # noqa: S101 - a file of ours
+    host = urlsplit(public_url).hostname if public_url else None
+    return text.replace(_DOMAINS_LINE, f"  unfurl_domains: [{host}]\n") if host else text

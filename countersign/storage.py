@@ -1,4 +1,7 @@
-"""The store of a process as the settings name it: its pool, its clock, and the migration that it must be at."""
+"""The store of a process, as the settings name it: pool, clock, and the migration and schema that it needs.
+
+Where a database lacks that migration or schema, the error says what to do.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,11 +13,18 @@ import psycopg
 from countersign.connection import DatabaseError, unusable
 from countersign.settings import Settings, required
 from runtime.clock import SharedClock, since_boot, utc_now
-from runtime.store.database.health import set_right
-from runtime.store.database.pool import Pool, limits, make_pool
+from runtime.store.database.health import correct_clock
+from runtime.store.database.pool import Pool, limits, make_pool, wait_until_up
+from runtime.store.database.schema_state import (
+    NEWEST,
+    RESTORE,
+    UNRELEASED,
+    current_version,
+    differences,
+    remedy,
+    versions,
+)
 from runtime.store.database.signals import beside
-from runtime.store.database.startup import wait_until_up
-from runtime.store.database.versions import remedy, versions
 
 CLOCK_SECONDS = 30.0
 """Seconds between two looks at the database's clock."""
@@ -39,7 +49,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
     async with make_pool(dsn, size=size, behind_pooler=_is_pooled(settings)) as pool:
         clock = SharedClock(utc_now, since_boot)
         async with pool.connection() as conn:
-            await set_right(conn, clock)
+            await correct_clock(conn, clock)
         async with beside(_keep_right(pool, clock)):
             yield Storage(dsn, _listening_dsn(settings), pool, clock)
 
@@ -50,7 +60,7 @@ async def _keep_right(pool: Pool, clock: SharedClock) -> None:
         await asyncio.sleep(CLOCK_SECONDS)
         with suppress(psycopg.Error, OSError):
             async with pool.connection() as conn:
-                await set_right(conn, clock)
+                await correct_clock(conn, clock)
 
 
 def await_database(settings: Settings) -> None:
@@ -96,3 +106,41 @@ def _listening_dsn(settings: Settings) -> str | None:
     if settings.database_direct_url is not None:
         return settings.database_direct_url.get_secret_value()
     return None if _is_pooled(settings) else required(settings, "database_url")
+
+
+@dataclass(frozen=True)
+class SchemaFinding:
+    """Something about a database: what it is, whether it is right, and what to do where it is not."""
+
+    ok: bool
+    detail: str
+    remedy: str
+
+
+def check_migration_and_schema(dsn: str) -> tuple[SchemaFinding, list[SchemaFinding]]:
+    """Return (its migration, its schema: each difference, or that there is none), or raise DatabaseError.
+
+    Where migrations are missing, the schema is not looked at: they would change it.
+    """
+    try:
+        with psycopg.connect(dsn, prepare_threshold=None) as conn:
+            current = current_version(conn)
+            found = differences(conn) if current in (NEWEST, *UNRELEASED) else None
+    except psycopg.Error as error:
+        raise unusable(error) from error
+    what_to_do = remedy(current)
+    migration = _schema_finding(f"at {current or 'none'}, newest {NEWEST}", what_to_do, ok=current == NEWEST)
+    if found is None:
+        return migration, []
+    if current == NEWEST:
+        wrong = [_schema_finding(one, RESTORE) for one in found.schema] + [
+            _schema_finding(one, what_to_do) for one in found.rights
+        ]
+    else:
+        wrong = [_schema_finding(one, what_to_do) for one in found.schema]
+    return migration, wrong or [_schema_finding("as declared", "", ok=True)]
+
+
+def _schema_finding(detail: str, what_to_do: str, *, ok: bool = False) -> SchemaFinding:
+    """Return a finding, with what to do as a sentence."""
+    return SchemaFinding(ok, detail, f"{what_to_do[:1].upper()}{what_to_do[1:]}.")

@@ -1,23 +1,19 @@
-"""The file of subscriptions: which events of runs are sent to which webhook, and with which secrets they are signed."""
+"""Subscriptions: which events of runs are sent to which webhook, and with which secrets they are signed."""
 
 from collections.abc import Collection, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from yarl import URL
 
-from countersign.errors import CountersignError
-from countersign.files import Fault, read_file
+from countersign.foreseen_errors import CountersignError
 from countersign.routing import Glob
+from countersign.settings import Settings
+from countersign.yaml_files import Fault, read_file
+from edge.signing import webhook_secret
+from edge.webhooks import Receiver
 from receipts.canonical import digest
 from runtime.model.action import Tier
 from runtime.model.subscription import EventName, Subscription, Where
@@ -115,3 +111,22 @@ def _faults(found: SubscriptionsFile, secrets: Collection[str]) -> Iterator[Faul
         of_runs = [event.value for event in one.on if not event.is_of_step]
         if of_runs and (one.where.verb or one.where.tier):
             yield (*place, "where"), f"{', '.join(of_runs)} has neither verb nor tier: it would never be told"
+
+
+def make_subscriptions(settings: Settings) -> tuple[tuple[Subscription, ...], dict[str, Receiver]]:
+    """Return the subscriptions with their receivers; raise SubscriptionsError over any fault in the file."""
+    entries = load_subscriptions(settings).subscriptions
+    receivers = {entry.name: _webhook_receiver(settings, entry) for entry in entries}
+    return tuple(entry.of_runtime() for entry in entries), receivers
+
+
+def load_subscriptions(settings: Settings) -> SubscriptionsFile:
+    """Return what the tenant's file says, or raise SubscriptionsError; nothing where there is no file."""
+    if settings.subscriptions is None:
+        return SubscriptionsFile()
+    return read_subscriptions(settings.subscriptions, settings.webhook_secrets)
+
+
+def _webhook_receiver(settings: Settings, entry: SubscriptionEntry) -> Receiver:
+    secrets = (settings.webhook_secrets[name].get_secret_value() for name in entry.secret)
+    return Receiver(entry.to, tuple(map(webhook_secret, secrets)), entry.inside)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from bot.app import Bot, build_bot
 from bot.slack.connector import slack_handlers
-from countersign.configuration import note_configuration
-from countersign.directory_loading import expect_loaded
 from countersign.engine import (
     bind_tenant,
     keep_definitions,
@@ -20,22 +18,23 @@ from countersign.engine import (
     make_routing,
     offered_handlers,
 )
-from countersign.roles import Role
+from countersign.loaded_files import expect_loaded, note_configuration
+from countersign.parts import Role
 from countersign.settings import Settings
 from countersign.slack import bot_settings, check_hearing, make_places
 from countersign.storage import await_database, open_storage
-from countersign.webhooks import make_subscriptions
-from edge.courier import PATIENCE, webhook_handlers
+from countersign.subscriptions import make_subscriptions
+from edge.webhooks import PATIENCE, webhook_handlers
 from runtime.definitions.loading.catalog import Catalog
 from runtime.engine import Engine
-from runtime.outbox.entity_handlers import entity_handlers
+from runtime.outbox.entities import entity_handlers
+from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
-from runtime.services.children_connector import child_handlers
-from runtime.services.definitions_connector import definition_handlers
-from runtime.services.desk import EngineDesk
-from runtime.services.front_counter import FrontCounter
+from runtime.services.child_runs import child_handlers
+from runtime.services.definition_lives import definition_handlers
+from runtime.services.requests import RequestService
 from runtime.store.database.signals import announcing
-from runtime.worker.mock_handlers import completing, overlaid
+from runtime.worker.mocks import completing, overlaid
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +65,8 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
     await asyncio.to_thread(await_database, settings)
     async with policy, open_storage(settings) as storage:
         engine = make_engine(settings, storage, policy, handlers, routing, subscriptions)
-        desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
-        front = FrontCounter(engine, settings.tenant, catalog)
+        desk, cards = ApprovalService(engine, settings.tenant), StoredCards(engine)
+        front = RequestService(engine, settings.tenant, catalog)
         places = make_places(settings, engine)
         bot = build_bot(slack, desk, front, cards, engine.clock, places) if slack is not None else None
         if (

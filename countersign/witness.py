@@ -1,20 +1,25 @@
-"""Builds a witness from what its command was told: its key, the logs that it knows, and its folder."""
+"""A witness: built from its key, the logs that it knows and its folder, and run until told to stop."""
 
+import asyncio
+import logging
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
+from edge.server import Limits, Server
 from receipts.log.checkpoint import LogKeys
-from receipts.log.keys import Algorithm, NoteSigner, VerifierKey, parse_verifier_key
+from receipts.log.note import Algorithm, NoteSigner, VerifierKey, parse_verifier_key
 from receipts.signing import load_or_create
 from runtime.clock import Clock
-from witness.state import open_state
-from witness.witness import Witness
+from witness.app import build_app
+from witness.witness import Witness, open_state
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltWitness:
     """A witness that has its folder to itself, and the key by which others know it."""
 
     witness: Witness
@@ -22,13 +27,13 @@ class Made:
 
 
 @contextmanager
-def make_witness(name: str, key_file: Path, folder: Path, vkeys: Iterable[str], clock: Clock) -> Iterator[Made]:
+def make_witness(name: str, key_file: Path, folder: Path, vkeys: Iterable[str], clock: Clock) -> Iterator[BuiltWitness]:
     """Give the witness `name` until the block ends; its key is made if absent."""
     logs = logs_of(vkeys)
     signer = NoteSigner(name, load_or_create(key_file))
     key = signer.verifier(Algorithm.COSIGNATURE_V1)
     with open_state(folder, logs) as state:
-        yield Made(Witness(signer, logs, state, lambda: int(clock().timestamp())), key)
+        yield BuiltWitness(Witness(signer, logs, state, lambda: int(clock().timestamp())), key)
 
 
 def logs_of(vkeys: Iterable[str]) -> list[LogKeys]:
@@ -37,3 +42,25 @@ def logs_of(vkeys: Iterable[str]) -> list[LogKeys]:
     for key in map(parse_verifier_key, vkeys):
         keys.setdefault(key.name, []).append(key)
     return [LogKeys(tuple(of_one)) for of_one in keys.values()]
+
+
+LIMITS = Limits(connections=200, seconds=10.0)
+
+log = logging.getLogger(__name__)
+
+
+async def serve_witness(made: BuiltWitness, host: str, port: int) -> None:
+    """Answer until SIGTERM or SIGINT; requests under way then come to their end."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    server = Server(build_app(made.witness), LIMITS, headers=[])
+    listener = listen(host, port, "name others with --listen")
+    log.info("the witness %s listens on %s port %s", made.key, *listener.getsockname()[:2])
+    http = Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
+    try:
+        await run_parts([http], stop, Patience())
+    except ServeError as error:
+        end_soon(error)
+        raise
+    end_soon(None)

@@ -11,9 +11,10 @@ from fastapi import FastAPI, Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from edge.body import parse, read_body
-from edge.calls import Caller, granted
+from edge.callers import Caller, Refusals, granted
 from edge.messages import (
+    Id,
+    Name,
     NotificationIn,
     NotificationOut,
     RunOut,
@@ -21,41 +22,39 @@ from edge.messages import (
     TriggerOut,
     TriggerSignalOut,
     WaitOut,
+    parse_body,
+    read_body,
 )
-from edge.paths import Id, Name
 from edge.problems import Denied, Problem, handle_problems, problem_of
-from edge.refusals import Refusals
 from edge.routes.evidence import EvidenceIn, EvidencePage
-from edge.routes.held import add_held
-from edge.routes.link_page import LinkPage
-from edge.routes.links import add_links
+from edge.routes.links import LinkPage, add_links
 from edge.routes.passkeys import add_passkeys
 from edge.routes.questions import add_questions
 from edge.routes.signals import add_signals
+from edge.routes.step_repair import add_held
 from edge.routes.tasks import add_tasks
 from edge.routes.undo import add_undo
 from edge.signing import claimed, is_signed
 from receipts.chain import Actor
-from runtime.model.answers import AnswerCode
-from runtime.model.buckets import Buckets, Rate
+from runtime.model.limits import Rate, TokenBuckets
+from runtime.model.payloads import AnswerCode
 from runtime.model.states import NotificationStatus
-from runtime.services.answers_callers import QuestionDesk
+from runtime.services.caller_acts import CompensationApi, QuestionApi
 from runtime.services.callers import (
     Answer,
     AnswerConflictError,
-    CallerDesk,
     Claim,
     NoRunbookError,
     NotActiveError,
+    TriggerApi,
     TriggerConflictError,
     TriggerError,
     Wish,
 )
-from runtime.services.held_callers import MendDesk
-from runtime.services.passkeys_counter import PasskeyCounter
+from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.signals import SignalDesk
+from runtime.services.step_repair import StepRepairApi
 from runtime.services.tasks import TaskDesk
-from runtime.services.undo_callers import TakeBackDesk
 
 Ready = Callable[[], Awaitable[list[str]]]
 Counts = Callable[[], Mapping[str, int]]
@@ -79,10 +78,10 @@ class Api:
     `refusals` is told of each request that its caller may not make.
     """
 
-    desk: CallerDesk
+    desk: TriggerApi
     signals: SignalDesk
     tasks: TaskDesk
-    taking_back: TakeBackDesk
+    taking_back: CompensationApi
     secrets: Mapping[str, str]
     rate: Rate
     refusals: Refusals
@@ -94,7 +93,7 @@ def build_edge(
     api: Api | None,
     slack: ASGIApp | None,
     install: ASGIApp | None = None,
-    passkeys: PasskeyCounter | None = None,
+    passkeys: PasskeyCeremonies | None = None,
     links: LinkPage | None = None,
     counts: Counts = dict,
 ) -> FastAPI:
@@ -127,8 +126,8 @@ def build_edge(
         app.post("/v1/evidence/search")(routes.search)
         add_signals(app, api.signals, routes.signed)
         add_tasks(app, api.tasks, routes.signed, routes.verified)
-        add_questions(app, QuestionDesk(api.desk.engine, api.desk.tenant), routes.signed)
-        add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
+        add_questions(app, QuestionApi(api.desk.engine, api.desk.tenant), routes.signed)
+        add_held(app, StepRepairApi(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
         add_undo(app, api.taking_back, routes.signed, routes.speaker, api.refusals.note)
     if passkeys is not None:
         add_passkeys(app, passkeys)
@@ -145,13 +144,13 @@ class _Routes:
     def __init__(self, api: Api) -> None:
         self.desk = api.desk
         self.secrets = api.secrets
-        self.buckets = Buckets(api.rate)
+        self.buckets = TokenBuckets(api.rate)
 
     async def trigger(self, type_: Name, request: Request) -> TriggerOut:
         caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
             raise Denied("caller.triggers", type_, f"{caller.id} may not send triggers of type {type_}")
-        trigger = parse(TriggerIn, body)
+        trigger = parse_body(TriggerIn, body)
         requester = await self.requester(caller, trigger.on_behalf_of)
         try:
             wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
@@ -166,7 +165,7 @@ class _Routes:
 
     async def notify(self, request: Request) -> NotificationOut:
         caller, body = await self.signed(request)
-        answer = _answer(parse(NotificationIn, body))
+        answer = _answer(parse_body(NotificationIn, body))
         try:
             notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
         except AnswerConflictError as error:
@@ -191,7 +190,7 @@ class _Routes:
     async def search(self, request: Request) -> EvidencePage:
         """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""
         caller, body = await self.signed(request)
-        asked = parse(EvidenceIn, body)
+        asked = parse_body(EvidenceIn, body)
         try:
             found = await self.desk.find(asked.sought(caller.grants.triggers))
         except LookupError as error:

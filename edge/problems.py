@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from runtime.model.json_limits import first_line
+from runtime.model.limits import first_line
 
 FORBIDDEN = 403
 

@@ -1,15 +1,25 @@
-"""How callers sign: HMAC-SHA256 over time, method, path and body. Pure; the same functions sign and verify.
+"""Signatures: how callers sign requests, and how we sign webhooks. Pure; the same functions sign and verify requests.
 
-Headers: `Countersign-Caller` (an agent of the directory), `Countersign-Timestamp` (Unix seconds) and
-`Countersign-Signature`: `v1=` and the hex digest of five lines: `v1`, the timestamp, the method, the path as sent, with
-its query string if there is one, and the raw body, which may hold line breaks of its own.
+Requests: HMAC-SHA256 over time, method, path and body. Headers: `Countersign-Caller` (an agent of the directory),
+`Countersign-Timestamp` (Unix seconds) and `Countersign-Signature`: `v1=` and the hex digest of five lines: `v1`, the
+timestamp, the method, the path as sent, with its query string if there is one, and the raw body, which may hold line
+breaks of its own.
+
+Webhooks: Standard Webhooks 1.0.0, with the symmetric scheme `v1`. Headers: `webhook-id`, the same for each try;
+`webhook-timestamp`, Unix seconds of this try; `webhook-signature`, for each secret `v1,` and the base64 of the
+HMAC-SHA256 over id, timestamp and raw body, joined by full stops.
 """
 
+import base64
+import binascii
 import hashlib
 import hmac
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+
+from standardwebhooks.webhooks import Webhook
 
 WINDOW = 300
 CALLER, TIMESTAMP, SIGNATURE = "Countersign-Caller", "Countersign-Timestamp", "Countersign-Signature"
@@ -72,3 +82,29 @@ def _only(given: list[tuple[bytes, bytes]], name: str) -> bytes | None:
     wanted = name.lower().encode()
     values = [value for key, value in given if key.lower() == wanted]
     return values[0] if len(values) == 1 else None
+
+
+WEBHOOK_PREFIX = "whsec_"
+LEAST_SECRET, MOST_SECRET = 24, 64
+"""Bytes that a secret may have."""
+
+
+def webhook_secret(text: str) -> bytes:
+    """Return the bytes of a secret as people write it, ``whsec_`` and base64; raise ValueError."""
+    try:
+        secret = base64.b64decode(text.removeprefix(WEBHOOK_PREFIX), validate=True)
+    except binascii.Error:
+        raise ValueError(f"is not {WEBHOOK_PREFIX} and base64") from None
+    if not (text.startswith(WEBHOOK_PREFIX) and LEAST_SECRET <= len(secret) <= MOST_SECRET):
+        raise ValueError(f"is not {WEBHOOK_PREFIX} and base64 of {LEAST_SECRET} to {MOST_SECRET} bytes")
+    return secret
+
+
+def webhook_headers(secrets: Sequence[bytes], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
+    """Return the three headers of a message; while secrets are rotated, it is signed with each. `at` is in UTC."""
+    text = body.decode()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": " ".join(Webhook(one).sign(message_id, at, text) for one in secrets),
+    }

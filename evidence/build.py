@@ -1,33 +1,58 @@
-"""Seals a dossier: one signed archive whose bytes follow from the dossier and the key alone.
+"""Bundles: seals a dossier, one signed archive whose bytes follow from the dossier and the key alone.
 
-What is inconsistent is sealed as it is, for it is evidence too; whether the evidence holds is for `verify` to say.
-Only what cannot be written down safely is refused.
+A dossier is everything on record about one finished run, as plain values. What is inconsistent is sealed as it is, for
+it is evidence too; whether the evidence holds is for `verify` to say. Only what cannot be written down safely is
+refused. An attestation is a statement about a bundle as a file, for the tools of others: a Sigstore bundle that
+`cosign` takes.
 """
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count as count_from
+from typing import Any
 
 from pydantic import ValidationError
 
 from evidence import names
-from evidence.costs import costs_member
-from evidence.dossier import Dossier, JsonObject
 from evidence.errors import EvidenceError
-from evidence.reading.first_timeline import first_timeline
+from evidence.log_proofs import LogProof
 from evidence.reading.material import Material
 from evidence.reading.readme import readme
 from evidence.reading.summary import summary
-from evidence.reading.timeline import timeline
+from evidence.reading.timeline import first_timeline, timeline
 from evidence.records import RunRecord
-from evidence.run_record import format_of, run_as_told
+from evidence.run_record import costs_member, format_of, run_as_told
 from evidence.statement import PAYLOAD_TYPE, Predicate, count, make_statement, sha256
 from evidence.zipform import ZipFormError, pack
 from receipts import canonical
 from receipts.chain import DECISION_RECORDED, READ_RECORDED, RECEIPT_WRITTEN, Leaf
-from receipts.envelope import sign_envelope
 from receipts.errors import ReceiptsError
-from receipts.signing import SigningKey
+from receipts.signing import SigningKey, sign_envelope
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """One run's whole story up to the leaf at which it is sealed.
+
+    `run` is None where the leaves tell it (format 2); it, `decisions` and `approvals` have at least the members of
+    `evidence.records`; `receipts`, `reads` (none in format 1) and `leaves` are those of `receipts.receipt.Receipt`,
+    `receipts.usage.ReadRecord` and `receipts.chain.Leaf`. `definition` is canonical JSON. `policies` maps the digest of
+    a policy to its files.
+    """
+
+    run: JsonObject | None
+    definition: bytes
+    decisions: Sequence[JsonObject]
+    policies: Mapping[str, Mapping[str, str]]
+    approvals: Sequence[JsonObject]
+    receipts: Sequence[JsonObject]
+    reads: Sequence[JsonObject]
+    leaves: Sequence[JsonObject]
+    log: LogProof | None = None
+
 
 Members = Iterator[tuple[str, bytes]]
 
@@ -135,3 +160,54 @@ def _statement(run: RunRecord, version: int, key_id: str, members: Mapping[str, 
         key_id=None if version == 1 else key_id,
     )
     return make_statement(members, predicate)
+
+
+MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
+PREDICATE_TYPE = "urn:countersign:evidence-file:v1"
+
+
+def file_of(run_id: str, number: int = 1) -> str:
+    """Return the name of a run's bundle in the archive; its second has a number, because the first name was taken."""
+    return f"{_stem(run_id, number)}.zip"
+
+
+def attestation_of(run_id: str, number: int = 1) -> str:
+    """Return the name under which the statement about it stands beside it."""
+    return f"{_stem(run_id, number)}.sigstore.json"
+
+
+def _stem(run_id: str, number: int) -> str:
+    return run_id if number == 1 else f"{run_id}.{number}"
+
+
+def attest(sealed: Sealed, run_id: str, tenant: str, key: SigningKey, number: int = 1) -> bytes:
+    """Return a Sigstore bundle about a sealed bundle; equal input gives equal bytes.
+
+    The signed payload is an in-toto Statement v1 whose subject is the file. There is no certificate and no entry in a
+    public log: the verifier has the key from somebody that it trusts, and the hint only names it.
+    """
+    statement = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": file_of(run_id, number), "digest": {"sha256": sealed.sha256}}],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {"run_id": run_id, "tenant": tenant, "size": len(sealed.data), "key_id": key.public.key_id},
+    }
+    envelope = canonical.loads(sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), key))
+    hint = base64.b64encode(bytes.fromhex(key.public.key_id)).decode()
+    return canonical.dumps(
+        {
+            "mediaType": MEDIA_TYPE,
+            "verificationMaterial": {"publicKey": {"hint": hint}},
+            "dsseEnvelope": envelope,
+        }
+    )
+
+
+def attested(statement: bytes) -> str:
+    """Return the SHA-256 of the file that a statement is about, whoever signed it; raise EvidenceError."""
+    try:
+        payload = canonical.loads(statement)["dsseEnvelope"]["payload"]
+        (subject,) = canonical.loads(base64.b64decode(payload))["subject"]
+        return str(subject["digest"]["sha256"])
+    except (canonical.CanonicalError, LookupError, TypeError, ValueError) as error:
+        raise EvidenceError(f"the statement about the bundle is not in its form: {error}") from error

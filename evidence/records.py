@@ -19,19 +19,19 @@ def _must_be_said(value: T | None) -> T:
     return value
 
 
-LeftOut = Annotated[T | None, BeforeValidator(_must_be_said), Field(exclude_if=lambda value: value is None)]
+OmittedIfNone = Annotated[T | None, BeforeValidator(_must_be_said), Field(exclude_if=lambda value: value is None)]
 """A member that a record has only where there is something to say: None stands for its absence, and null is a fault."""
 
 _Second = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
-class Open(BaseModel):
+class Extensible(BaseModel):
     """Frozen and strict in what it names. Other members are kept, and count when two records are compared."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
 
-class DefinitionRef(Open):
+class DefinitionRef(Extensible):
     """Which definition the run executed."""
 
     name: NonEmpty
@@ -39,7 +39,7 @@ class DefinitionRef(Open):
     digest: Sha256Hex
 
 
-class RunRecord(Open):
+class RunRecord(Extensible):
     """`run.json`; `outcome` is the word with which the run ended, "" where it named none."""
 
     run_id: Identifier
@@ -58,13 +58,13 @@ class RunRecord(Open):
         return self.outcome or self.status
 
 
-class AskedActor(Open):
+class AskedActor(Extensible):
     """Who wanted the effect, as policy was told."""
 
     id: str
 
 
-class AskedEffect(Open):
+class AskedEffect(Extensible):
     """The effect, as policy was told."""
 
     connector: str
@@ -75,21 +75,21 @@ class AskedEffect(Open):
     digest: Sha256Hex
 
 
-class DelegationRecord(Open):
+class DelegationRecord(Extensible):
     """For whom a vote was given, and who recorded that its person may."""
 
     delegator: NonEmpty
     recorded_by: NonEmpty
 
 
-class GlassRecord(Open):
+class GlassRecord(Extensible):
     """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
 
     ticket: NonEmpty
     nth: int = Field(ge=1)
 
 
-class VoteRecord(Open):
+class VoteRecord(Extensible):
     """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then.
 
     Where it has a `delegation`, it was given for somebody else, in groups of theirs. Where it has a `break_glass`, it
@@ -100,10 +100,10 @@ class VoteRecord(Open):
     person: NonEmpty
     groups: list[str]
     verdict: Literal["approve", "reject", "changes"]
-    delegation: LeftOut[DelegationRecord] = None
-    break_glass: LeftOut[GlassRecord] = None
-    signed_with: LeftOut[Literal["passkey"]] = None
-    passkey: LeftOut[Open] = None
+    delegation: OmittedIfNone[DelegationRecord] = None
+    break_glass: OmittedIfNone[GlassRecord] = None
+    signed_with: OmittedIfNone[Literal["passkey"]] = None
+    passkey: OmittedIfNone[Extensible] = None
 
     @property
     def delegator(self) -> str | None:
@@ -121,7 +121,7 @@ class VoteRecord(Open):
         return [self.person] if self.delegation is None else [self.person, self.delegation.delegator]
 
 
-class Asked(Open):
+class Asked(Extensible):
     """The question that was put to policy."""
 
     actor: AskedActor
@@ -129,14 +129,14 @@ class Asked(Open):
     votes: Sequence[VoteRecord]
 
 
-class NextInLineRecord(Open):
+class NextInLineRecord(Extensible):
     """Who was asked, too, once `after` (ISO 8601) had passed."""
 
     after: str
     to: list[str]
 
 
-class BreakGlassRecord(Open):
+class BreakGlassRecord(Extensible):
     """Who could do without the others, how often within a time, and who had to say afterwards if that was right."""
 
     groups: list[str] = Field(min_length=1)
@@ -147,7 +147,7 @@ class BreakGlassRecord(Open):
     review_within: NonEmpty
 
 
-class WindowRecord(Open):
+class WindowRecord(Extensible):
     """Times of the week: from a time of these days until another, on the day after where that is not later."""
 
     model_config = ConfigDict(serialize_by_alias=True)  # beside what it inherits
@@ -157,16 +157,16 @@ class WindowRecord(Open):
     until: str = Field(pattern=r"^[0-9]{2}:[0-9]{2}$")
 
 
-class ExecuteRecord(Open):
+class ExecuteRecord(Extensible):
     """When an allowed effect might begin, `within` a time after the approval (ISO 8601)."""
 
-    not_before: LeftOut[_Second] = None
+    not_before: OmittedIfNone[_Second] = None
     between: list[WindowRecord] = Field(default=[], exclude_if=lambda windows: not windows)
-    time_zone: LeftOut[NonEmpty] = None
+    time_zone: OmittedIfNone[NonEmpty] = None
     within: NonEmpty
 
 
-class RequirementRecord(Open):
+class RequirementRecord(Extensible):
     """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.
 
     With `sign_with` a vote to approve has to be signed so. The clock stood still for `pause_on_question` at most.
@@ -178,10 +178,10 @@ class RequirementRecord(Open):
     all_groups: bool
     exclude: list[str]
     escalate_to: list[str] | list[NextInLineRecord]
-    break_glass: LeftOut[BreakGlassRecord] = None
-    sign_with: LeftOut[Literal["passkey"]] = None
-    pause_on_question: LeftOut[NonEmpty] = None
-    execute: LeftOut[ExecuteRecord] = None
+    break_glass: OmittedIfNone[BreakGlassRecord] = None
+    sign_with: OmittedIfNone[Literal["passkey"]] = None
+    pause_on_question: OmittedIfNone[NonEmpty] = None
+    execute: OmittedIfNone[ExecuteRecord] = None
 
     @property
     def leads(self) -> list[str]:
@@ -190,15 +190,15 @@ class RequirementRecord(Open):
         return list(dict.fromkeys(group for groups in said for group in groups))
 
 
-class Answered(Open):
+class Answered(Extensible):
     """Policy's answer."""
 
     outcome: Literal["allow", "deny", "needs_approval"]
     requirement: RequirementRecord | None
-    execute: LeftOut[ExecuteRecord] = None
+    execute: OmittedIfNone[ExecuteRecord] = None
 
 
-class DecisionRecord(Open):
+class DecisionRecord(Extensible):
     """One file of `decisions/`."""
 
     id: Identifier
@@ -209,7 +209,7 @@ class DecisionRecord(Open):
     policy_digest: Sha256Hex
 
 
-class ApprovalRecord(Open):
+class ApprovalRecord(Extensible):
     """One file of `approvals/`. `digest` is what the approval is bound to: for an effect, the effect's digest."""
 
     id: Identifier
@@ -222,14 +222,14 @@ class ApprovalRecord(Open):
     cards: list[Any]  # of JSON, like what was asked
 
 
-class Execution(Open):
+class Execution(Extensible):
     """How a verb executes: `handler` is connector and operation, joined by `::`; `wait` is `timer` for a timer's."""
 
     handler: NonEmpty
     wait: str | None = None
 
 
-class EffectClass(Open):
+class EffectClass(Extensible):
     """Whether a verb changes the world outside, or else passes the gate all the same."""
 
     kind: Literal["read", "write"] = Field(alias="class")
@@ -246,21 +246,21 @@ class EffectClass(Open):
         return self.kind == "write" or self.governed
 
 
-class VerbRecord(Open):
+class VerbRecord(Extensible):
     """One verb of the definition."""
 
     execution: Execution
     effect: EffectClass
 
 
-class StepRecord(Open):
+class StepRecord(Extensible):
     """One step of the definition; `verb` is "" where it calls none."""
 
     id: NonEmpty
     verb: NonEmpty = ""
 
 
-class DefinitionRecord(Open):
+class DefinitionRecord(Extensible):
     """`definition.json`."""
 
     steps: Sequence[StepRecord]

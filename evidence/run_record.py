@@ -1,8 +1,12 @@
-"""The run as its leaves tell it: `run.json` of format 2, of which nothing rests on a row that could be changed."""
+"""The run as its leaves tell it: `run.json` of format 2, of which nothing rests on a row that could be changed.
 
-from collections.abc import Mapping, Sequence
+`costs.json` is what the run used and cost, as its read records and receipts tell. It follows from them alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from receipts import canonical
 from receipts.chain import (
     APPROVAL_ENDED,
     QUESTION_ANSWERED,
@@ -13,6 +17,7 @@ from receipts.chain import (
     WAIT_OPENED,
     Leaf,
 )
+from receipts.usage import rollup, usages_of
 
 _STEP = "step."
 _OVER = frozenset({"held", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
@@ -108,3 +113,8 @@ def ends_wait(opened: Leaf, leaf: Leaf) -> str:
         return _WAIT_AFTER[word] if approval is not None and leaf.data.get("approval_id") == approval else ""
     of_step = f"{kind}." == _STEP and word in _OVER and leaf.correlation.step == opened.correlation.step
     return "canceled" if of_step or leaf.event in RUN_ENDED else ""
+
+
+def costs_member(records: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the member; an empty list where nobody told of any usage."""
+    return canonical.dumps([costs.model_dump() for costs in rollup(usages_of(records))])

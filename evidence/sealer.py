@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from evidence.archive.archive import Archive, ArchiveConflictError, Stored
-from evidence.attestation import attest, attestation_of, file_of
-from evidence.build import DossierError, Sealed, build
-from evidence.dossier import Dossier
+from evidence.build import Dossier, DossierError, Sealed, attest, attestation_of, build, file_of
 from evidence.errors import EvidenceError
+from evidence.key_ring import KeyRing
 from evidence.notary import Notary
-from evidence.ring import KeyRing
 from evidence.statement import sha256
 from receipts.signing import SigningKey
 from runtime.failpoints import Point, at

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from evidence import names
 from receipts import canonical
-from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex
+from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
@@ -18,20 +18,20 @@ _ELSE = 1 << 16
 """Bytes that a statement, or its envelope, has beside its subjects, at most."""
 
 
-class Digests(Closed):
+class Digests(Exact):
     """The digests of one subject."""
 
     sha256: Sha256Hex
 
 
-class Subject(Closed):
+class Subject(Exact):
     """One member."""
 
     name: NonEmpty
     digest: Digests
 
 
-class Counts(Closed):
+class Counts(Exact):
     """How many files the folders hold."""
 
     decisions: int
@@ -41,7 +41,7 @@ class Counts(Closed):
     reads: int | None = None  # since format 2
 
 
-class Predicate(Closed):
+class Predicate(Exact):
     """What the bundle is about, in the few facts that everything else hangs on."""
 
     run_id: Identifier
@@ -54,7 +54,7 @@ class Predicate(Closed):
     key_id: Sha256Hex | None = None  # of the key that signed, since format 2; before, the envelope named it
 
 
-class Statement(Closed):
+class Statement(Exact):
     """The whole statement."""
 
     model_config = ConfigDict(serialize_by_alias=True)

@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-from policy.bundle import build_bundle
-from policy.text import PolicyError, PolicyFolders
+from policy.bundle import PolicyError, PolicyFolders, build_bundle
 
 
 def main(arguments: list[str]) -> str | None:

@@ -1,4 +1,7 @@
-"""OPA's reply, parsed strictly: what is not exactly an answer is unavailable, and never an allow."""
+"""OPA's reply, parsed strictly: what is not exactly an answer is unavailable, and never an allow.
+
+Whoever edited what is asked for does not sign it unless policy says so: an answer that leaves that open is none.
+"""
 
 import json
 import re
@@ -9,7 +12,7 @@ from typing import Annotated, Any
 import isodate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from policy.model import MOST_GROUPS_EACH, Answer, Outcome, PolicyUnavailableError, Requirement, Text
+from policy.contract import MOST_GROUPS_EACH, Answer, Outcome, PolicyUnavailableError, Question, Requirement, Text
 
 # Older servers let a crafted path select another rule (CVE-2025-46569).
 OLDEST_OPA = (1, 4, 0)
@@ -171,3 +174,12 @@ def first_problem(error: ValidationError) -> str:
     """Say in one line where the first problem is, and what it is."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return f"{'.'.join(str(part) for part in problem['loc']) or 'reply'}: {problem['msg']}"
+
+
+def expect_editor_apart(question: Question, answer: Answer) -> None:
+    """Raise PolicyUnavailableError where people are asked, and nothing keeps who edited the effect from signing it."""
+    asked, edited = answer.requirement, question.edited
+    if asked is None or edited is None or asked.editors_may_sign:
+        return
+    if left := sorted(set(edited.by).difference(asked.exclude)):
+        raise PolicyUnavailableError(f"requirement.exclude: {', '.join(left)} edited it, and may not sign it")

@@ -1,30 +1,55 @@
-"""Asks OPA, through opa-python-client, and knows the exact policy text behind each answer."""
+"""Asks OPA, through opa-python-client, and knows the exact policy text behind each answer.
+
+What goes wrong again and again is logged at once, and then once a minute with its count.
+"""
 
 import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Self
 
 import aiohttp
 from pydantic import ValidationError
 
-from policy.access import ANYBODY, Access
 from policy.answer import Reply, first_problem, parse_answers, parse_flaws, parse_reply
-from policy.complaints import Complaints
-from policy.model import (
+from policy.contract import (
     Answer,
+    Authorization,
     OperatorAnswer,
     OperatorQuestion,
     PolicyText,
     PolicyUnavailableError,
     Question,
-    Ruling,
     Verdict,
 )
-from policy.transport import connect
+from policy.transport import OPEN_ACCESS, Access, connect
+
+LOG_EVERY = 60.0
+"""Seconds between two lines."""
+
+
+class ThrottledLog:
+    """One kind of trouble. `clock` gives seconds that only ever grow."""
+
+    def __init__(self, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._said_at = float("-inf")
+        self._since = 0
+
+    def say(self, what: str) -> None:
+        """Log it, or count it where the last line is less than a minute old."""
+        self._since += 1
+        now = self._clock()
+        if now - self._said_at < LOG_EVERY:
+            return
+        times = f" ({self._since} times since this was last said)" if self._since > 1 else ""
+        self._log.warning("%s%s", what, times)
+        self._said_at, self._since = now, 0
+
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +71,7 @@ class _AwayError(PolicyUnavailableError):
 class OpaEngine:
     """The policy engine of the design, section 11: one OPA server, asked at constant paths, without retries."""
 
-    def __init__(self, url: str, *, timeout: float, fresh: float = FRESH_SECONDS, access: Access = ANYBODY) -> None:
+    def __init__(self, url: str, *, timeout: float, fresh: float = FRESH_SECONDS, access: Access = OPEN_ACCESS) -> None:
         self._url = url
         self._timeout = timeout
         self._client = connect(url, timeout, access)
@@ -55,7 +80,7 @@ class OpaEngine:
         self._fresh = fresh
         self._read_at = float("-inf")
         self._fetching = asyncio.Lock()
-        self._complaints = Complaints(_log)
+        self._complaints = ThrottledLog(_log)
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
@@ -105,7 +130,7 @@ class OpaEngine:
             for place, question in enumerate(questions)
         ]
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         """Return whether an operator may do something, or raise PolicyUnavailableError, within the timeout."""
         try:
             async with self._in_time():
@@ -117,7 +142,7 @@ class OpaEngine:
             raise self._unavailable(str(error)) from error
         if flaw:
             raise self._unavailable(flaw)
-        return Ruling(answer, reply.decision_id, reply.revision)
+        return Authorization(answer, reply.decision_id, reply.revision)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:

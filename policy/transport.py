@@ -1,8 +1,13 @@
-"""opa-python-client with bounds: every response is read to a limit, parsed strictly, and never a redirect."""
+"""opa-python-client with bounds: every response is read to a limit, parsed strictly, and never a redirect.
+
+Access: how an OPA is reached that asks for credentials, or whose certificate not everybody vouches for.
+"""
 
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,9 +15,30 @@ import aiohttp
 from opa_client.opa_async import AsyncOpaClient
 from pydantic import BaseModel, ConfigDict
 
-from policy.access import ANYBODY, Access
-from policy.model import PolicyText, PolicyUnavailableError
-from policy.text import CONFIG, policy_text, strict_json
+from policy.bundle import CONFIG, policy_text, strict_json
+from policy.contract import PolicyText, PolicyUnavailableError
+
+
+@dataclass(frozen=True)
+class Access:
+    """What we show it, and whom we believe: files are in PEM; without an authority it is the system's that count."""
+
+    token: str | None = field(default=None, repr=False)
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None  # of the certificate, where that is not in the same file
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context of TLS connections; raise OSError where a file cannot be read as what it should be."""
+        context = ssl.create_default_context(cafile=self.authority)
+        if self.certificate is not None:
+            context.load_cert_chain(self.certificate, self.key)
+        return context
+
+
+OPEN_ACCESS = Access()
+"""Shows nothing, and believes whom the system believes."""
+
 
 ANSWER_LIMIT = 256 * 1024
 TEXT_LIMIT = 16 * 1024 * 1024
@@ -114,7 +140,7 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(body)
 
 
-def connect(url: str, timeout: float, access: Access = ANYBODY) -> BoundedOpaClient:
+def connect(url: str, timeout: float, access: Access = OPEN_ACCESS) -> BoundedOpaClient:
     """Return a client, not yet open, for the server at this address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):

@@ -98,7 +98,7 @@ def built(value: Any) -> Any:
     return value.value() if isinstance(value, Apart) else value
 
 
-def said(value: Any) -> Any:
+def built_text(value: Any) -> Any:
     """Return a text itself where it stands apart, and anything else as it is."""
     return value.value() if isinstance(value, Apart) and value.is_text else value
 

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from receipts import canonical
 from receipts.canonical import built
 from receipts.errors import ReceiptsError
-from receipts.fields import Closed, Identifier, NonEmpty, Object, Sha256Hex, Timestamp, timestamp
+from receipts.fields import Exact, Identifier, NonEmpty, Object, Sha256Hex, Timestamp, timestamp
 
 LEAF_PREFIX = b"\x00"
 
@@ -65,14 +65,14 @@ class ChainError(ReceiptsError):
     """The leaves are no unbroken chain; the message names the sequence number and what does not hold."""
 
 
-class Actor(Closed):
+class Actor(Exact):
     """Who is behind a state change."""
 
     id: NonEmpty
     kind: Literal["person", "agent", "schedule", "system"]
 
 
-class Correlation(Closed):
+class Correlation(Exact):
     """What a leaf is about, beyond its run."""
 
     request_id: str | None = None
@@ -82,7 +82,7 @@ class Correlation(Closed):
     effect_id: str | None = None
 
 
-class Leaf(Closed):
+class Leaf(Exact):
     """One state change of one run; what it says (`data`) may stand apart, and is then built each time."""
 
     model_config = ConfigDict(serialize_by_alias=True)

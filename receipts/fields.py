@@ -23,7 +23,7 @@ from receipts.canonical import Apart, built
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
 
-class Closed(BaseModel):
+class Exact(BaseModel):
     """Frozen, strict, and closed to unknown members."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

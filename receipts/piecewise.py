@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from receipts import canonical, pieces
-from receipts.canonical import Apart, CanonicalError, said
+from receipts.canonical import Apart, CanonicalError, built_text
 from receipts.pieces import OPENING, TEXT, LongValue, UnreadError, check_text, last_comma, texts, without_escapes
 
 
@@ -130,7 +130,7 @@ def members_at(data: bytes, at: int, *, named: bool) -> tuple[Any, int]:
 def member(value: Any, name: str) -> Any:
     """Return a member of an object, each of which may stand apart, but a text is built; None where there is none."""
     if not isinstance(value, Apart):
-        return said(value.get(name)) if isinstance(value, dict) else None
+        return built_text(value.get(name)) if isinstance(value, dict) else None
     data, at = value.source, value.start
     if data[at] != ord("{") or data[at + 1] == ord("}"):
         return None
@@ -141,7 +141,7 @@ def member(value: Any, name: str) -> Any:
             end = end_of(data, after + 1)
             found = {canonical.loads(data[at + 1 : after]): Apart(data, after + 1, end)}
         if name in found:
-            return said(found[name])
+            return built_text(found[name])
         at = end
     return None
 

@@ -113,7 +113,7 @@ def _is_secret(name: str, item: Any) -> bool:
     is_secret, is_address = _looks(name)
     if is_secret or not is_address:
         return is_secret
-    address = canonical.said(item)
+    address = canonical.built_text(item)
     return not (isinstance(address, str) and _BEARING.search(address) is None)
 
 

@@ -15,10 +15,9 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from pydantic import ConfigDict, Field, ValidationError
 
 from receipts import canonical
-from receipts.envelope import pae
 from receipts.errors import ReceiptsError
-from receipts.fields import Closed, NonEmpty, Sha256Hex, Timestamp, timestamp
-from receipts.signing import PublicKey, SigningKey
+from receipts.fields import Exact, NonEmpty, Sha256Hex, Timestamp, timestamp
+from receipts.signing import PublicKey, SigningKey, pae
 
 PAYLOAD_TYPE = "application/vnd.countersign.signing-key+json"
 
@@ -30,14 +29,14 @@ class RegisterError(ReceiptsError):
     """A register cannot be used, or does not say of a key what has to be known; the message says why."""
 
 
-class Revocation(Closed):
+class Revocation(Exact):
     """From when a key counts no more, and why."""
 
     at: Timestamp
     why: NonEmpty
 
 
-class Entry(Closed):
+class Entry(Exact):
     """One key. `public_key` is its DER SubjectPublicKeyInfo, and `signature` (Ed25519) a later key's, both in base64.
 
     The signature is over DSSE's pre-authentication encoding of the canonical JSON of the members before `signed_by`.
@@ -66,7 +65,7 @@ class Entry(Closed):
         return PublicKey(found)
 
 
-class Register(Closed):
+class Register(Exact):
     """All keys of a tenant, the oldest first."""
 
     keys: list[Entry]

@@ -10,22 +10,26 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from receipts import canonical
-from receipts.act import Act, Allowed
-from receipts.chain import Leaf
-from receipts.errors import ReceiptsError
-from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
-from receipts.loaded import RoutingLoaded, SubscriptionsLoaded
-from receipts.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
-from receipts.refused import CommandRefused, DelegationRefused, RequestRefused
-from receipts.workspaces import (
+from receipts.acts import (
+    Act,
+    Allowed,
+    CommandRefused,
+    DelegationRefused,
+    RequestRefused,
+    RoutingLoaded,
     SlackAct,
     SlackInstalled,
     SlackLinkMade,
     SlackMemberChanged,
     SlackRekeyed,
     SlackRemoved,
+    SubscriptionsLoaded,
     slack_record,
 )
+from receipts.chain import Leaf
+from receipts.errors import ReceiptsError
+from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp
+from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked, passkey_record
 
 _CHAIN = "tenant_"
 
@@ -161,7 +165,7 @@ class DirectoryLoaded(Act):
         return directory_record(self.model_dump())
 
 
-class GroupChange(Closed):
+class GroupChange(Exact):
     """Who came into a group, and who left it, since they did in its Slack user group; ids of people, sorted."""
 
     group: NonEmpty

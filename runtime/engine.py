@@ -9,26 +9,26 @@ from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from policy.model import PolicyEngine, Question, Verdict
+from policy.contract import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
 from runtime.clock import Clock, utc_now
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
-from runtime.model.effect import Effect, Vacancy
+from runtime.model.effect import Effect, SlotOffer
 from runtime.model.notification import Addressed, Notification
-from runtime.model.passage import PassageFacts
-from runtime.model.payload import PayloadError
-from runtime.model.routing_rules import Destination, Fallback, Rule, Subject, first_fit
+from runtime.model.passage_facts import PassageFacts
+from runtime.model.payloads import PayloadError
+from runtime.model.routing import Destination, Fallback, Rule, Subject, first_fit
 from runtime.model.subscription import Subscription
 from runtime.store import directory, notifications
-from runtime.store.batches import Batches, apart
+from runtime.store.batched_reads import Batcher, with_fallback_to_single
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn, Pool
-from runtime.store.database.round_trips import at_once
 from runtime.store.definitions import Definitions
-from runtime.store.passages import read_all_facts
+from runtime.store.passage_facts import read_all_facts
 from runtime.store.run_tx import RunTx, UnknownRunError, lock_runs
-from runtime.store.together import Piece, Together
+from runtime.store.transaction_batcher import TransactionBatcher, WorkItem
 
 T = TypeVar("T")
 
@@ -101,7 +101,9 @@ class Wakeup:
         self.event = asyncio.Event()
         self.announce = asyncio.Event()
         self.leaves = asyncio.Event()  # a sequencer of this process hears of what is to be given its place
-        self.vacancy: Callable[[], AbstractContextManager[Vacancy]] = lambda: nullcontext(Vacancy())  # here: a worker's
+        self.vacancy: Callable[[], AbstractContextManager[SlotOffer]] = lambda: nullcontext(
+            SlotOffer()
+        )  # here: a worker's
 
     def poke(self) -> None:
         """Say that something was committed which a worker should look at."""
@@ -153,11 +155,11 @@ class Engine:
         return tx
 
     async def on_run(self, run_id: str, work: Callable[[RunTx], Awaitable[T]]) -> T:
-        """Lock a run, do something to it and commit, together with others who want the like (`Together`).
+        """Lock a run, do something to it and commit, together with others who want the like (`TransactionBatcher`).
 
         What `work` does must bear being done again: a set that fails is rolled back, and each is tried by itself.
         """
-        found: T = await self.evaluating(lambda: self._together(Piece(run_id, work)))
+        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work)))
         return found
 
     async def evaluating(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -173,41 +175,41 @@ class Engine:
                 await self.evaluator.evaluate(needed.costly)
 
     @cached_property
-    def ask(self) -> Batches[Question, Verdict]:
+    def ask(self) -> Batcher[Question, Verdict]:
         """Return what asks policy, together with others who ask now; it raises PolicyUnavailableError."""
-        return Batches(self.policy.ask_all, most=_QUESTIONS, at_once=_REQUESTS)
+        return Batcher(self.policy.ask_all, most=_QUESTIONS, at_once=_REQUESTS)
 
     @cached_property
-    def facts_of(self) -> Batches[Effect, PassageFacts]:
+    def facts_of(self) -> Batcher[Effect, PassageFacts]:
         """Return what gives the facts of an effect, read together with those of others that are wanted now."""
-        return Batches(self._read_facts, most=_FACTS, at_once=1)
+        return Batcher(self._read_facts, most=_FACTS, at_once=1)
 
     async def _read_facts(self, effects: Sequence[Effect]) -> Sequence[PassageFacts]:
         async with self.pool.connection() as conn:
             return await read_all_facts(conn, effects)
 
     @cached_property
-    def actor(self) -> Batches[str, dict[str, Any] | None]:
+    def actor(self) -> Batcher[str, dict[str, Any] | None]:
         """Return what gives an actor of the directory as it is now, or None, read together with others."""
-        return Batches(apart(self._read_actors), most=_NOTIFICATIONS, at_once=1)
+        return Batcher(with_fallback_to_single(self._read_actors), most=_NOTIFICATIONS, at_once=1)
 
     async def _read_actors(self, ids: Sequence[str]) -> Sequence[dict[str, Any] | None]:
         async with self.pool.connection() as conn:
             return await directory.actors(conn, [(self.tenant, one) for one in ids])
 
     @cached_property
-    def addressed(self) -> Batches[str, Addressed]:
+    def addressed(self) -> Batcher[str, Addressed]:
         """Return what gives a notification and what it is for, read together with others; it raises PayloadError."""
-        return Batches(apart(self._read_addressed), most=_NOTIFICATIONS, at_once=1)
+        return Batcher(with_fallback_to_single(self._read_addressed), most=_NOTIFICATIONS, at_once=1)
 
     async def _read_addressed(self, ids: Sequence[str]) -> Sequence[Addressed | PayloadError | LookupError]:
         async with self.pool.connection() as conn:
             return await notifications.addressed(conn, ids)
 
     @cached_property
-    def record(self) -> Batches[Notification, str]:
+    def record(self) -> Batcher[Notification, str]:
         """Return what writes a notification, together with others, for its writer to apply; it gives the first's id."""
-        return Batches(apart(self._record_all), most=_NOTIFICATIONS, at_once=1)
+        return Batcher(with_fallback_to_single(self._record_all), most=_NOTIFICATIONS, at_once=1)
 
     async def _record_all(self, new: Sequence[Notification]) -> Sequence[str | Coroutine[object, object, str]]:
         """Write notifications in one commit; a repeat is counted on the first in one of its own."""
@@ -217,9 +219,9 @@ class Engine:
         return [one.notification_id if one.notification_id in written else self._record(one) for one in new]
 
     @cached_property
-    def record_addressed(self) -> Batches[Notification, Addressed | str]:
+    def record_addressed(self) -> Batcher[Notification, Addressed | str]:
         """Return what does as `record`, and gives what is new with what it is for; of a repeat the first's id."""
-        return Batches(apart(self._record_all_addressed), most=_NOTIFICATIONS, at_once=1)
+        return Batcher(with_fallback_to_single(self._record_all_addressed), most=_NOTIFICATIONS, at_once=1)
 
     async def _record_all_addressed(
         self, new: Sequence[Notification]
@@ -241,8 +243,8 @@ class Engine:
             return await notifications.record(conn, new, self.clock())
 
     @cached_property
-    def _together(self) -> Together:
-        return Together(self.pool, self.lock_runs)
+    def _together(self) -> TransactionBatcher:
+        return TransactionBatcher(self.pool, self.lock_runs)
 
     async def lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""

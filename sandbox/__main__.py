@@ -10,8 +10,8 @@ from pathlib import Path
 from aiohttp import web
 
 from runtime.clock import utc_now
-from sandbox.errors import WorkspaceError
 from sandbox.server import create_app
+from sandbox.slack_errors import WorkspaceError
 from sandbox.workspace import load_workspace
 
 

@@ -5,11 +5,9 @@ import binascii
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.calls import Args, Json, Method
 from sandbox.chat import find_channel, public
-from sandbox.core import Sandbox
-from sandbox.errors import SlackError
-from sandbox.limits import TIER_2, TIER_3
+from sandbox.core import Args, Json, Method, Sandbox
+from sandbox.slack_errors import TIER_2, TIER_3, SlackError
 from sandbox.workspace import Channel, dm_id
 
 

@@ -1,10 +1,89 @@
-"""Slack's mrkdwn, parsed into nodes: what is formatting, what is a link or a mention, and what is just text."""
+"""Slack's mrkdwn, parsed into nodes: formatting, links, mentions, emoji, and plain text.
+
+Emoji short names that this workspace does not know stay as they were written. Links of a text belong to the app where
+it has registered their domain as its own.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-from sandbox.emoji import EMOJI
+EMOJI = {
+    "+1": "👍",
+    "-1": "👎",
+    "alarm_clock": "⏰",
+    "arrow_right": "➡️",
+    "arrows_counterclockwise": "🔄",
+    "ballot_box_with_check": "☑️",
+    "balloon": "🎈",
+    "bar_chart": "📊",
+    "bell": "🔔",
+    "black_circle": "⚫",
+    "blue_book": "📘",
+    "bookmark_tabs": "📑",
+    "bulb": "💡",
+    "bust_in_silhouette": "👤",
+    "busts_in_silhouette": "👥",
+    "calendar": "📅",
+    "card_index_dividers": "🗂️",
+    "chains": "⛓️",
+    "clipboard": "📋",
+    "closed_lock_with_key": "🔐",
+    "double_vertical_bar": "⏸️",
+    "file_folder": "📁",
+    "fire": "🔥",
+    "gear": "⚙️",
+    "grey_question": "❔",
+    "hammer": "🔨",
+    "heavy_check_mark": "✔️",
+    "hourglass": "⌛",
+    "hourglass_flowing_sand": "⏳",
+    "inbox_tray": "📥",
+    "information_source": "ℹ️",  # noqa: RUF001 - the emoji itself
+    "key": "🔑",
+    "label": "🏷️",
+    "large_blue_circle": "🔵",
+    "large_green_circle": "🟢",
+    "large_orange_circle": "🟠",
+    "large_red_circle": "🔴",
+    "large_yellow_circle": "🟡",
+    "link": "🔗",
+    "lock": "🔒",
+    "mag": "🔍",
+    "memo": "📝",
+    "no_entry": "⛔",
+    "no_entry_sign": "🚫",
+    "octagonal_sign": "🛑",
+    "outbox_tray": "📤",
+    "package": "📦",
+    "page_facing_up": "📄",
+    "pushpin": "📌",
+    "question": "❓",
+    "raised_hand": "✋",
+    "receipt": "🧾",
+    "red_circle": "🔴",
+    "robot_face": "🤖",
+    "rocket": "🚀",
+    "rotating_light": "🚨",
+    "scales": "⚖️",
+    "scroll": "📜",
+    "shield": "🛡️",
+    "speech_balloon": "💬",
+    "tada": "🎉",
+    "thinking_face": "🤔",
+    "timer_clock": "⏲️",
+    "triangular_flag_on_post": "🚩",
+    "unlock": "🔓",
+    "warning": "⚠️",
+    "wastebasket": "🗑️",
+    "wave": "👋",
+    "white_check_mark": "✅",
+    "white_circle": "⚪",
+    "x": "❌",
+    "zap": "⚡",
+}
+
 
 Node = dict[str, Any]
 Names = Callable[[str], str | None]
@@ -150,3 +229,18 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
     for node in nodes:
         yield node
         yield from walk(node.get("c", []))
+
+
+def shared_links(domains: Sequence[str], text: str) -> list[dict[str, Any]]:
+    """Return `domain` and `url` of such links, each once; a domain's subdomains are its own."""
+    urls = (node["url"] for node in walk(parse(text, lambda _: None)) if node["t"] == "link")
+    found = {url: _domain(domains, url) for url in urls if url.startswith(("http://", "https://"))}
+    return [{"domain": domain, "url": url} for url, domain in found.items() if domain]
+
+
+def _domain(domains: Sequence[str], url: str) -> str:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+    return next((one for one in domains if host == one or host.endswith(f".{one}")), "")

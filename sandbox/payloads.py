@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox.chat import public
 from sandbox.core import Sandbox
-from sandbox.usergroups import usergroup_object
+from sandbox.users import usergroup_object
 from sandbox.workspace import User, UserGroup, is_whole
 
 Json = dict[str, Any]

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox import payloads
-from sandbox.answers import ActError, answer, faults, state
-from sandbox.blocks import elements
+from sandbox.block_kit import elements
 from sandbox.chat import public
 from sandbox.core import Sandbox
 from sandbox.delivery import Ack, Courier
-from sandbox.errors import SlackError
-from sandbox.mentions import mentioning
-from sandbox.mrkdwn import escape
+from sandbox.inputs import ActError, answer, faults, mentioning, state
+from sandbox.mrkdwn import escape, shared_links
 from sandbox.response_urls import apply_response, issue
-from sandbox.rules_links import shared_links
+from sandbox.slack_errors import SlackError
 from sandbox.state import Modal
 from sandbox.views import push_on, replace_modal
 from sandbox.workspace import User

@@ -6,10 +6,9 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox.calls import Args, Json
 from sandbox.chat import body, compose, edit, whisper
-from sandbox.core import Sandbox
-from sandbox.errors import SlackError
+from sandbox.core import Args, Json, Sandbox
+from sandbox.slack_errors import SlackError
 from sandbox.state import ResponseUrl
 
 LIFE_SECONDS, USES = 30 * 60, 5

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sandbox.errors import WorkspaceError
+from sandbox.slack_errors import WorkspaceError
 
 Json = dict[str, Any]
 

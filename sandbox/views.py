@@ -3,12 +3,10 @@
 import secrets
 from typing import Any
 
-from sandbox.blocks import check_view
-from sandbox.calls import Args, Json, Method
+from sandbox.block_kit import check_view
 from sandbox.chat import settle
-from sandbox.core import Sandbox
-from sandbox.errors import SlackError
-from sandbox.limits import TIER_4
+from sandbox.core import Args, Json, Method, Sandbox
+from sandbox.slack_errors import TIER_4, SlackError
 from sandbox.state import Modal
 
 STACK = 3

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sandbox.errors import WorkspaceError
+from sandbox.slack_errors import WorkspaceError
 
 DEFAULT_SCOPES = (
     "app_mentions:read",

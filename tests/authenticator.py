@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from webauthn.helpers import base64url_to_bytes, bytes_to_base64url, encode_cbor
 
-from runtime.model.passkeys import Assertion, Attestation
+from runtime.model.passkey import Assertion, Attestation
 
 USER_PRESENT, USER_VERIFIED, WITH_CREDENTIAL = 0x01, 0x04, 0x40
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey

@@ -12,10 +12,10 @@ from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from bot.views.card import card
-from bot.views.messages import words
+from bot.views.messages import message_text
 from countersign.engine import keep_definitions
 from countersign.settings import ROOT
-from policy.model import PolicyEngine
+from policy.contract import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy
 from runtime.definitions.loading.catalog import Catalog, load_catalog
@@ -23,22 +23,21 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine, Routing
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
-from runtime.model.actor import SlackAccount
-from runtime.model.answers import CompletionPayload, ProgressPayload
 from runtime.model.effect import Effect, Purpose
-from runtime.model.life import Activation
 from runtime.model.messages import Said
 from runtime.model.notification import Notification
+from runtime.model.payloads import CompletionPayload, ProgressPayload
+from runtime.model.person import SlackAccount
+from runtime.model.runbook_version import Activation
 from runtime.model.votes import ClaimAct, VoteVerdict
-from runtime.outbox.entity_handlers import entity_handlers
+from runtime.outbox.entities import entity_handlers
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
+from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
-from runtime.services.children_connector import child_handlers
+from runtime.services.child_runs import child_handlers
 from runtime.services.clicks import Click, ClickOutcome
-from runtime.services.desk import EngineDesk
-from runtime.services.home_counter import HomeCounter
-from runtime.services.home_model import Look, Waiting
+from runtime.services.home import HomeQueries, Look, Waiting
 from runtime.store import directory, leases, runs
 from runtime.store.database.pool import make_pool
 from runtime.store.leases import Lessee
@@ -131,7 +130,7 @@ class ChatTarget(Target):
 
 
 def _in_words(params: JsonObject) -> JsonObject:
-    return {**params, "text": words(_SAID.validate_python(params["said"]))} if "said" in params else dict(params)
+    return {**params, "text": message_text(_SAID.validate_python(params["said"]))} if "said" in params else dict(params)
 
 
 _SAID: TypeAdapter[Said] = TypeAdapter(Said)
@@ -149,7 +148,7 @@ class Bench:
     worker: Worker
     clock: HandClock
     chat: ChatTarget
-    desk: EngineDesk
+    desk: ApprovalService
     definitions: Mapping[str, Definition]
     superuser: str
     catalog: Catalog
@@ -214,7 +213,7 @@ class Bench:
 
     async def pending(self, person: str, limit: int) -> Waiting:
         """Return what waits for a person."""
-        return await HomeCounter(self.engine, TENANT).waiting(person, Look(limit))
+        return await HomeQueries(self.engine, TENANT).waiting(person, Look(limit))
 
     async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
         found = await self.rows(
@@ -390,10 +389,10 @@ async def open_bench(
         await _begin(engine, dsn, packs)
         every.update(child_handlers(engine))
         definitions = {definition.trigger_type: definition for definition in catalog.definitions.values()}
-        yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn, catalog)
+        yield Bench(engine, Worker(engine), clock, chat, ApprovalService(engine, TENANT), definitions, dsn, catalog)
 
 
 def with_handlers(bench: Bench, handlers: Mapping[str, Handler]) -> Bench:
     """Return the bench with other connectors, as after a restart of the worker."""
     engine = replace(bench.engine, handlers={**bench.engine.handlers, **handlers})
-    return replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
+    return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))

@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
-from runtime.store.database.migrate import migrate
+from runtime.store.database.migration import migrate
 from tests.forked import stop_server
 from tests.logins import make_logins
 from tests.opa_server import POLICIES, start_opa, stop_kept

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from countersign.connection import connected
 from countersign.settings import Settings
-from runtime.store import roles
+from runtime.store.database.migration import make_login
 from runtime.store.database.pool import Conn
-from runtime.store.database.roles import make_login
+from runtime.store.schema import role_names
 
 PROGRAM, DIRECTORY = "test_program", "test_directory"
 
@@ -15,7 +15,7 @@ PROGRAM, DIRECTORY = "test_program", "test_directory"
 def make_logins(dsn: str) -> None:
     """Make the login of the program, and that which loads the directory."""
     make_login(dsn, PROGRAM)
-    make_login(dsn, DIRECTORY, roles.DIRECTORY)
+    make_login(dsn, DIRECTORY, role_names.DIRECTORY)
 
 
 def as_program(dsn: str) -> str:

@@ -13,9 +13,8 @@ from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
 from countersign.embedded.servers import OPA, find
-from policy.bundle import build_bundle
-from policy.model import Question
-from policy.text import PolicyFolders
+from policy.bundle import PolicyFolders, build_bundle
+from policy.contract import Question
 from policy.transport import connect
 from tests.patience import MINUTE
 

@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from policy.model import (
+from policy.contract import (
+    Authorization,
     OperatorQuestion,
     PolicyEngine,
     PolicyText,
     PolicyUnavailableError,
     Question,
-    Ruling,
     Verdict,
 )
 
@@ -31,7 +31,7 @@ class Between(ABC):
         answers = zip(questions, await self.real.ask_all(questions), strict=True)
         return [await self.changed(one, found) if isinstance(found, Verdict) else found for one, found in answers]
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         return await self.real.judge(question)
 
     def text(self, digest: str) -> PolicyText:

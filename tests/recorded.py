@@ -5,7 +5,7 @@ from typing import Any
 
 from receipts.chain import Leaf
 from runtime.definitions.canonical import from_canonical
-from runtime.services.replaying import Recorded
+from runtime.services.run_replay import Recorded
 
 CORPUS = Path(__file__).parent / "recorded_runs"
 

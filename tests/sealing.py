@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from evidence.archive.archive import Archive
+from evidence.key_ring import KeyRing
 from evidence.notary import Notary
-from evidence.ring import KeyRing
 from evidence.sealer import Sealer
-from receipts.log.keys import NoteSigner
+from receipts.log.note import NoteSigner
 from receipts.signing import load_or_create
 from runtime.engine import Engine
 from runtime.services.log import LogDesk

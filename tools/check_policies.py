@@ -17,9 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from countersign.embedded.servers import OPA, find
-from policy.bundle import Bundle, build_bundle
-from policy.text import PACKS, PolicyError, PolicyFolders
-from policy.vet import vet_bundle
+from policy.bundle import PACKS, Bundle, PolicyError, PolicyFolders, build_bundle
+from policy.vetting import vet_bundle
 
 ROOT = Path(__file__).resolve().parents[1]
 META = ROOT / "rego" / "meta" / "meta.rego"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from countersign.secret import is_secret
+from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, variable
 
 FILE = ROOT / ".env.example"

@@ -1,17 +1,55 @@
-"""Requests in each of their states, for the gallery."""
+"""Requests in each of their states, for the gallery, and links of ours that somebody has shared.
+
+Links are those of a request that waits, of one that is over, and of a run.
+"""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
+from bot.slack.client import SlackClient
+from bot.views.links import card_link, request_unfurl, run_unfurl
 from runtime.clock import utc_now
 from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.questions import Question
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import ApprovalView, EditsView, ExecuteView, FieldView, ProgressView, VoteView
-from runtime.services.declared_model import Declared, DeclaredField, DeclaredTable
-from runtime.services.link_addresses import request_link
-from tools.gallery_links import ADDRESS
+from runtime.services.approval_view import (
+    ApprovalView,
+    Declared,
+    DeclaredField,
+    DeclaredTable,
+    EditsView,
+    ExecuteView,
+    FieldView,
+    ProgressView,
+    VoteView,
+)
+from runtime.services.links import request_link, run_link
+from runtime.services.requests import RunView
+from sandbox.harness import SandboxUser
+
+DOMAIN = "countersign.example"
+ADDRESS = f"https://{DOMAIN}"
+
+
+async def share(
+    anna: SandboxUser, client: SlackClient, channel: str, views: tuple[ApprovalView, ApprovalView], now: datetime
+) -> None:
+    """Have somebody share links, and the app say what they lead to."""
+    waits, over = request_link(ADDRESS, "apr_1f9c"), request_link(ADDRESS, "apr_2e8b")
+    run = RunView("run_7f1c", "INC0010001", "incident-triage v2", "waiting_approval", "", "rita", now, None, ())
+    of_run = run_link(ADDRESS, run.run_id)
+    await anna.say(channel, f"Can somebody look at {waits}? The one before, {over}, is done. All of it: {of_run}")
+    card = card_link("https://meridian.slack.com/", (channel, "1.0"))
+    shown: dict[str, dict[str, Any]] = {
+        waits: {"blocks": request_unfurl(views[0], card, now)},
+        over: {"blocks": request_unfurl(views[1], card, now)},
+        of_run: {"blocks": run_unfurl(run, card, now)},
+    }
+    message = await anna.find_card(lambda one: one["user"] == anna.user_id)
+    await client.chat_unfurl(channel=channel, ts=message["ts"], unfurls=shown)
+
 
 NOW = utc_now()
 ASKED = ApprovalView(

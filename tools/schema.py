@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from countersign.embedded.postgres import embedded_postgres
-from runtime.store.database import catalog
-from runtime.store.database.migrate import make_schema
-from runtime.store.database.versions import VERSIONS
+from runtime.store.database import schema_state
+from runtime.store.database.migration import make_schema
+from runtime.store.database.schema_state import VERSIONS
 from runtime.store.schema import steps
 from runtime.store.schema.tables import metadata
 
@@ -84,11 +84,11 @@ def project_version() -> str:
     return str(project["version"])
 
 
-def made_by_migrations(dsn: str) -> catalog.Catalog:
+def made_by_migrations(dsn: str) -> schema_state.Catalog:
     """Return the schema of an empty database once the steps have run."""
     make_schema(dsn)
     with psycopg.connect(dsn) as conn:
-        return catalog.catalog_of(conn, [*metadata.tables, VERSIONS])
+        return schema_state.catalog_of(conn, [*metadata.tables, VERSIONS])
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
         sys.exit(str(error))
     with TemporaryDirectory() as folder, embedded_postgres(Path(folder) / "data") as dsn:
         schema = made_by_migrations(dsn)
-    catalog.FILE.write_text(catalog.written(schema), encoding="utf-8")
+    schema_state.FILE.write_text(schema_state.schema_text(schema), encoding="utf-8")
     lines = (f"{number} {step.release} {step.digest}\n" for number, step in locked.items())
     LOCK.write_text(_HEADER + "".join(lines), encoding="utf-8")
 

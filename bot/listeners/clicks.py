@@ -1,13 +1,36 @@
-"""From a verified click to what the runtime records."""
+"""Clicks: what every listener shares from a verified click to the record of it.
+
+A listener finds out who clicked, opens a modal or says in private why not, and shows a fault at its input, with the
+modal still open. Deliveries of the same click share one dedupe key. A decision by a person whom Slack has not confirmed
+yet waits for that: it is neither counted nor refused. An approval that needs a signature gets a link to the page where
+the person signs: until then nothing is recorded, and nothing counts.
+"""
 
 import hashlib
+from dataclasses import dataclass
+from typing import Any, Protocol
 from uuid import uuid4
 
-from bot.listeners.identity import Identity
+from slack_bolt.async_app import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.listeners import private_answers
+from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.private_answers import PrivateAnswers
+from bot.payloads import Actions, Submission, User
+from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views import references
+from bot.views.more_menu import MoreRef
 from bot.views.references import CardRef, stale
-from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Together, VoteVerdict
+from bot.views.refusals import refusal_words
+from bot.views.vote_modals import has_to_be_signed, signing_modal
+from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
+from runtime.services.approvals import Desk
 from runtime.services.clicks import Click
+from runtime.services.refused_clicks import Stranger
+from runtime.services.signing_links import SigningWish
 
 _WORDLESS = (VoteVerdict.APPROVE, *ClaimAct)
 """What may be said without a word of why."""
@@ -36,7 +59,7 @@ def click(
     reason: str,
     refusal: Refusal | None,
     about: str = "",
-    together: Together | None = None,
+    together: JointDecision | None = None,
 ) -> Click:
     """Return the click to record, refused or not; `about` is to whom a request is handed.
 
@@ -58,3 +81,102 @@ def click(
         about=about,
         together=together,
     )
+
+
+DEADLINE = 10.0
+"""Seconds after which it is given up that something is recorded. Slack is answered long before: see timely.py."""
+
+
+class ModalListener:
+    """Who clicks is known or told so; a modal opens or its person is told why not."""
+
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._installation = installation
+        self._answers = answers
+        self._log = slack_logger()
+
+    async def _identity(self, user: User) -> Identity:
+        return await identify(user, self._installation, self._desk)
+
+    @staticmethod
+    def _stranger(identity: Identity) -> Stranger | None:
+        """Return who is none of the directory's people, None for one of them."""
+        if identity.refusal is None:
+            return None
+        return Stranger(identity.account, identity.refusal.code, uuid4().hex)
+
+    async def _tell(self, payload: Actions, text: str) -> None:
+        await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)
+
+    async def _apply_word(
+        self, notification: str, user: User, channel: str | None, not_yet: str = private_answers.NOT_YET_APPLIED
+    ) -> None:
+        """Apply what is recorded of a request, and say in private why it did not count, if so. Never raises."""
+        try:
+            outcome = await self._desk.apply(notification)
+            said = refusal_words(outcome.refusal) if outcome.refusal else ""
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded word about a request was not applied: %s", type(error).__name__)
+            said = not_yet
+        if said:
+            await self._answers.tell(user.id, channel, said, occasion=notification)
+
+    async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
+        """Open a modal, over the details where the click was there. A repeated delivery finds its trigger used."""
+        opens = self._client.views_push if payload.modal else self._client.views_open
+        try:
+            await opens(trigger_id=payload.trigger_id, view=modal)
+        except FAILURES as error:
+            if (code := error_code(error)) != "exchanged_trigger_id":
+                self._log.warning("a modal was not opened: %s", code)
+                await self._tell(payload, private_answers.NOT_OPENED)
+
+
+class MenuAct(Protocol):
+    """One act of the menu."""
+
+    async def on_chosen(self, payload: Actions, ref: MoreRef, ack: AsyncAck) -> None:
+        """Open its modal, or say in private why not."""
+        ...
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record what the modal says before it closes; a fault is shown at its input, and it stays open."""
+        ...
+
+
+async def keep_modal_open(ack: AsyncAck, fault: str, block: str = references.REASON) -> None:
+    """Show a fault at an input; the modal stays open."""
+    await ack(response_action="errors", errors={block: fault})
+
+
+async def close_modal(ack: AsyncAck, *, over: bool) -> None:
+    """Close the modal, and the details below it, which are not as they were."""
+    await (ack(response_action="clear") if over else ack())
+
+
+@dataclass(frozen=True)
+class SigningLinks:
+    """Hands them out. The vote comes from the page: until then nothing is recorded, and nothing counts."""
+
+    desk: Desk
+
+    async def modal(
+        self,
+        identity: Identity,
+        view: ApprovalView | None,
+        verdict: VoteVerdict | ClaimAct,
+        reason: str,
+        ticket: str = "",
+    ) -> dict[str, Any] | None:
+        """Return the modal with the link, None where a click will do. `view` is None where a click cannot count.
+
+        With a `ticket` it is to break the glass.
+        """
+        if view is None or identity.person is None or not has_to_be_signed(view, verdict):
+            return None
+        wish = SigningWish(view.approval_id, view.stamp, reason, identity.person.id, identity.account, ticket)
+        return signing_modal(view, await self.desk.signing.link(wish), breaks_glass=bool(ticket))

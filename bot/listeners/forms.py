@@ -1,34 +1,103 @@
-"""Requests by form: a shortcut or a command opens it, and what is submitted starts a run, once.
+"""Request forms: a shortcut or a command opens one; its submission is the payload of a trigger, and starts one run.
 
-A submission is taken before the modal closes; what is wrong with it is shown at its field, and the modal stays open.
+A submission is recorded before the modal closes; each fault is shown at its field, and the modal stays open.
 """
 
 import asyncio
 import html
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.home.lists import Reply, said
-from bot.listeners.asking import DEADLINE
-from bot.listeners.entered import payload_of
+from bot.home import command_replies as words
+from bot.home.command_replies import Reply, text_reply
+from bot.listeners.clicks import DEADLINE
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.private import PrivateAnswers
-from bot.payloads import MessageShortcut, Shortcut, Submission, User
-from bot.slack.client import FAILURES, error_code
-from bot.slack.log import slack_logger
-from bot.views import desk_words as words
-from bot.views.fields import fields_of
-from bot.views.forms import CHOOSE_MODAL, RUNBOOK, ChooseRef, FormRef, chooser_modal, form_modal
-from bot.views.modals import note_modal
+from bot.listeners.private_answers import PrivateAnswers
+from bot.payloads import Input, MessageShortcut, Shortcut, Submission, User
+from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views.forms import (
+    CHOOSE_MODAL,
+    RUNBOOK,
+    ChooseRef,
+    FieldKind,
+    FormField,
+    FormRef,
+    chooser_modal,
+    fields_of,
+    form_modal,
+)
 from bot.views.refusals import refusal_words
 from bot.views.text import Shown, chunks
-from runtime.model.actor import Person
-from runtime.services.desk_model import Desk
-from runtime.services.front_model import Filled, Form, FormError, FrontDesk, Started
+from bot.views.vote_modals import note_modal
+from runtime.model.person import Person
+from runtime.services.approvals import Desk
+from runtime.services.requests import Filled, Form, FormError, FrontDesk, Started
+
+_INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,15}"), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+
+
+def payload_of(
+    fields: Sequence[FormField], entered: Mapping[str, Mapping[str, Input]]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what was entered, by property, and what cannot be read, by property; what was left empty is left out."""
+    payload: dict[str, Any] = {}
+    faults: dict[str, str] = {}
+    for one in fields:
+        given = entered.get(one.name, {}).get(one.name, Input())
+        try:
+            value = _value(one, given)
+        except ValueError as error:
+            faults[one.name] = str(error)
+        else:
+            payload |= {} if value is None else {one.name: value}
+    return payload, faults
+
+
+def _value(one: FormField, given: Input) -> Any:
+    match one.kind:
+        case FieldKind.CHOICE:
+            return _chosen(one, given)
+        case FieldKind.DATE:
+            return given.selected_date
+        case FieldKind.MOMENT:
+            return _moment(given.selected_date_time)
+    if not given.value:
+        return None
+    match one.kind:
+        case FieldKind.INTEGER:
+            return int(_matching(_INTEGER, given.value, "Please enter a whole number, in digits."))
+        case FieldKind.NUMBER:
+            text = _matching(_NUMBER, given.value, "Please enter a number, such as 12 or 12.5.")
+            return float(text) if "." in text else int(text)
+        case FieldKind.LIST:
+            return [line.strip() for line in given.value.splitlines() if line.strip()]
+    return given.value
+
+
+def _chosen(one: FormField, given: Input) -> Any:
+    if given.selected_option is None:
+        return None
+    index = given.selected_option.value
+    if not index.isascii() or not index.isdigit() or int(index) >= len(one.options):
+        raise ValueError("Please choose one of the options.")
+    return one.options[int(index)]
+
+
+def _moment(seconds: int | None) -> str | None:
+    return None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _matching(pattern: re.Pattern[str], text: str, fault: str) -> str:
+    if not pattern.fullmatch(text.strip()):
+        raise ValueError(fault)
+    return text.strip()
+
 
 NEW_REQUEST = "countersign_new_request"
 ASK_APPROVAL = "countersign_ask_approval"
@@ -78,12 +147,12 @@ class Forms:
         """Return the form of a runbook, or the choice between those that the person may start; or why there is none."""
         forms = await self._front.forms(person)
         if not forms:
-            return said(words.NO_RUNBOOKS)
+            return text_reply(words.NO_RUNBOOKS)
         if not runbook:
             return chooser_modal(forms, channel, quoted)
         form = next((one for one in forms if one.name == runbook), None)
         if form is None:
-            return said(words.NO_SUCH_RUNBOOK.format(", ".join(one.name for one in forms)))
+            return text_reply(words.NO_SUCH_RUNBOOK.format(", ".join(one.name for one in forms)))
         return _modal_of(form, channel, quoted)
 
     async def open(self, trigger_id: str, modal: Modal, user: str, channel: str | None) -> None:
@@ -116,7 +185,7 @@ class Forms:
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             if identity.person is None:
-                shown: Reply | Modal = said(_why(identity))
+                shown: Reply | Modal = text_reply(_why(identity))
             else:
                 shown = await self.form(identity.person, name, ref.channel, ref.quoted)
         if isinstance(shown, Reply):
@@ -163,7 +232,7 @@ class Forms:
     async def _refuse(self, identity: Identity) -> Reply:
         assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none
         await self._front.refused(identity.account, "request", identity.refusal.code)
-        return said(_why(identity))
+        return text_reply(_why(identity))
 
 
 def _why(identity: Identity) -> str:
@@ -179,5 +248,5 @@ def _fault(words: str) -> Shown:
 def _modal_of(form: Form, channel: str | None, quoted: str) -> Reply | Modal:
     fields, unfit = fields_of(form.schema)
     if unfit:
-        return said(words.NO_FORM.format(form.name, ", ".join(unfit)))
+        return text_reply(words.NO_FORM.format(form.name, ", ".join(unfit)))
     return form_modal(form, fields, channel, quoted)

@@ -1,17 +1,28 @@
-"""From a Slack user to exactly one person, or a refusal. What is not known counts against the click."""
+"""Identity: from a Slack user to exactly one person of the directory, or a refusal.
+
+What is not known counts against the click.
+
+Clicks of people whom Slack could not confirm in time are recorded. They are counted or refused as soon as Slack
+answers: after a rate limit, an outage, or a restart of ours.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bot.listeners.installation import Installation, InstallationWatch
+from bot.listeners.private_answers import PrivateAnswers
 from bot.payloads import User
-from bot.slack.client import FAILURES
+from bot.slack.client import FAILURES, slack_logger
+from bot.slack.origin import asked_from
 from bot.slack.profiles import Profile
-from runtime.model.actor import Person, SlackAccount
+from bot.views.refusals import refusal_words
+from runtime.model.person import Person, SlackAccount
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.desk_model import Desk
+from runtime.services.approvals import Desk
+from runtime.services.slack_people import Unconfirmed
 
 # Leaves room to record the refusal before Slack's three seconds are over.
 _LOOKUP_SECONDS = 1.0
@@ -79,7 +90,7 @@ def profile_refusal(profile: Mapping[str, Any]) -> Refusal | None:
     return None if clear else Refusal(RefusalCode.UNCLEAR)
 
 
-def the_one(people: Sequence[Person]) -> Person | Refusal:
+def only_person(people: Sequence[Person]) -> Person | Refusal:
     """Return the one person behind an account."""
     if len(people) == 1:
         return people[0]
@@ -118,7 +129,7 @@ async def identify(user: User, where: InstallationWatch, desk: Desk) -> Identity
     if isinstance(teams, Refusal):
         return Identity(account, None, teams)
     found = await _behind((SlackAccount(team, user.id) for team in teams), desk)
-    one = the_one(found[1] if found else [])
+    one = only_person(found[1] if found else [])
     account = found[0] if found else account
     return Identity(account, None, one) if isinstance(one, Refusal) else Identity(account, one, None)
 
@@ -145,6 +156,76 @@ async def _unconfirmed(account: SlackAccount, installation: Installation | None,
     """Return whom the directory knows by an account that Slack has not confirmed."""
     teams = (account.team, installation.team if installation else "", (installation and installation.enterprise) or "")
     found = await _behind((SlackAccount(team, account.user) for team in dict.fromkeys(teams) if team), desk)
-    one = the_one(found[1] if found else [])
+    one = only_person(found[1] if found else [])
     claimed = one if isinstance(one, Person) else None
     return Identity(account, None, Refusal(RefusalCode.LOOKUP_FAILED), claimed)
+
+
+LOOK = 15.0
+"""Seconds until it is looked whether another process has left an unconfirmed click."""
+LINGER = 5.0
+"""Seconds for which clicks are looked for after somebody could not be confirmed."""
+SOON = 1.0
+"""Seconds until Slack is asked again about somebody whom it has not confirmed."""
+
+
+class UnconfirmedClicks:
+    """Looks after unconfirmed clicks until each is counted or refused."""
+
+    def __init__(self, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers) -> None:
+        self._desk = desk
+        self._installation = installation
+        self._answers = answers
+        self._linger_until = 0.0
+
+    async def run(self) -> None:
+        """Confirm what can be, until canceled. A database that is away is asked again."""
+        while True:
+            try:
+                is_done = await self.confirm_all()
+            except Exception as error:  # noqa: BLE001 - the clicks are recorded, and are looked at again
+                slack_logger().warning("unconfirmed clicks were not looked at: %s", type(error).__name__)
+                is_done = True
+            await self._rest(LOOK if is_done else SOON)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait that long; not so long after somebody was not confirmed, whose click may be still to be recorded."""
+        profiles = self._installation.profiles
+        if profiles.missed.is_set():
+            profiles.missed.clear()
+            self._linger_until = asyncio.get_running_loop().time() + LINGER
+        if seconds == SOON or asyncio.get_running_loop().time() < self._linger_until:
+            await asyncio.sleep(SOON)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await profiles.missed.wait()
+
+    async def confirm_all(self) -> bool:
+        """Confirm whom Slack confirms now; return whether nobody is left."""
+        found = await self._desk.accounts.unconfirmed()
+        return all(await asyncio.gather(*map(self._confirm, found)))
+
+    async def _confirm(self, one: Unconfirmed) -> bool:
+        """Count or refuse a click; return whether that could be said."""
+        who = await self._who(one.account)
+        if who is None or who.claimed is not None:
+            return False
+        person = who.person.id if who.person else None
+        confirmed = await self._desk.accounts.confirm(one.notification_id, who.account, person, who.refusal)
+        if confirmed is not None:
+            outcome = await self._desk.apply(confirmed)
+            if outcome.refusal:
+                words = refusal_words(outcome.refusal)
+                await self._answers.tell(one.account.user, None, words, occasion=one.notification_id)
+        return True
+
+    async def _who(self, account: SlackAccount) -> Identity | None:
+        """Return who it is in the workspace that knows them, None where the app is installed nowhere."""
+        user, found = User(id=account.user, team_id=account.team or None), None
+        for _, origin in await self._installation.everywhere():
+            with asked_from(origin):
+                found = await identify(user, self._installation, self._desk)
+            if found.person or found.claimed:
+                break
+        return found

@@ -1,16 +1,28 @@
-"""Where the app is installed: asked at the start and again and again, never while a click waits for its answer."""
+"""Installation: where the app is installed, in one workspace or in many, and what Slack says when that changes.
+
+Slack is asked at the start and again and again, never while a click waits for its answer. Events about uninstallation,
+revoked tokens, members and channels are recorded before they are acknowledged, so Slack repeats what we lose.
+"""
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from slack_bolt.async_app import AsyncBoltContext
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import FAILURES, error_code
-from bot.slack.origin import Origin
+from bot.payloads import Event, EventCallback, Member, Payload
+from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.slack.origin import ORIGIN, Origin
 from bot.slack.profiles import machine_profiles
+from bot.slack.workspace_client import WorkspaceClient
+from bot.slack.workspaces import Workspaces, not_installed, origin_or_none
+from runtime.clock import Clock
+from runtime.model.installation import Installation as Installed
+from runtime.model.installation import InstallPlace
+from runtime.services.installations import EndedWhy, LifeDesk
 
 ASK_AGAIN = 15.0
 """Seconds until a token that was good is looked at again."""
@@ -94,3 +106,142 @@ class InstallationWatch(AsyncAuthorize):
             bot_user_id=user,
             bot_id=bot,
         )
+
+
+class WorkspaceWatch(InstallationWatch):
+    """Knows the installations from the desk, and looks after them. An app that is installed nowhere is in order."""
+
+    def __init__(self, client: WorkspaceClient, workspaces: Workspaces) -> None:
+        super().__init__(client)
+        self._workspaces = workspaces
+        self.trouble: str | None = "the installations have not been looked at yet"
+
+    async def run(self) -> None:
+        """Look after them until canceled."""
+        while True:
+            await self._look()
+            await asyncio.sleep(ASK_AGAIN)
+
+    async def _look(self) -> None:
+        """Look once. One workspace of several that is out of order keeps the others from nothing."""
+        try:
+            await self._workspaces.look()
+        except Exception as error:  # noqa: BLE001 - the database's, say: it is looked at again, and said meanwhile
+            self.trouble = f"the installations cannot be looked at: {type(error).__name__}"
+            slack_logger().warning("%s", self.trouble)
+            return
+        troubles, live = self._workspaces.troubles, self._workspaces.live
+        said = "; ".join(f"{place}: {why}" for place, why in troubles.items())
+        self.trouble = said if live and len(troubles) == len(live) else None
+
+    async def known(self) -> Installation:
+        """Return the installation that the present request is for, or the only one; raise SlackApiError."""
+        one = await origin_or_none(self._workspaces)
+        if one is None and len(self._workspaces.live) == 1:
+            one = self._workspaces.live[0]
+        if one is None:
+            raise not_installed("any workspace that asked")
+        return Installation(str(one.place), one.place.enterprise or None)
+
+    async def everywhere(self) -> list[tuple[Installation, Origin | None]]:
+        """Return each installation as it is now."""
+        await self._workspaces.load()
+        places = [one.place for one in self._workspaces.live]
+        return [
+            (Installation(str(place), place.enterprise or None), Origin(place.team, place.enterprise, not place.team))
+            for place in places
+        ]
+
+    async def __call__(
+        self,
+        *,
+        context: AsyncBoltContext,  # noqa: ARG002 - Bolt's signature
+        enterprise_id: str | None,  # noqa: ARG002
+        team_id: str | None,  # noqa: ARG002
+        user_id: str | None,  # noqa: ARG002
+        actor_enterprise_id: str | None = None,  # noqa: ARG002
+        actor_team_id: str | None = None,  # noqa: ARG002
+        actor_user_id: str | None = None,  # noqa: ARG002
+    ) -> AuthorizeResult:
+        """Return what is known; who acted, and where, is checked later."""
+        try:
+            one: Installed | None = await origin_or_none(self._workspaces)
+        except FAILURES:
+            one = None
+        place = one.place if one else None
+        return AuthorizeResult(
+            enterprise_id=place.enterprise if place else None,
+            team_id=place.team or None if place else None,
+            bot_user_id=one.bot_user if one else None,
+            bot_id=one.bot_id if one else None,
+        )
+
+
+_SECONDS = 2.0
+"""In which it has to be recorded; else Slack, which waits for three, says it again."""
+_CHANNELS = {
+    "channel_archive": "is archived: nothing can be posted there",
+    "group_archive": "is archived: nothing can be posted there",
+    "channel_deleted": "is deleted: nothing can be posted there",
+    "group_deleted": "is deleted: nothing can be posted there",
+    "channel_unarchive": "is in use again: what is held for it is tried again",
+    "group_unarchive": "is in use again: what is held for it is tried again",
+    "channel_left": "has no bot any more: invite it",
+    "group_left": "has no bot any more: invite it",
+}
+
+
+EVENTS = frozenset({"app_uninstalled", "tokens_revoked", "user_change", "team_join", *_CHANNELS})
+"""The events that are taken here."""
+
+
+@dataclass(frozen=True)
+class AppLifecycle:
+    """Hands in what Slack says of installations and members; what it says of channels stands in the log.
+
+    What is held for a channel is tried again by itself, so nothing has to be done when it is in use again.
+    """
+
+    desk: LifeDesk
+    workspaces: Workspaces | None  # None where the settings name one bot's token
+    clock: Clock
+
+    async def let_in(self, payload: Payload, origin: Origin) -> bool:
+        """Have what follows be for the workspace that a payload comes from, and record what it says of the app's life.
+
+        False where that is not recorded: then it must not be acknowledged, and Slack says it again.
+        """
+        ORIGIN.set(origin)
+        try:
+            if isinstance(payload, EventCallback):
+                await self._take(payload, origin)
+        except Exception as error:  # noqa: BLE001 - the database's, say: nothing was recorded, whatever it is
+            slack_logger().error("what Slack said of the app was not recorded: %s", type(error).__name__)
+            return False
+        return True
+
+    async def _take(self, payload: EventCallback, origin: Origin) -> None:
+        event = payload.event
+        async with asyncio.timeout(_SECONDS):
+            if event.type == "app_uninstalled":
+                await self._ended(payload, origin, "app_uninstalled")
+            elif event.type == "tokens_revoked" and event.tokens and event.tokens.bot:
+                await self._ended(payload, origin, "tokens_revoked")
+            elif event.type in ("user_change", "team_join") and isinstance(event.user, Member):
+                # on Enterprise Grid the directory may know a member by any of these
+                for team in {event.user.team_id, payload.team_id, origin.enterprise or None} - {None}:
+                    await self.desk.note_member(str(team), event.user.id, is_active=not event.user.deleted)
+        _tell(event)
+
+    async def _ended(self, payload: EventCallback, origin: Origin, why: EndedWhy) -> None:
+        said_at = datetime.fromtimestamp(payload.event_time, UTC) if payload.event_time else self.clock()
+        place = InstallPlace("" if origin.is_whole else origin.team, origin.enterprise)
+        if await self.desk.remove(place, why, said_at):
+            slack_logger().warning("the app is not installed in %s any more: %s", place, why)
+        if self.workspaces is not None:
+            await self.workspaces.load()
+
+
+def _tell(event: Event) -> None:
+    if (said := _CHANNELS.get(event.type)) and event.place:
+        slack_logger().warning("channel %s %s", event.place, said)

@@ -1,7 +1,8 @@
-"""What a click does: resolve the person, record, acknowledge, apply, and answer in private.
+"""Interactions: every click on a button and every submitted modal; votes, claims and the details of a request.
 
-The order is the point. A vote is recorded before it is acknowledged; what can't be is not acknowledged. Modals open
-and answers are given after the acknowledgement, with deadlines of their own. What fails from there on is told to the
+A click goes in this order: resolve the person, record, acknowledge, apply, and answer in private. The order is the
+point. A vote is recorded before it is acknowledged; what cannot be recorded is not acknowledged. Modals open and
+answers are given after the acknowledgement, with deadlines of their own. What fails from there on is told to the
 person, and the runtime applies what is recorded later.
 """
 
@@ -14,36 +15,31 @@ from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.home import several
-from bot.home.state import FIGURES, PREFIX
-from bot.listeners import private
-from bot.listeners.asking import DEADLINE
-from bot.listeners.clicks import click, refusal_of
-from bot.listeners.delegating import Delegating
-from bot.listeners.figures import FiguresButton
+from bot.home import bulk_votes
+from bot.home.home_state import FIGURES, PREFIX
+from bot.listeners import private_answers
+from bot.listeners.cancel_undo import UndoListener
+from bot.listeners.clicks import DEADLINE, SigningLinks, click, refusal_of
+from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import Forms
-from bot.listeners.holding import Holding
+from bot.listeners.home_tab import FiguresButton, HomeTab
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.menu import More
-from bot.listeners.private import PrivateAnswers
-from bot.listeners.signing_links import SigningLinks
-from bot.listeners.tab import HomeTab
-from bot.listeners.undoing import Undoing
+from bot.listeners.more_menu import MoreMenu
+from bot.listeners.private_answers import PrivateAnswers
+from bot.listeners.step_repair import StepRepairListener
 from bot.payloads import Actions, Submission, User
-from bot.slack.client import FAILURES, error_code
-from bot.slack.log import slack_logger
-from bot.views import held, references
+from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views import references, step_repair
 from bot.views.delegation import DELEGATION_MODAL
 from bot.views.details import details_modal
 from bot.views.forms import MODALS
-from bot.views.modals import reason_fault, reason_modal
 from bot.views.refusals import refusal_words
-from bot.views.signing import has_to_be_signed
+from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, VoteVerdict
 from runtime.services.approval_view import ApprovalView
-from runtime.services.desk_model import Desk
+from runtime.services.approvals import Desk
 
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,
@@ -93,7 +89,7 @@ class Interactions:
         answers: PrivateAnswers,
         forms: Forms,
         home: HomeTab,
-        delegating: Delegating,
+        delegating: DelegationListener,
     ) -> None:
         self._client = client
         self._desk = desk
@@ -102,11 +98,11 @@ class Interactions:
         self._delegating = delegating
         self._installation = installation
         self._answers = answers
-        self._holding = Holding(client, desk, installation, self._answers)
+        self._holding = StepRepairListener(client, desk, installation, self._answers)
         self._links = SigningLinks(desk)
         self._figures = FiguresButton(client, desk, installation, self._answers)
-        self._undoing = Undoing(client, desk, installation, self._answers)
-        self._more = More(client, desk, installation, self._answers)
+        self._undoing = UndoListener(client, desk, installation, self._answers)
+        self._more = MoreMenu(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
@@ -118,7 +114,7 @@ class Interactions:
             await self._guarded(payload, ack, self._vote(payload, ack))
         elif action_id in (references.SHOW_ALL, references.SHOW_REPLACEMENT, *references.PAGE_ACTIONS):
             await self._guarded(payload, ack, self._show(payload, ack))
-        elif action_id in held.ACTIONS:
+        elif action_id in step_repair.ACTIONS:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
         elif action_id in references.MORE:
             await self._guarded(payload, ack, self._more.on_chosen(payload, ack))
@@ -148,9 +144,9 @@ class Interactions:
         """Return what handles a modal; a reason is taken for whatever else there is, which it refuses."""
         own: dict[str, Callable[[Submission, AsyncAck], Awaitable[None]]] = {
             **dict.fromkeys(MODALS, self._forms.on_submission),
-            **dict.fromkeys(several.MODALS, self._home.on_submission),
+            **dict.fromkeys(bulk_votes.MODALS, self._home.on_submission),
             DELEGATION_MODAL: self._delegating.on_submission,
-            held.MODAL: self._held,
+            step_repair.MODAL: self._held,
             references.UNDO_MODAL: self._undoing.on_submission,
             references.REPLY_MODAL: self._more.on_submission,
             references.MORE_MODAL: self._more.on_submission,
@@ -166,7 +162,9 @@ class Interactions:
         fault = reason_fault(payload.reason)
         notification = None if fault else await self._record_reason(payload, ref)
         if notification is None:
-            await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
+            await ack(
+                response_action="errors", errors={references.REASON: fault or private_answers.REASON_NOT_RECORDED}
+            )
             return
         if isinstance(notification, dict):
             await ack(response_action="update", view=notification)
@@ -196,7 +194,7 @@ class Interactions:
             await self._unknown(payload, ack)
         except Exception:  # whatever failed, the click must not look as if it were recorded; it is logged above us
             # Slack is told at once that the click was not taken; the person, as soon as that can be.
-            telling = asyncio.create_task(self._tell(payload, private.NOT_RECORDED))
+            telling = asyncio.create_task(self._tell(payload, private_answers.NOT_RECORDED))
             self._telling.add(telling)
             telling.add_done_callback(self._telling.discard)
             raise
@@ -204,7 +202,7 @@ class Interactions:
     async def _unknown(self, payload: Actions, ack: AsyncAck) -> None:
         self._log.warning("a click on a button that is not ours was ignored")
         await ack()
-        await self._tell(payload, private.UNKNOWN_BUTTON)
+        await self._tell(payload, private_answers.UNKNOWN_BUTTON)
 
     async def _standing(self, user: User, ref: references.CardRef) -> _Standing:
         identity = await identify(user, self._installation, self._desk)
@@ -293,7 +291,7 @@ class Interactions:
             outcome = await self._desk.apply(notification)
         except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
             self._log.error("a recorded click was not applied: %s", type(error).__name__)
-            await self._answers.tell(user.id, channel, private.NOT_YET_COUNTED, occasion=notification)
+            await self._answers.tell(user.id, channel, private_answers.NOT_YET_COUNTED, occasion=notification)
             return
         self._home.renew(user.id)
         if outcome.refusal:
@@ -335,7 +333,7 @@ class Interactions:
             code = error_code(error)
             if code not in ("exchanged_trigger_id", "hash_conflict"):
                 self._log.warning("a modal was not opened: %s", code)
-                await self._tell(payload, private.NOT_OPENED)
+                await self._tell(payload, private_answers.NOT_OPENED)
             return False
         return True
 

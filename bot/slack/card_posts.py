@@ -1,4 +1,4 @@
-"""Cards in their channels: posted once, edited in place, and posted anew where they can't be edited any more."""
+"""Cards in their channels: posted once, edited in place, and posted again where Slack allows no more edits."""
 
 import asyncio
 from datetime import timedelta
@@ -7,23 +7,21 @@ from weakref import WeakValueDictionary
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import FAILURES, error_code
-from bot.slack.history import find_message
-from bot.slack.log import slack_logger
-from bot.slack.posts import Posts
+from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.slack.posts import Posts, find_message
 from bot.views.blocks import link, mrkdwn_text
 from bot.views.card import Card, card
+from bot.views.links import joined_links
 from bot.views.text import Shown
-from bot.views.ways import ways
 from runtime.clock import Clock
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
 from runtime.model.messages import UpdateCard
-from runtime.model.route import is_person
+from runtime.model.routing import is_person
 from runtime.model.states import ApprovalStatus
 from runtime.services.approval_view import ApprovalView
+from runtime.services.approvals import Desk
 from runtime.services.cards import CardLedger
-from runtime.services.desk_model import Desk
 
 CARD_EVENT = "countersign_card"
 
@@ -33,7 +31,7 @@ _SKEW = timedelta(minutes=10)
 _UPDATE_PASSES = 5
 # A message that is gone, and those that are there and stay as they are.
 _GONE = "message_not_found"
-FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
+NOT_EDITABLE = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
 Location = tuple[str, str]
 
 
@@ -120,7 +118,7 @@ class CardPosts:
 
     async def ways(self, approval_id: str) -> Shown:
         """Return the ways to a request, "" where there are none to be had: what they are added to says enough."""
-        return ways(await self._link(approval_id), self._desk.links.to_request(approval_id))
+        return joined_links(await self._link(approval_id), self._desk.links.to_request(approval_id))
 
     async def _link(self, approval_id: str) -> Shown | None:
         location = await self._ledger.location(approval_id)
@@ -138,7 +136,7 @@ class CardPosts:
             await self._posts.edit(*location, shown.text, shown.blocks)
         except SlackApiError as error:
             code = error_code(error)
-            if code not in FINAL:
+            if code not in NOT_EDITABLE:
                 raise
             is_gone = code == _GONE
             if is_gone and view.status is not ApprovalStatus.REQUESTED:

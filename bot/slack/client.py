@@ -1,5 +1,10 @@
-"""The Web API client: no retries of its own, nothing of a payload in its logs, and errors in the runtime's terms."""
+"""The Web API client: no retries of its own, no payload in its logs, and errors in the runtime's terms.
 
+The log holds no payload of ours or Slack's, and no address that opens a connection.
+"""
+
+import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,8 +12,45 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.log import slack_logger
 from runtime.handlers import HandlerError, HeldError, NotTakenError, OutcomeUnknownError, RefusedError, TransientError
+
+_TICKET = re.compile(r"(ticket=)[^&\s'\"]+")
+
+
+class _Discretion(logging.Filter):
+    """Takes tickets out of messages, and traces, which quote them, out of records."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Clean the record, and let it pass."""
+        record.msg, record.args = _TICKET.sub(r"\1…", record.getMessage()), ()
+        record.exc_info = record.exc_text = None
+        return True
+
+
+_DISCRETION = _Discretion()
+
+
+def slack_logger() -> logging.Logger:
+    """Return the logger for Bolt and the SDK. Both write whole payloads at DEBUG, whatever the root logger says."""
+    logger = logging.getLogger("bot.slack")
+    logger.setLevel(logging.INFO)
+    logger.addFilter(_DISCRETION)
+    return logger
+
+
+class Tally:
+    """Counts what would fill the log: a line at the first time, the second, the fourth, the eighth and so on."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.count = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        self.count += 1
+        if self.count & (self.count - 1) == 0:
+            slack_logger().warning("%s: %s so far", self._what, self.count)
+
 
 # The type under our own name, for those above who hand the client around: slack_sdk is imported in bot/ alone.
 SlackClient = AsyncWebClient

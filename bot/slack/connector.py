@@ -1,32 +1,34 @@
-"""Slack as a connector: what we post passes the gate like any other effect."""
+"""Slack as a connector: what we post passes the gate like any other effect.
+
+The parameters of its operations are read strictly. Messages that ask about held steps say in the end what came of the
+step, and lose their buttons.
+"""
 
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.card_posts import CardPosts
+from bot.slack.card_posts import NOT_EDITABLE, CardPosts
 from bot.slack.client import FAILURES, error_code, failure
-from bot.slack.history import find_message
-from bot.slack.operations import params_of
-from bot.slack.pace import machine_pace
-from bot.slack.posts import Posts
-from bot.slack.questions import Questions
-from bot.slack.told import MESSAGE_EVENT, Told
+from bot.slack.direct_messages import MESSAGE_EVENT, DirectMessages
+from bot.slack.posts import Posts, find_message, machine_pace
 from bot.views.blocks import SECTION_LIMIT, Block, call_of, context, dated, mrkdwn_text, section
 from bot.views.buttons import answer_button
 from bot.views.card import BUDGET
-from bot.views.held import held_buttons
-from bot.views.messages import closed_words, moments, words
+from bot.views.messages import closed_words, message_moments, message_text
 from bot.views.states import sign_of
+from bot.views.step_repair import repair_buttons
 from bot.views.text import Shown, chunks, clip, legible, plain, units
 from runtime.clock import Clock
-from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, TransientError, Untouched
+from runtime.model.chat_message import Message
 from runtime.model.messages import (
     DirectMessage,
     PostCard,
@@ -40,10 +42,49 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
-from runtime.model.route import is_person
+from runtime.model.routing import is_person
 from runtime.model.states import ApprovalStatus
+from runtime.services.approvals import Desk
 from runtime.services.cards import CardLedger
-from runtime.services.desk_model import Desk
+
+P = TypeVar("P", bound=Message)
+
+
+def params_of(model: type[P], call: Call) -> P:
+    """Return the parameters of a call; what is wrong with them is refused by name."""
+    try:
+        return model.model_validate(call.params)
+    except ValidationError as error:
+        places = "; ".join(f"params.{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise RefusedError(f"{call.operation}: {places}") from None
+
+
+class StepQuestions:
+    """What was asked in the chat, by the effects that posted it."""
+
+    def __init__(self, posts: Posts, desk: Desk) -> None:
+        self._posts = posts
+        self._desk = desk
+
+    async def close(self, effect_id: str, text: str, blocks: list[Block]) -> bool:
+        """Return whether the message shows this now: not where it is gone, or may not be edited.
+
+        Raise TransientError before it is posted.
+        """
+        question = await self._desk.held.question(effect_id)
+        if question.place is None and question.may_come:
+            raise TransientError("the message is not posted yet")
+        return question.place is not None and await self._edit(*question.place, text, blocks)
+
+    async def _edit(self, channel: str, ts: str, text: str, blocks: list[Block]) -> bool:
+        try:
+            await self._posts.edit(channel, ts, text, blocks)
+        except SlackApiError as error:
+            if error_code(error) not in NOT_EDITABLE:
+                raise
+            return False
+        return True
+
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.
@@ -79,7 +120,14 @@ class SlackConnector:
     """The operations of the chat."""
 
     def __init__(
-        self, client: AsyncWebClient, posts: Posts, cards: CardPosts, questions: Questions, told: Told, *, mocked: bool
+        self,
+        client: AsyncWebClient,
+        posts: Posts,
+        cards: CardPosts,
+        questions: StepQuestions,
+        told: DirectMessages,
+        *,
+        mocked: bool,
     ) -> None:
         self._prefix = "On mocks: " if mocked else ""
         self._questions = questions
@@ -169,12 +217,12 @@ class SlackConnector:
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
         what, found = await self._about(params.card_of) if params.card_of else ("", Shown(""))
-        text = f"{self._prefix}{words(params.said, what)}"
+        text = f"{self._prefix}{message_text(params.said, what)}"
         way = [context(mrkdwn_text(found))] if found else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
+        acts = [repair_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
-        paragraphs = message_blocks(f"{sign_of(params.said)}{text}", moments(params.said))
+        paragraphs = message_blocks(f"{sign_of(params.said)}{text}", message_moments(params.said))
         blocks = [*_called(params.said), *paragraphs, *acts, *asks, *way]
         return await self._posts.post(channel, metadata, legible(text[:_FALLBACK_CHARS]), blocks, thread)
 
@@ -203,8 +251,8 @@ def slack_handlers(
     """Return the chat's handlers. `client` must not retry by itself (see client.py); `mocked` messages say so."""
     posts = Posts(client, machine_pace())
     cards = CardPosts(client, posts, desk, ledger, clock)
-    told = Told(client, posts, desk, clock)
-    slack = SlackConnector(client, posts, cards, Questions(posts, desk), told, mocked=mocked)
+    told = DirectMessages(client, posts, desk, clock)
+    slack = SlackConnector(client, posts, cards, StepQuestions(posts, desk), told, mocked=mocked)
     find_card = _answered(slack.reconcile_card)
     return {
         "slack::post_card": Handler(_answered(slack.post_card), find_card),

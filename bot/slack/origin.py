@@ -1,4 +1,4 @@
-"""Which workspace a request comes from. It holds for all that is done to answer it."""
+"""Request origin: the workspace that a request comes from. It holds for all work that answers the request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -11,8 +11,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import error_code, is_limit, retry_after
-from bot.slack.log import Tally
+from bot.slack.client import Tally, error_code, is_limit, retry_after
 
 FRESH = 60.0
 """Seconds for which a profile is good, counted from the moment at which Slack was asked."""

@@ -1,4 +1,4 @@
-"""The modal in which somebody who will be away says who votes for them: who, from when until when, in which groups."""
+"""Delegation: the modal in which a person says who votes for them, from when until when, and in which groups."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.views.blocks import Block, plain_text, section
-from bot.views.modals import reason_input
 from bot.views.text import Shown, short
+from bot.views.vote_modals import reason_input
 from receipts.canonical import digest
 
 DELEGATION_MODAL = "countersign_delegate"

@@ -1,17 +1,23 @@
-"""What is said about a run, in words: from the runtime's data to sentences for people. All of it is data to Slack."""
+"""Messages: sentences for people, made from the runtime's data about runs. Slack shows all of it as data.
+
+Many messages to one person become one: how many there are, a line for each, and a link to their Home.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from textwrap import shorten
 
-from bot.views.blocks import utc
-from bot.views.text import one_line
+from pydantic import TypeAdapter
+
+from bot.views.blocks import Block, bold, context, dated, header, mrkdwn_text, utc
+from bot.views.links import card_link, joined_links
+from bot.views.text import Shown, mrkdwn, one_line, short_legible
 from bot.views.wording import result_words, signed_without, verdict_word
 from runtime.model.approval import AskKind, Result, ResultCode, StandingChange
-from runtime.model.card_messages import CardTampered
-from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
-from runtime.model.message import RunName
+from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, RunName
+from runtime.model.delivery import GatheredMessage, Gathering, Rank
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
@@ -42,7 +48,7 @@ from runtime.model.messages import (
     VoteCounted,
     VoteWithdrawn,
 )
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.model.states import ApprovalStatus, RunStatus
 from runtime.model.votes import VoteVerdict
 
@@ -62,7 +68,7 @@ _ENDED = {
 }
 
 
-def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - one for each kind
+def message_text(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - one for each kind
     """Return what is said; `what` is the title of the request that it is about, in whose place its step is named."""
     match said:
         case VoteCounted():
@@ -76,7 +82,7 @@ def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - 
         case StandingChanged():
             return _standing(said, what)
         case TimeRunsShort() | Reminder() | NotStarted():
-            return _patience(said, what)
+            return _deadline(said, what)
         case Edited() | EffectEnded():
             return _effect(said, what)
         case RunEnded():
@@ -93,7 +99,7 @@ def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR0912 - 
             return said.text
 
 
-def moments(said: Said) -> list[datetime]:
+def message_moments(said: Said) -> list[datetime]:
     """Return the moments that `words` names, in UTC: what shows them to one reader can say them in their time zone."""
     found: list[str | None]
     match said:
@@ -139,7 +145,7 @@ def _alarm(said: GlassBroken | ReviewLate | Unfulfillable | CardTampered, what: 
     )
 
 
-def _patience(said: TimeRunsShort | Reminder | NotStarted, what: str) -> str:
+def _deadline(said: TimeRunsShort | Reminder | NotStarted, what: str) -> str:
     of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, NotStarted):
         return f"{said.runbook} could not be started for {of}: {said.why}."
@@ -163,10 +169,10 @@ def _day(moment: str) -> str:
 
 
 _MENDED = {
-    HeldAct.RETRY: "retried it",
-    HeldAct.SUPPLY: "supplied its result",
-    HeldAct.SKIP: "skipped it",
-    HeldAct.END: "ended the run",
+    RepairAction.RETRY: "retried it",
+    RepairAction.SUPPLY: "supplied its result",
+    RepairAction.SKIP: "skipped it",
+    RepairAction.END: "ended the run",
 }
 
 
@@ -301,3 +307,62 @@ def _run_ended(said: RunEnded) -> str:
 def _listed(word: str, notes: Sequence[Note]) -> list[str]:
     named = [f"{note.name} ({note.why})" if note.why else note.name for note in notes]
     return [f"{word}: {', '.join(named)}"] if named else []
+
+
+MOST_LINES = 15
+
+_SAID: TypeAdapter[Said] = TypeAdapter(Said)
+_LINE = 180
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What was said last of something; `at` is its place in time, `asks` says that it asks for a decision."""
+
+    item: GatheredMessage
+    rank: Rank
+    at: int
+    asks: bool
+
+
+def gathered_message(gathering: Gathering, home: Shown | None, workspace: str = "") -> tuple[Shown, list[Block]]:
+    """Return text and blocks of the message: the most urgent first, and of these the newest.
+
+    Requests that were decided since are left out, others stand once. `workspace` is its address.
+    """
+    lines = sorted(_lines(gathering), key=lambda line: (line.rank, -line.at))
+    title = _gathered_title(lines)
+    rest = len(lines) - MOST_LINES
+    more = [context(bold(f"… and {rest:,} more"))] if rest > 0 else []
+    way = home or mrkdwn("See this app's Home tab.")
+    shown = [_gathered_block(line.item, workspace) for line in lines[:MOST_LINES]]
+    return Shown(title), [header(Shown(title)), *shown, *more, context(mrkdwn_text(way))]
+
+
+def _gathered_block(item: GatheredMessage, workspace: str) -> Block:
+    """Return what was said, with the way to what it is about."""
+    said = _SAID.validate_python(item.said)
+    told = dated(short_legible(one_line(message_text(said, item.title)), _LINE), message_moments(said))
+    way = joined_links(card_link(workspace, item.card) if workspace else None, item.link)
+    return {"type": "section", "text": mrkdwn_text(Shown(f"{told} {way}".rstrip()))}
+
+
+def _gathered_title(lines: list[_Line]) -> str:
+    if not lines:
+        return "Nothing is waiting for you now"
+    if all(line.asks for line in lines):
+        return "1 more request for you" if len(lines) == 1 else f"{len(lines):,} more requests for you"
+    return "1 more message for you" if len(lines) == 1 else f"{len(lines):,} more messages for you"
+
+
+def _lines(gathering: Gathering) -> Iterator[_Line]:
+    """Yield a line for each message; what is said again of a request is the last of it, as urgent as any."""
+    asking: dict[str, _Line] = {}
+    for at, item in enumerate(gathering.items):
+        if item.card_of is None or not item.asks:
+            yield _Line(item, item.rank, at, asks=False)
+        elif item.is_open:
+            before = asking.get(item.card_of)
+            rank = min(before.rank, item.rank) if before else item.rank
+            asking[item.card_of] = _Line(item, rank, at, asks=True)
+    yield from asking.values()

@@ -1,4 +1,4 @@
-"""What our own buttons and modals carry: which approval, in which state, was in front of the person."""
+"""References: what our buttons and modals carry: which approval, in which state, the person saw."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -1,10 +1,10 @@
-"""The states of a request: the sign and the words of each, wherever it is shown."""
+"""States of a request: the sign and the words of each, the same wherever it is shown."""
 
 from datetime import datetime
 from enum import Enum
 
 from runtime.model.approval import AskKind, ResultCode
-from runtime.model.card_messages import CardTampered
+from runtime.model.chat_message import CardTampered
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,

@@ -1,9 +1,14 @@
-"""The fixed words for a request: its buttons, what people said, and what is still needed."""
+"""Wording of a request: its buttons, what people said, what is still needed, and its execution window.
+
+The window says at which times, and from which moment on, policy lets the action be carried out.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from bot.views.blocks import utc
+import isodate
+
+from bot.views.blocks import Block, context, date, mrkdwn_text, utc
 from bot.views.text import Shown, inline_mrkdwn, one_line, plain
 from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.states import RunStatus, StepStatus
@@ -74,7 +79,7 @@ _STANDS: dict[str, str] = {
 }
 
 
-def stands(ending: str) -> str:
+def status_words(ending: str) -> str:
     """Return how a run or a step stands, or the word with which its runbook ended it."""
     return _STANDS.get(ending, ending.replace("_", " "))
 
@@ -107,10 +112,10 @@ def vote_notes(vote: VoteView) -> str:
 
 
 def _since(at: datetime, vote: VoteView) -> str:
-    return lasting((vote.at - at).total_seconds())
+    return duration_words((vote.at - at).total_seconds())
 
 
-def lasting(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
     """Return a duration as people say it, in its largest unit."""
     for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
         if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
@@ -118,19 +123,19 @@ def lasting(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def approvals(view: ApprovalView) -> int:
+def count_approvals(view: ApprovalView) -> int:
     """Count the approvals that count now."""
     return sum(vote.verdict is VoteVerdict.APPROVE and vote.counts for vote in view.votes)
 
 
-def how_far(view: ApprovalView) -> str:
+def progress_words(view: ApprovalView) -> str:
     """Return how many of those that are needed have said so: `1 of 2 approvals`; and which groups have not."""
     if any(vote.ticket for vote in view.votes):
         return "by break-glass"
-    if view.missing and approvals(view):
-        return signed_without(approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
+    if view.missing and count_approvals(view):
+        return signed_without(count_approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
     what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"
-    return f"{approvals(view)} of {view.quorum} {what}{'' if view.quorum == 1 else 's'}"
+    return f"{count_approvals(view)} of {view.quorum} {what}{'' if view.quorum == 1 else 's'}"
 
 
 def signed_without(count: int, missing: Sequence[str]) -> str:
@@ -206,3 +211,44 @@ def consequence(view: ApprovalView) -> Shown:
 def is_final(view: ApprovalView) -> bool:
     """Tell whether what an approval leads to cannot be undone."""
     return view.kind is AskKind.EFFECT and not view.reversible_by
+
+
+def execution_times(view: ApprovalView) -> str:
+    """Return the times of the week, and how long after the approval; "" where it is carried out at once."""
+    when = view.execute
+    if when is None:
+        return ""
+    windows = [f"{', '.join(one['days']).title()} {one['from']} to {one['until']}" for one in when.windows]
+    parts = [
+        f"{'; '.join(windows)} ({when.time_zone})" if windows else "",
+        f"not before {utc(when.not_before)}" if when.not_before else "",
+        f"within {_long_duration(when.within)} of the approval",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def earliest_execution(view: ApprovalView) -> list[Block]:
+    """Return the line that says from when on it is carried out, in the reader's own time, if not at once."""
+    if view.execute is None or view.execute.earliest <= view.requested_at:
+        return []
+    return _execution_line(view.execute.earliest)
+
+
+def pending_execution(view: ApprovalView) -> list[Block]:
+    """Return that line once it is approved and waits."""
+    if view.result is None or view.result.code is not ResultCode.WINDOW:
+        return []
+    return _execution_line(datetime.fromisoformat(view.result.about[0]))
+
+
+def _execution_line(moment: datetime) -> list[Block]:
+    return [context(mrkdwn_text(Shown(f"*Carried out {date(moment)} at the earliest*")))]
+
+
+def _long_duration(duration: str) -> str:
+    seconds = int(isodate.parse_duration(duration).total_seconds())
+    size, word = next(unit for unit in _UNITS if seconds % unit[0] == 0)
+    return f"{seconds // size:,} {word}{'s' if seconds > size else ''}"
+
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))

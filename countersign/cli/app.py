@@ -1,34 +1,47 @@
-"""The command line. Parts are imported where they are used: verifying a bundle needs no server's libraries."""
+"""The command line: `serve`, `migrate`, `bucket`, `config`, `doctor`, `trigger`, and every group of commands.
+
+Commands import what they need when they run: verifying a bundle needs no server's libraries. A foreseen error, and
+wrong use of a command, is one sentence that says where help is, not a traceback.
+"""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 from typer.exceptions import TyperException
 
-from countersign.cli import usage
-from countersign.cli.acts import retry
-from countersign.cli.canceling import cancel
+from countersign.cli.acts import cancel, retry, signal, undo
+from countersign.cli.approval_queries import figures
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
+from countersign.cli.dead_letters import dead_letters
 from countersign.cli.definitions import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
-from countersign.cli.figures import figures
 from countersign.cli.held import held
-from countersign.cli.hooks import subscriptions
 from countersign.cli.keys import keys
-from countersign.cli.letters import letters
-from countersign.cli.listings import effects, runs, waits
-from countersign.cli.log import log
+from countersign.cli.log import log, witness
 from countersign.cli.people import people
-from countersign.cli.replay import replay
-from countersign.cli.signals import signal
+from countersign.cli.run_commands import effects, replay, runs, waits
 from countersign.cli.slack import slack
+from countersign.cli.subscriptions import subscriptions
 from countersign.cli.tasks import tasks
-from countersign.cli.undoing import undo
-from countersign.cli.witness import witness
+
+
+def usage_message(error: TyperException) -> str:
+    """Return what is to be said of wrong use, and nothing of a group without a command: its help was printed."""
+    context: Any = getattr(error, "ctx", None)
+    said = _one_sentence(error.format_message())
+    more = f" (`{context.command_path} --help` tells more)" if context else ""
+    return f"countersign: {said}{more}\n" if said else ""
+
+
+def _one_sentence(said: str) -> str:
+    """Return the library's words as ours: on one line, without its own prefixes, and begun as we begin."""
+    one = " ".join(said.split()).removeprefix("Invalid value: ").replace("Value error, ", "").rstrip(".")
+    return one[:1].lower() + one[1:] if one[1:2].islower() else one
+
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (up, demo, case, cancel, undo, retry, replay, signal, figures, witness):
@@ -39,7 +52,7 @@ app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
 app.add_typer(definitions, name="definitions")
 app.add_typer(held, name="held")
-app.add_typer(letters, name="dead-letters")
+app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")
@@ -70,10 +83,10 @@ def countersign(
 def main() -> None:
     """Run the command line; a foreseen error is a sentence, not a traceback, and so is wrong use of a command."""
     from countersign.embedded.work import SetUpError
-    from countersign.errors import CountersignError
+    from countersign.foreseen_errors import CountersignError
     from edge.errors import EdgeError
     from evidence.errors import EvidenceError
-    from policy.text import PolicyError
+    from policy.bundle import PolicyError
     from receipts.errors import ReceiptsError
     from runtime.definitions.problems import DefinitionError
     from witness.errors import WitnessError
@@ -81,7 +94,7 @@ def main() -> None:
     try:
         status = app(prog_name="countersign", standalone_mode=False)
     except TyperException as error:
-        sys.stderr.write(usage.told(error))
+        sys.stderr.write(usage_message(error))
         raise SystemExit(error.exit_code) from None
     except (
         CountersignError,
@@ -119,8 +132,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run the given roles with the database, policy, Slack and archive of the settings."""
-    from countersign.machine import this_machine
-    from countersign.processes import count_for, serve_in
+    from countersign.processes import count_for, serve_in, this_machine
 
     roles, settings = roles_of(role), own_settings(serving=True)
     count = count_for(roles, processes, this_machine(settings.cgroup))
@@ -161,7 +173,7 @@ def bucket() -> None:
 @app.command()
 def config() -> None:
     """Print every setting, secrets masked, and where its value comes from."""
-    from countersign.embedded.attach import attach
+    from countersign.embedded.home import attach
     from countersign.settings import explain
 
     attached = attach()

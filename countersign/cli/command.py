@@ -1,20 +1,28 @@
-"""What the commands share: their settings, their log, and how their work is run. Imports nothing large by itself."""
+"""What the commands share: their settings, their log, how their work is run, and how they show what they found.
+
+Nothing large is imported before it is used. People get tables, or blocks of a few lines, as narrow as their screen may
+be; programs get JSON.
+"""
 
 import asyncio
 import gc
+import json
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 if TYPE_CHECKING:
-    from countersign.embedded.attach import Attached
-    from countersign.roles import Role
+    from countersign.embedded.home import Attached
+    from countersign.parts import Role
     from countersign.settings import Settings
+
 
 T = TypeVar("T")
 
@@ -43,7 +51,7 @@ def importing() -> Iterator[None]:
 def own_settings(*, serving: bool = False) -> "Settings":
     """Return the settings of a command, and turn its log on: that of a serving process tells state changes too."""
     from countersign.logs import STATE, log_to_stderr
-    from countersign.privacy import make_privacy
+    from countersign.setting_secrets import make_privacy
     from countersign.settings import read_settings
 
     settings = read_settings()
@@ -65,8 +73,8 @@ def shared_settings(*needed: str) -> "Settings":
 
 def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
     """Return the same settings, and what else the running system tells."""
-    from countersign.embedded.attach import attach
-    from countersign.errors import NothingRunsError
+    from countersign.embedded.home import attach
+    from countersign.foreseen_errors import NothingRunsError
     from countersign.settings import variable
 
     attached = attach()
@@ -81,7 +89,7 @@ def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
 
 def roles_of(names: list[str] | None) -> "frozenset[Role]":
     """Return the roles by these names, and all of them where none is named."""
-    from countersign.roles import Role
+    from countersign.parts import Role
 
     if unknown := sorted(set(names or ()) - set(Role)):
         raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")
@@ -100,7 +108,7 @@ def using_database() -> Iterator[None]:
     import psycopg
 
     from countersign.connection import DatabaseError
-    from runtime.model.json_limits import first_line
+    from runtime.model.limits import first_line
 
     try:
         yield
@@ -111,3 +119,126 @@ def using_database() -> Iterator[None]:
             f"the database is not at the migration that this program needs ({first_line(error)}):"
             " run `countersign migrate`"
         ) from error
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+Row = Mapping[str, Any]
+
+
+def show_rows(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> None:
+    """Print rows, in a table with these columns, or that there are none; as JSON, with all that they hold."""
+    if as_json:
+        show_json(list(rows))
+        return
+    if not rows:
+        out.print("none")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        is_id = column.endswith("_id")  # whole, however narrow the screen is
+        table.add_column(column, no_wrap=is_id, min_width=_ID if is_id else None, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(row[column]) for column in columns))
+    screen = Console(highlight=False, markup=False, emoji=False)
+    (screen if screen.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_WIDE)).print(table)
+
+
+def show_one(row: Row, *, as_json: bool) -> None:
+    """Print one thing with all its members, lists of things as tables below it."""
+    if as_json:
+        show_json(row)
+        return
+    for name, value in row.items():
+        if not isinstance(value, list):
+            out.print(f"{name:<20} {_cell(value)}")
+    for name, value in row.items():
+        if isinstance(value, list) and value:
+            out.print(f"\n{name}")
+            show_rows(value, [column for column in value[0] if column not in row], as_json=False)
+
+
+def show_json(value: Any) -> None:
+    """Print JSON; moments in ISO 8601."""
+    out.print_json(json.dumps(value, default=_plain))
+
+
+_WIDE = 1000
+"""Characters of a line that goes to a file or a pipe: nothing is folded."""
+_ID = 29
+"""Characters of the longest id that we make."""
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return json.dumps(value) if isinstance(value, dict | list) else str(value)
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+BlockRow = Mapping[str, Any]
+
+_MARK = "\N{REPLACEMENT CHARACTER}"
+
+
+def run_block(row: BlockRow) -> str:
+    """Return a run: which, how it ended, how it stands with its evidence, and its digest or why there is none."""
+    evidence = f"sha256 {row['sha256']}" if row["sha256"] else row["why"]
+    lines = (
+        f"{row['reference']}  {row['outcome']}, {row['state']}",
+        f"{row['definition']} v{row['definition_version']}",
+        f"requested by {row['requester_name']} on {_moment_text(row['created_at'])}",
+        evidence,
+        row["run_id"],
+    )
+    return _block(lines)
+
+
+def vote_block(row: BlockRow) -> str:
+    """Return a vote: who said what when, on what, why, by which rule, and what it changed."""
+    reason = f"“{' '.join(row['reason'].split())}”" if row["reason"] else "no reason given"
+    lines = (
+        f"{_moment_text(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
+        f"which means: {row['name']} {row['meaning']}",
+        f"on:      {row['reference']}",
+        f"why:     {reason}",
+        f"rule:    {row['rule']} ({row['required']})",
+        f"change:  {row['change']}",
+        f"id:      {row['run_id']}",
+    )
+    return _block(lines)
+
+
+def exception_block(row: BlockRow) -> str:
+    """Return an exception: when, who, of which kind, what, and where it is on record."""
+    from evidence.reading.exceptions import LABELS
+
+    at = _moment_text(datetime.fromisoformat(row["at"])) if row["at"] else ""
+    label = LABELS[row["kind"]].lower() if row["kind"] in LABELS else "opening not recorded"
+    leaf = f", leaf {row['leaf']}" if row["leaf"] else ""
+    run = f"on:      {row['reference']}, {row['definition']}" if row["definition"] else ""  # "" outside runs
+    lines = (
+        f"{at}  {row['name']}: {label}" if row["name"] else f"{at}  {label}",
+        row["what"],
+        *filter(None, [run]),
+        f"id:      {row['run_id']}{leaf}",
+    )
+    return _block(lines)
+
+
+def _block(lines: Sequence[str]) -> str:
+    """Return lines under the first; what is no print, such as an escape of the terminal, is shown as a mark."""
+    return "\n  ".join("".join(one if one.isprintable() else _MARK for one in line) for line in lines)
+
+
+def _moment_text(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,13 +1,12 @@
-"""How `activate` and `retire` ask for a move, and say what came of the run that it is."""
+"""`definitions activate` and `retire`: asks for the move, and says what came of its run."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from countersign.cli.command import out, run, shared_settings
+from countersign.cli.command import out, run, shared_settings, show_json
 from countersign.cli.operate import APPLY_SECONDS, OperateError, looked_up, perform
-from countersign.cli.tables import show_json
 from countersign.settings import Settings
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.services.listings import find_run
@@ -21,16 +20,16 @@ def move(record: Callable[[OperatorDesk], Awaitable[str]], done: str, *, as_json
     settings = shared_settings("database_url")
     facts = run(perform(settings, record))
     if "run_id" in facts:
-        facts |= run(_followed(settings, facts["run_id"]))
+        facts |= run(_run_outcome(settings, facts["run_id"]))
     if facts.get("run_status") in (RunStatus.FAILED_TERMINAL, RunStatus.CANCELED):
         raise OperateError(f"nothing was done: {facts['error']} ({facts['run_id']})")
     if as_json:
         show_json(facts)
         return
-    out.print(_told(facts, done))
+    out.print(_outcome_text(facts, done))
 
 
-def _told(facts: dict[str, Any], done: str) -> str:
+def _outcome_text(facts: dict[str, Any], done: str) -> str:
     match facts.get("run_status"):
         case RunStatus.SUCCEEDED:
             return f"{done} ({facts['run_id']})"
@@ -41,7 +40,7 @@ def _told(facts: dict[str, Any], done: str) -> str:
     return f"on record as {facts.get('run_id', facts['notification_id'])}: a worker will do it"
 
 
-async def _followed(settings: Settings, run_id: str) -> dict[str, Any]:
+async def _run_outcome(settings: Settings, run_id: str) -> dict[str, Any]:
     """Return how the run stands once it has ended or waits for people, or after a while."""
     until = time.monotonic() + APPLY_SECONDS
     while True:

@@ -4,15 +4,82 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import yaml
 
 from countersign.cli.acts import By, Reason
-from countersign.cli.command import out, run, shared_settings
-from countersign.cli.definitions_listing import list_, show
-from countersign.cli.tables import AsJson, show_json
+from countersign.cli.command import AsJson, out, run, shared_settings, show_json, show_rows
 from evidence.reading.words import counted
+from runtime.model.states import DefinitionStatus
 
 if TYPE_CHECKING:
     from runtime.definitions.diff import Change
+
+
+_LIST_COLUMNS = ("name", "version", "status", "trigger_type", "changed_by", "changed_at", "digest")
+_MOVE_COLUMNS = ("at", "event", "by", "run_id")
+
+
+def list_(
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only this runbook.")] = None,
+    status: Annotated[
+        DefinitionStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(DefinitionStatus)}.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows.")] = 50,
+    after: Annotated[
+        str | None, typer.Option(metavar="NAME:VERSION", help="Continue the list after this version.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List the versions of runbooks by name, the newest first: where each stands, and who moved it last."""
+    from countersign.cli.operate import looked_up
+    from runtime.services.definition_views import Sought, list_versions
+
+    sought = Sought(name, status, _version_after(after), limit + 1)
+    found = run(looked_up(shared_settings("database_url"), list_versions, sought))
+    rows = found[:limit]
+    if rows or as_json:
+        show_rows(rows, _LIST_COLUMNS, as_json=as_json)
+    if as_json:
+        return
+    if len(found) > limit:
+        out.print(f"There are more: --after {rows[-1]['name']}:{rows[-1]['version']}")
+    else:
+        out.print(counted(len(rows), "version"))
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The runbook.")],
+    version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="Default: the newest.")] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show a version: where it stands, who moved it and when, its digest, and all that it says."""
+    from countersign.cli.definition_lookup import looked_up
+    from runtime.services.definition_views import show_version
+
+    found: dict[str, Any] = run(looked_up(shared_settings("database_url"), show_version, name, version))
+    if as_json:
+        show_json(found)
+        return
+    out.print(f"{found['name']} version {found['version']} is {found['status']}\ndigest {found['digest']}")
+    if found["moves"]:
+        show_rows(found["moves"], _MOVE_COLUMNS, as_json=False)
+    out.print()
+    out.print(yaml.safe_dump(found["definition"], sort_keys=False, allow_unicode=True, width=_YAML_WIDTH).rstrip())
+
+
+_YAML_WIDTH = 120
+
+
+def _version_after(after: str | None) -> tuple[str, int] | None:
+    if after is None:
+        return None
+    name, _, version = after.rpartition(":")
+    if not (name and version.isascii() and version.isdecimal()):
+        raise typer.BadParameter(f"{after} is not NAME:VERSION", param_hint="--after")
+    return name, int(version)
+
 
 definitions = typer.Typer(
     invoke_without_command=True, help="Check, list and compare runbooks; say which versions start."
@@ -60,13 +127,13 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show what a version adds, removes and changes."""
-    from countersign.cli.definitions_looking import looked_up
-    from runtime.services.definitions_showing import compare
+    from countersign.cli.definition_lookup import looked_up
+    from runtime.services.definition_views import compare
 
     found = run(looked_up(shared_settings("database_url"), compare, name, version, against))
     if as_json:
         sides = {"name": name, "from": found.before and found.before.version, "to": found.after.version}
-        show_json({**sides, "changes": [_plain(change) for change in found.changes]})
+        show_json({**sides, "changes": [_change_json(change) for change in found.changes]})
         return
     for sign, life in (("---", found.before), ("+++", found.after)):
         out.print(f"{sign} {life}  {life.status}  {life.digest}" if life else f"{sign} nothing")
@@ -104,6 +171,6 @@ def retire(name: Name, version: Version, by: By, reason: Reason, *, as_json: AsJ
     move(lambda desk: desk.retire(by, name, version, reason), told, as_json=as_json)
 
 
-def _plain(change: "Change") -> dict[str, Any]:
+def _change_json(change: "Change") -> dict[str, Any]:
     before, after = (None if side is None else json.loads(side) for side in (change.before, change.after))
     return {"path": change.path, "kind": change.kind, "before": before, "after": after}

@@ -9,7 +9,7 @@ from countersign.cli.command import attached_settings, importing, out, own_setti
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from countersign.embedded.attach import Attached
+    from countersign.embedded.home import Attached
     from countersign.settings import Settings
     from runtime.handlers import Demo
 
@@ -32,7 +32,7 @@ def up(
 ) -> None:
     """Run everything on this machine: PostgreSQL, OPA, a sandbox workspace to click in, stand-ins. Ctrl-C ends it."""
     with importing():
-        from countersign.embedded.up import up as run_up
+        from countersign.embedded.system import up as run_up
 
     settings = own_settings()
     run(run_up(settings, settings.port if port is None else port, sandbox_port, with_case=with_case))

@@ -1,31 +1,181 @@
-"""The commands about evidence. `verify` imports nothing that needs a server or a network."""
+"""The group `evidence`: verify, report, export, fetch and repair bundles, and set and lift legal holds.
+
+`verify`, `report`, `page` and `verify-export` import nothing that needs a server or a network. `export` writes the
+index of a period; `verify-export` says whether one holds. `get`, `hold`, `release`, `repair` and `export` are on record
+by a named person. `list` and `exceptions` stand in `evidence_queries`, `approvals` in `approval_queries`.
+"""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.archive import get, hold, holds, release, repair
-from countersign.cli.command import out
-from countersign.cli.exceptions import exceptions
-from countersign.cli.export import export, verify_export
-from countersign.cli.finding_options import QuickVote, quick_of
-from countersign.cli.finding_votes import approvals
-from countersign.cli.given import (
+from countersign.cli.acts import By, Reason, act
+from countersign.cli.approval_queries import approvals
+from countersign.cli.command import AsJson, out, run, shared_settings, show_rows
+from countersign.cli.evidence_options import (
     Checkpoint,
     Child,
-    Given,
+    From,
     Key,
     Keys,
     Log,
     LogKey,
+    QuickVote,
     Stamp,
+    To,
     Tsa,
     Undoes,
+    VerifierInputs,
     Witness,
     Witnesses,
+    period_of,
+    quick_of,
 )
-from countersign.cli.runs import list_evidence
+from countersign.cli.evidence_queries import exceptions, list_evidence
+
+if TYPE_CHECKING:
+    from runtime.services.legal_holds import Subject
+
+
+def export(
+    first: From,
+    last: To,
+    by: Annotated[str, typer.Option("--by", "--as", metavar="PERSON", help="Your directory id; recorded.")],
+    to: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="The folder to create; it must not exist yet.")
+    ],
+    *,
+    bundles: Annotated[bool, typer.Option("--bundles", help="Copy the bundles into it, too.")] = False,
+) -> None:
+    """Write a signed index of every run of a period, sealed or not, and of who approved what, and put that on record.
+
+    Exits with 1 where the log, which is looked through first, does not hold: the export then says so.
+    """
+    from countersign.cli.period_evidence import export_period
+    from countersign.cli.verify import index_summary
+
+    period = period_of(first, last)
+    made = run(export_period(shared_settings("database_url"), period, by, to, with_bundles=bundles))
+    out.print(f"{index_summary(made.index)}\nsha256: {made.sha256}\nexport: {to}")
+    raise typer.Exit(1 if made.index.log.findings else 0)
+
+
+def verify_export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The export.")],
+    key: Key,
+    keys: Keys = None,
+    log_key: LogKey = None,
+    witness: Witness = None,
+    witnesses: Witnesses = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG", help="The folder of the log as it is published: no run is left out, no line is made up."
+        ),
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in one line.")] = False,
+) -> None:
+    """Verify an export offline: its signature and files, and each line, derived again from its bundles and the log.
+
+    Exits as `evidence verify` does: with 0 where it holds, 1 where it does not, 3 where it could not be read, 4 where
+    the key did not sign it.
+    """
+    from countersign.cli.verify import verify_export_folder
+
+    given = VerifierInputs(key=key, register=keys, log_keys=log_key or [], witnesses=witness or [], needed=witnesses)
+    raise typer.Exit(verify_export_folder(folder, given, log, as_json=as_json))
+
+
+OneRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run; else name a reference.")]
+Reference = Annotated[
+    str | None, typer.Option(metavar="REFERENCE", help="All runs with this reference, future ones included.")
+]
+
+_HOLD_COLUMNS = (
+    "hold_id",
+    "kind",
+    "subject",
+    "set_by",
+    "set_at",
+    "reason",
+    "runs",
+    "held",
+    "to_be_held",
+    "lifted_by",
+    "lifted_at",
+)
+
+
+def get(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle to fetch.")],
+    by: By,
+    to: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The file to write: RUN.zip. Nothing is overwritten."),
+    ] = None,
+    sigstore: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write its attestation here, as a Sigstore bundle for other tools."),
+    ] = None,
+) -> None:
+    """Fetch the bundle of a run from the archive, and see that it is the one that was stored; it goes on record."""
+    from countersign.cli.evidence_archive import BundleRequest, fetch_bundle
+
+    file = to or Path(f"{run_id}.zip")
+    sha256 = run(fetch_bundle(shared_settings("database_url"), BundleRequest(run_id, by, file, sigstore)))
+    out.print(f"sha256: {sha256}\nbundle: {file}" + (f"\nsigstore: {sigstore}" if sigstore else ""))
+
+
+def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
+    """Keep the evidence of a run, or of all runs of a reference, from being deleted, until that is released."""
+    from countersign.cli.evidence_archive import set_hold
+
+    hold_id, done = run(set_hold(shared_settings("database_url"), _hold_subject(run_id, reference), by, reason))
+    out.print(f"{hold_id} is set; bundles held in the archive now: {done}; others will be when they are stored")
+
+
+def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
+    """Lift the hold on a run, or on a reference; what another hold names stays held."""
+    from countersign.cli.evidence_archive import lift_hold
+
+    hold_id, done = run(lift_hold(shared_settings("database_url"), _hold_subject(run_id, reference), by, reason))
+    out.print(f"{hold_id} is lifted; bundles that the archive was told of: {done}")
+
+
+def holds(
+    *,
+    lifted: Annotated[bool, typer.Option("--all", help="Include lifted holds.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List legal holds, newest first: on what, by whom, why, and of how many runs the archive holds the bundle."""
+    from countersign.cli.evidence_archive import list_holds
+
+    rows = run(list_holds(shared_settings("database_url"), lifted=lifted))
+    show_rows(rows, _HOLD_COLUMNS, as_json=as_json)
+
+
+def repair(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is stuck.")],
+    by: By,
+    reason: Reason,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Have a stuck bundle tried anew; what took its name in the archive stays there, and it gets another."""
+    act(lambda desk: desk.repair(by, run_id, reason), f"the bundle of {run_id} will be retried", as_json=as_json)
+
+
+def _hold_subject(run_id: str | None, reference: str | None) -> "Subject":
+    from runtime.services.legal_holds import Subject
+
+    if run_id is not None and reference is None:
+        return Subject("run", run_id)
+    if reference is not None and run_id is None:
+        return Subject("reference", reference)
+    raise typer.BadParameter("name a run or --reference, not both")
+
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
@@ -66,7 +216,7 @@ def verify(
         raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
     if undoes and len(files) > 1:
         raise typer.BadParameter("--undoes goes with one FILE: that of the run that undoes")
-    given = Given(
+    given = VerifierInputs(
         key=key,
         register=keys,
         log_keys=log_key or [],
@@ -115,7 +265,7 @@ def report(
     }  # fmt: skip
     if key is None and any(beside.values()):
         raise typer.BadParameter("the other options need --key")
-    given = None if key is None else Given(key=key, **beside)
+    given = None if key is None else VerifierInputs(key=key, **beside)
     raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html"), quick_of(quick_vote)))
 
 
@@ -126,7 +276,7 @@ def page(
     ] = Path("verify.html"),
 ) -> None:
     """Write the page that verifies bundles in a browser: one offline file, for people without this program."""
-    from evidence.page.verify_page import write_page
+    from evidence.page.report import write_page
 
     sha256 = write_page(to)
     out.print(f"sha256: {sha256}\npage:   {to}")

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from countersign.cli.acts import By, Reason, act
-from countersign.cli.command import run, shared_settings
-from countersign.cli.listings import Limit
-from countersign.cli.tables import AsJson, show_one, show_rows
-from runtime.model.run import HeldAct
+from countersign.cli.command import AsJson, run, shared_settings, show_one, show_rows
+from countersign.cli.run_commands import Limit
+from runtime.model.run import RepairAction
 
 held = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end held steps.")
 
@@ -50,7 +49,7 @@ def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
 @held.command()
 def retry(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
     """Retry the step from its start."""
-    _mend(run_id, step, by, HeldAct.RETRY, reason, version, done="will be retried", as_json=as_json)
+    _mend(run_id, step, by, RepairAction.RETRY, reason, version, done="will be retried", as_json=as_json)
 
 
 @held.command()
@@ -68,26 +67,26 @@ def supply(
     from countersign.cli.operate import expect_recordable, read_json
 
     result = expect_recordable(read_json(file), str(file))
-    _mend(run_id, step, by, HeldAct.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
+    _mend(run_id, step, by, RepairAction.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
 
 
 @held.command()
 def skip(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
     """Skip the step, also one that still waits; steps that need it and have no condition are skipped too."""
-    _mend(run_id, step, by, HeldAct.SKIP, reason, version, done="is skipped", as_json=as_json)
+    _mend(run_id, step, by, RepairAction.SKIP, reason, version, done="is skipped", as_json=as_json)
 
 
 @held.command()
 def end(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
     """End the run as failed."""
-    _mend(run_id, step, by, HeldAct.END, reason, version, done="ended its run", as_json=as_json)
+    _mend(run_id, step, by, RepairAction.END, reason, version, done="ended its run", as_json=as_json)
 
 
 def _mend(
     run_id: str,
     step: str,
     by: str,
-    how: HeldAct,
+    how: RepairAction,
     reason: str,
     version: int | None,
     result: object = None,

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.cli.command import out, run, shared_settings
-from countersign.cli.tables import AsJson, show_json
+from countersign.cli.command import AsJson, out, run, shared_settings, show_json
 from evidence.reading.words import counted
 
 if TYPE_CHECKING:

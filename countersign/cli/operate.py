@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from countersign.connection import connected
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings
 from receipts.register import Entry
 from runtime.clock import utc_now
-from runtime.model.json_limits import fault
+from runtime.model.limits import json_fault
 from runtime.services import keys
 from runtime.services.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
 
@@ -26,7 +26,7 @@ class OperateError(CountersignError):
 
 def read_json(file: Path) -> Any:
     """Return the JSON in a file, or raise OperateError."""
-    from policy.text import strict_json
+    from policy.bundle import strict_json
 
     try:
         return strict_json(file.read_bytes().decode())
@@ -38,7 +38,7 @@ def read_json(file: Path) -> Any:
 
 def expect_recordable(given: Any, what: str) -> dict[str, Any]:
     """Return an object that can be put on record, or raise OperateError."""
-    if wrong := fault(given):
+    if wrong := json_fault(given):
         raise OperateError(f"{what}: {wrong}")
     return dict(given)
 
@@ -111,7 +111,7 @@ async def rotate_key(settings: Settings) -> Sequence[Entry]:
 
     Raise OperateError where the key that seals now is not: workers would not have the one that follows it.
     """
-    from evidence.ring import KeyRing
+    from evidence.key_ring import KeyRing
 
     async with connected(settings) as conn:
         register = await keys.register_of(conn, settings.tenant)
@@ -126,7 +126,7 @@ async def rotate_key(settings: Settings) -> Sequence[Entry]:
 
 async def revoke_key(settings: Settings, key_id: str, why: str) -> Sequence[Entry]:
     """Put on record that a key counts no more from now on; return the register. Raise RegisterError."""
-    from evidence.ring import KeyRing
+    from evidence.key_ring import KeyRing
 
     async with connected(settings) as conn:
         current = KeyRing(settings.key_path).keys().current

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from countersign.cli.acts import By, Reason
-from countersign.cli.command import out, run, shared_settings
-from countersign.cli.tables import AsJson, show_json
+from countersign.cli.command import AsJson, out, run, shared_settings, show_json
 from evidence.reading.words import counted
 
 slack = typer.Typer(no_args_is_help=True, help="Install the Slack app in workspaces of this tenant.")
@@ -21,7 +20,7 @@ def install_link(
     as_json: AsJson = False,
 ) -> None:
     """Make a link that installs the app once, in a workspace that then belongs to this tenant."""
-    from countersign.cli.acting import make_link
+    from countersign.cli.installations import make_link
 
     facts = run(make_link(shared_settings("database_url", "public_url"), by, reason, hours))
     if as_json:
@@ -35,9 +34,9 @@ def install_link(
 @slack.command("list")
 def list_(*, as_json: AsJson = False) -> None:
     """List the workspaces in which the app is or was installed."""
-    from countersign.cli.acting import list_places
+    from countersign.cli.installations import list_installations
 
-    places = run(list_places(shared_settings("database_url")))
+    places = run(list_installations(shared_settings("database_url")))
     if as_json:
         show_json(places)
     elif not places:
@@ -51,7 +50,7 @@ def list_(*, as_json: AsJson = False) -> None:
 def manifest() -> None:
     """Print the app's manifest to paste into Slack; with COUNTERSIGN_PUBLIC_URL it includes our links."""
     from countersign.cli.command import own_settings
-    from countersign.manifest import manifest_of
+    from countersign.slack import manifest_of
 
     typer.echo(manifest_of(own_settings().public_url), nl=False)
 
@@ -67,7 +66,7 @@ def new_key() -> None:
 @slack.command()
 def rekey() -> None:
     """Re-encrypt all stored tokens with the first of COUNTERSIGN_SLACK_TOKEN_KEYS; the others can then be removed."""
-    from countersign.cli.acting import rekey_tokens
+    from countersign.cli.installations import rekey_tokens
 
     key_id, count = run(rekey_tokens(shared_settings("database_url", "slack_token_keys")))
     out.print(f"the tokens of {counted(count, 'installation')} are under key {key_id}")

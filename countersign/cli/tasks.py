@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.acts import By, act
-from countersign.cli.command import run, shared_settings
-from countersign.cli.listings import Limit
-from countersign.cli.tables import AsJson, show_one, show_rows
+from countersign.cli.command import AsJson, run, shared_settings, show_one, show_rows
+from countersign.cli.run_commands import Limit
 from runtime.model.votes import ClaimAct, VoteVerdict
-from runtime.services.inbound_said import Said
+from runtime.services.review_answers import ReviewAnswer
 
 if TYPE_CHECKING:
     from runtime.services.approval_view import ApprovalView
@@ -86,22 +85,22 @@ def answer(
 ) -> None:
     """Answer a review, as its card in Slack does: this counts as your signature."""
     verdict = VoteVerdict.APPROVE if decision is Decision.APPROVED else VoteVerdict.REJECT
-    _say(Said(task_id, by, verdict, reason, stamp), f"{task_id} is {decision}", as_json=as_json)
+    _say(ReviewAnswer(task_id, by, verdict, reason, stamp), f"{task_id} is {decision}", as_json=as_json)
 
 
 @tasks.command()
 def claim(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
     """Claim a review: others see that you work on it."""
-    _say(Said(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
+    _say(ReviewAnswer(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
 
 
 @tasks.command()
 def release(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
     """Release a review that you claimed, so that others can take it."""
-    _say(Said(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
+    _say(ReviewAnswer(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
 
 
-def _say(said: Said, done: str, *, as_json: bool) -> None:
+def _say(said: ReviewAnswer, done: str, *, as_json: bool) -> None:
     act(lambda desk: desk.say(said), done, as_json=as_json)
 
 

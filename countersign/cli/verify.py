@@ -1,29 +1,30 @@
-"""What `countersign evidence verify` and `report` print. Imports nothing that needs a server or a network."""
+"""What `evidence verify`, `report` and `verify-export` print. Imports nothing that needs a server or a network."""
 
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from countersign.cli.command import out
-from countersign.cli.given import Given
-from countersign.errors import CountersignError
+from countersign.cli.evidence_options import VerifierInputs
+from countersign.foreseen_errors import CountersignError
 from evidence.errors import EvidenceError, UndecidedError
+from evidence.export.index import Index
+from evidence.export.verify import ExportFault, ExportReport, verify_export
 from evidence.reading.exceptions import QUICK
-from evidence.replay import replayed_by
-from evidence.replay_asking import Opa
-from evidence.verify.below import ends_below
+from evidence.replay import Opa, replayed_by
+from evidence.verify.audit_log import one_log_with, tiles_in
 from evidence.verify.contents import Contents
 from evidence.verify.judgement import Judgement, Standing, judge, worst
-from evidence.verify.kept_checkpoint import one_log_with
-from evidence.verify.published import tiles_in
-from evidence.verify.rules import Rule
+from evidence.verify.linked_bundles import ends_below, undoes
+from evidence.verify.rules import Rule, counted
 from evidence.verify.trust import Trust, TrustError, open_kept
-from evidence.verify.undone import undoes
 from evidence.verify.verify import VerificationReport
 from receipts.errors import ReceiptsError
+from receipts.fields import timestamp
 
 
 class NoOpaError(CountersignError):
@@ -41,31 +42,31 @@ def find_opa() -> Opa:
     return Opa(found)
 
 
-def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json: bool) -> int:
+def verify_all(files: Sequence[Path], given: VerifierInputs, opa: Opa | None, *, as_json: bool) -> int:
     """Verify files, print what is found of each as it is found, and return the exit status."""
     try:
         trust = given.trust()
-        asked = [*asked_of(given, trust), *([replayed_by(opa)] if opa else [])]
+        asked = [*extra_rules(given, trust), *([replayed_by(opa)] if opa else [])]
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
-    standings = [_verify(file, trust, asked, is_one=len(files) == 1, as_json=as_json) for file in files]
+    standings = [_verify_file(file, trust, asked, is_one=len(files) == 1, as_json=as_json) for file in files]
     if len(files) > 1 and not as_json:
         out.print(f"{standings.count(Standing.HOLDS)} of {len(files)} hold.")
     return worst(standings)
 
 
-def _verify(file: Path, trust: Trust, asked: Sequence[Rule[Contents]], *, is_one: bool, as_json: bool) -> Standing:
+def _verify_file(file: Path, trust: Trust, asked: Sequence[Rule[Contents]], *, is_one: bool, as_json: bool) -> Standing:
     """Verify a file and print what is found; what it holds is kept no longer."""
     judged = judge(file, trust, *asked)
     if as_json:
         sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")
     else:
-        _show(judged, trust, is_one=is_one)
+        _print_judgement(judged, trust, is_one=is_one)
     return judged.standing
 
 
-def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
+def extra_rules(given: VerifierInputs, trust: Trust) -> Iterator[Rule[Contents]]:
     """Yield the rules about kept checkpoints and about runs below or undone, if any are given; raise TrustError."""
     if given.log and not given.checkpoints:
         raise TrustError("--checkpoint needs the log to compare with, and none is given")
@@ -78,7 +79,7 @@ def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
         yield undoes(given.undone, trust)
 
 
-def _show(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
+def _print_judgement(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
     """Print one for people; among several, each is headed by its name."""
     report = judged.found
     if not isinstance(report, VerificationReport):
@@ -94,16 +95,105 @@ def _show(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
     out.print(f"sha256: {report.sha256}\nrun:    {report.run_id} of {report.tenant}\nEverything holds.{end}")
 
 
-def report_one(file: Path, given: Given | None, to: Path, quick: timedelta = QUICK) -> int:
+def report_one(file: Path, given: VerifierInputs | None, to: Path, quick: timedelta = QUICK) -> int:
     """Write the report on a file, say what its verdict is, and return the exit status."""
     from evidence.page.report import report_on, write_report
 
     try:
         trust = given.trust() if given else None
-        report = report_on(file, trust, *(asked_of(given, trust) if given and trust else ()), quick=quick)
+        report = report_on(file, trust, *(extra_rules(given, trust) if given and trust else ()), quick=quick)
         write_report(report, to)
     except (ReceiptsError, EvidenceError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
     out.print(f"{report.heading}\nreport: {to}")
     return report.standing
+
+
+_SHOWN = 20
+"""Runs without a bundle that are listed; all of them stand in the index."""
+
+_NO_LOG = "not the log: runs may be left out, and lines be invented (--log, --log-key)"
+_NO_LOG_KEY = "whose key was not given (--log-key): a forger could have invented it"
+_NO_BUNDLES = "no bundles"
+
+
+def index_summary(index: Index) -> str:
+    """Return what an index says, in lines: its days and counts, runs without a bundle, and what the log was."""
+    counts, log = index.counts, index.log
+    parts = (counted(counts.runs, "run"), *map(_numbers, (counts.by_state, counts.by_outcome) if counts.runs else ()))
+    without = [f"no bundle: {run.run_id}: {run.why}" for run in index.runs if run.sha256 is None]
+    more = [f"no bundle: {len(without) - _SHOWN} more, in index.json and runs.csv"] if len(without) > _SHOWN else []
+    until = _moment(log.until) if log.until else "the first of them"
+    is_over = index.made_at >= timestamp(index.period.until)
+    lines = [
+        f"{index.first_day} to {index.last_day}: {'; '.join((*parts, counted(counts.votes, 'vote')))}",
+        *([] if is_over else [f"the period was not over at {_moment(index.made_at)}, when this was made"]),
+        *without[:_SHOWN],
+        *more,
+        *(f"the log does not hold: {finding}" for finding in log.findings[:_SHOWN]),
+        f"log:    {log.size:,} leaves; everything before {until} is accounted for",
+    ]
+    return "\n".join(lines)
+
+
+def verify_export_folder(folder: Path, given: VerifierInputs, log: Path | None, *, as_json: bool) -> int:
+    """Verify an export, print what is found, and return the exit status."""
+    try:
+        trust = given.trust()
+    except (ReceiptsError, TrustError) as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        return Standing.UNREAD
+    found = verify_export(folder, trust, log)
+    if as_json:
+        against = {"log": log is not None, "log_key": bool(given.log_keys)}
+        sys.stdout.write(f"{json.dumps(_export_document(folder, found, against), ensure_ascii=False)}\n")
+    elif isinstance(found, ExportFault):
+        sys.stderr.write(f"countersign: {found.sentence()}\n")
+    else:
+        out.print(held_against(found.index, given, log))
+        for number, passed in enumerate(found.rules, 1):
+            out.print(f"{number:>2}. {passed.rule}: {passed.found}")
+        out.print(f"{index_summary(found.index)}\nsha256: {found.sha256}\nEverything holds.")
+    return found.standing if isinstance(found, ExportFault) else Standing.HOLDS
+
+
+def held_against(index: Index, given: VerifierInputs, log: Path | None) -> str:
+    """Return what an export was held against, in one line."""
+    bundles = sum(run.sha256 is not None for run in index.entries)
+    told = counted(bundles, "bundle") if index.has_bundles else _NO_BUNDLES
+    logged = _NO_LOG if log is None else f"the log, {'signed by its key' if given.log_keys else _NO_LOG_KEY}"
+    return f"Held against: {told}; {logged}."
+
+
+def _export_document(folder: Path, found: ExportReport | ExportFault, against: Mapping[str, bool]) -> dict[str, Any]:
+    if isinstance(found, ExportFault):
+        failed = {"name": found.rule, "member": found.file, "what": found.what}
+        return {
+            "export": str(folder),
+            "sha256": None,
+            "held_against": None,
+            "holds": False,
+            "checks": None,
+            "failed": failed,
+        }
+    held = {"bundles": found.index.has_bundles, **against}
+    checks = [{"name": passed.rule, "found": passed.found} for passed in found.rules]
+    about = found.index.model_dump(include={"tenant", "first_day", "last_day", "counts"}) | {"key": found.key_id}
+    return {
+        "export": str(folder),
+        "sha256": found.sha256,
+        **about,
+        "held_against": held,
+        "holds": True,
+        "checks": checks,
+        "failed": None,
+    }
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
+
+
+def _moment(at: str) -> str:
+    return f"{at[:19].replace('T', ' ')} UTC"

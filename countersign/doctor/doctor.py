@@ -9,21 +9,19 @@ from pathlib import Path
 
 from bot.slack.doctor import Fact
 from countersign.archive import make_archive, unkept_retention
-from countersign.doctor import directory, evidence
-from countersign.doctor.causes import remedy_of
-from countersign.doctor.held import held
-from countersign.doctor.links import links
-from countersign.doctor.probe import examined
-from countersign.doctor.slack import members, slack
-from countersign.doctor.stamps import time_stamps
-from countersign.doctor.usergroups import user_groups
+from countersign.doctor import database, evidence
+from countersign.doctor.database import examined
+from countersign.doctor.diagnosis import remedy_of
+from countersign.doctor.evidence import time_stamps
+from countersign.doctor.held_work import held_work
+from countersign.doctor.slack import links, members, slack, user_groups
 from countersign.engine import load_overlay, make_policy, offered_handlers, validated_catalog
-from countersign.roles import Role
+from countersign.parts import Role
 from countersign.settings import Settings
 from evidence.archive.archive import ArchiveFact
 from receipts.signing import load_or_create
 from runtime.clock import Clock
-from runtime.model.json_limits import first_line
+from runtime.model.limits import first_line
 
 Check = Callable[[Settings], Awaitable[list[Fact]]]
 
@@ -36,19 +34,19 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
     """Return the result of every check of what the roles need, in an order in which a person would mend things."""
     checks: tuple[tuple[str, Check, frozenset[Role], str], ...] = (
         ("program", _program, _ALL, "Install the program with `make up`, or use its image."),
-        ("database", partial(directory.database, clock=clock), _ALL, _REACH),
-        ("migrations", directory.migrations, _ALL, _REACH),
+        ("database", partial(database.database, clock=clock), _ALL, _REACH),
+        ("migrations", database.migrations, _ALL, _REACH),
         ("policy", partial(_policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
         ("definitions", _definitions, _ALL, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
-        ("directory file", directory.file, _CALLERS, "Correct the file; the message says where."),
-        ("groups", partial(directory.groups, clock=clock), _ALL, "Repair database, policy and channels first."),
-        ("callers", directory.callers, _CALLERS, "Repair the database first."),
+        ("directory file", database.file, _CALLERS, "Correct the file; the message says where."),
+        ("groups", partial(database.groups, clock=clock), _ALL, "Repair database, policy and channels first."),
+        ("callers", database.callers, _CALLERS, "Repair the database first."),
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("slack", slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN, or have the app installed by OAuth."),
         ("links", partial(links, clock=clock), _CALLERS | _CLICKS | _WORK, "Start OPA with the policy bundle first."),
         ("members", members, _ALL, "Repair the database first."),
         ("user groups", partial(user_groups, clock=clock), _CLICKS, "Repair database, Slack and routing file first."),
-        ("held", held, _ALL, "Repair the database first."),
+        ("held", held_work, _ALL, "Repair the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Repair the database first."),
         ("audit log", evidence.audit_log, _WORK, "Repair the database first."),

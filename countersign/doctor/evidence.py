@@ -1,4 +1,4 @@
-"""What the doctor and the command line say of bundles: what is not stored yet and why, and what can be deleted."""
+"""What doctor and command line say of evidence: bundles not stored yet and why, what can be deleted, time stamps."""
 
 import asyncio
 from datetime import timedelta
@@ -9,8 +9,10 @@ from countersign.connection import connected
 from countersign.doctor.unsealed import describe
 from countersign.settings import Settings
 from evidence.archive.archive import Archive, ArchiveError
+from receipts.stamp import load_authority
 from runtime.clock import Clock
 from runtime.services import health as inspection
+from runtime.services.log import unstamped_since
 
 _SHOWN = 5
 LATE = timedelta(minutes=15)
@@ -95,3 +97,22 @@ def _some(items: list[str], what: str) -> str:
     """Return the count and the first few, or nothing."""
     more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
     return f"{len(items)} {what}: {'; '.join(items[:_SHOWN])}{more}" if items else ""
+
+
+async def time_stamps(settings: Settings, clock: Clock) -> list[Fact]:
+    """Check that checkpoints are stamped in time; nothing where no authority is named."""
+    if settings.tsa_url is None or settings.tsa_ca is None:
+        return []
+    load_authority(settings.tsa_ca)
+    async with connected(settings) as conn:
+        since = await unstamped_since(conn, settings.tenant)
+    late = since is not None and clock() - since > LATE + timedelta(seconds=settings.stamp_seconds)
+    waiting = f"what was signed since {since.isoformat(timespec='seconds')} awaits one" if since else "all is stamped"
+    return [
+        Fact(
+            "time stamps",
+            ok=not late,
+            detail=f"{waiting}, from {settings.tsa_url}",
+            remedy="See what the worker's log says of the authority, and whether COUNTERSIGN_TSA_CA is its root.",
+        )
+    ]

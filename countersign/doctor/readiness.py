@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import psycopg
 
-from countersign.doctor.directory import TOO_FAR
-from countersign.doctor.probe import examined
+from countersign.doctor.database import TOO_FAR, examined
 from countersign.system import System
-from policy.model import PolicyUnavailableError
-from runtime.model.json_limits import first_line
+from policy.contract import PolicyUnavailableError
+from runtime.model.limits import first_line
 from runtime.services import health as inspection
 
 PATIENCE = 3.0

@@ -1,6 +1,6 @@
 """Why there is no bundle of a run, in one line. Needs no worker and no archive, so that a list is there at once."""
 
-from runtime.services.bundle_search import EvidenceState, FoundRun
+from runtime.services.bundles import EvidenceState, FoundRun
 from runtime.services.health import OpenBundle
 
 

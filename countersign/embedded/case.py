@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from edge import client
 from runtime.handlers import Example, JsonObject
 

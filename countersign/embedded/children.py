@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 import aiohttp
 
 from countersign.embedded.home import PRIVATE
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from countersign.settings import START_HEADER, variable
 
 START_LIMIT = 120.0

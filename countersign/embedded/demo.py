@@ -17,15 +17,14 @@ from rich.console import Console
 
 from countersign.embedded.case import PATIENCE, Case, step
 from countersign.embedded.children import Child, Supervisor
-from countersign.embedded.home import held
-from countersign.embedded.packs import demos, example_of
-from countersign.embedded.standins import actions
+from countersign.embedded.home import locked_home
+from countersign.embedded.packs import actions, demos, example_of
 from countersign.embedded.system import Embedded, Ports, embedded, workspace_file
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings
 from evidence.verify.verify import VerificationError, verify
 from runtime.handlers import Signature, Story
-from sandbox.client import SandboxError, SandboxUser, messages
+from sandbox.harness import SandboxError, SandboxUser, messages
 
 
 class DemoError(CountersignError):
@@ -103,7 +102,7 @@ class Stage:
 @asynccontextmanager
 async def _emptied(settings: Settings, supervisor: Supervisor) -> AsyncIterator[Embedded]:
     """Begin with an empty home, unless another demo has it."""
-    with held(settings.home) as home:
+    with locked_home(settings.home) as home:
         for entry in home.iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     async with embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor) as system:

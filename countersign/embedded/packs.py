@@ -1,10 +1,19 @@
-"""What the listed packs offer to embedded mode: demos, found by entry point; nothing here knows a pack by name."""
+"""What the listed packs offer to embedded mode: demos, and a child with the stand-ins of each.
 
-from collections.abc import Iterable, Iterator, Mapping
+Demos are found by entry point: nothing here knows a pack by name.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
-from countersign.errors import CountersignError
+import aiohttp
+
+from countersign.embedded.children import Supervisor, python_child
+from countersign.embedded.ports import free_port
+from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings
 from runtime.handlers import DEMO_GROUP, Caller, Demo, Example
 
@@ -55,3 +64,32 @@ def _agent(caller: Caller, before: Mapping[str, Any]) -> dict[str, Any]:
         "completes": [*before.get("completes", ()), *caller.completes],
         "signals": [*before.get("signals", ()), *caller.signals],
     }
+
+
+@asynccontextmanager
+async def standins(supervisor: Supervisor, offered: Mapping[str, Demo], logs: Path) -> AsyncIterator[dict[str, str]]:
+    """Run the stand-ins of these demos while the block lasts; give the base URL of each pack's."""
+    urls = {name: f"http://127.0.0.1:{free_port()}" for name in offered}
+    async with AsyncExitStack() as stack:
+        children = [
+            python_child(
+                f"standins-{name}",
+                ["-m", demo.standins, "--port", urls[name].rpartition(":")[2]],
+                {},
+                logs,
+                f"{urls[name]}/__standin/actions",
+            )
+            for name, demo in offered.items()
+        ]
+        for child in children:
+            await stack.enter_async_context(supervisor.running(child))
+        for child in children:
+            await supervisor.until_answers(child)
+        yield urls
+
+
+async def actions(url: str, operation: str) -> int:
+    """Return how often an operation was done, counted at the other side."""
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/__standin/actions") as response:
+        done = (await response.json())["actions"]
+    return sum(action["operation"] == operation for action in done)

@@ -6,7 +6,7 @@ import socket
 import sys
 from itertools import count, islice
 
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 
 _OURS = range(20_000, 32_000)
 """Below what systems hand out to connections (Linux: from 32768): one of those could take a port before its server."""

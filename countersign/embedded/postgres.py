@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR is no reason to speak

@@ -1,6 +1,7 @@
-"""Embedded mode: PostgreSQL in a data folder, OPA as a child, a local evidence folder and the sandbox workspace.
+"""Embedded mode and `countersign up`: PostgreSQL, OPA, an evidence folder, a sandbox workspace, until Ctrl-C.
 
-What it gives is an environment: the program itself runs in it as in production, as children of this process.
+PostgreSQL has a data folder, OPA is a child, evidence is kept in a local folder. What embedded mode gives is an
+environment: the program itself runs in it as in production, as children of this process.
 """
 
 import asyncio
@@ -15,26 +16,25 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import SecretStr
+from rich.console import Console
 
 from countersign.directory import read_directory
-from countersign.directory_loading import load_people
 from countersign.embedded import work
-from countersign.embedded.attach import announced
 from countersign.embedded.case import Outside
 from countersign.embedded.children import Child, Supervisor, python_child
-from countersign.embedded.home import held, write_private
+from countersign.embedded.home import announced, locked_home, write_private
 from countersign.embedded.opa import OpaChild
-from countersign.embedded.packs import callers, demos
+from countersign.embedded.packs import callers, demos, example_of, standins
 from countersign.embedded.ports import free_port, try_port
 from countersign.embedded.postgres import embedded_postgres
 from countersign.embedded.servers import OPA, ensure
-from countersign.embedded.standins import standins
-from countersign.errors import CountersignError
+from countersign.foreseen_errors import CountersignError
+from countersign.loaded_files import load_people
 from countersign.migration import directory_login, migrate_database, program_login
 from countersign.settings import Settings, variable
-from policy.text import PolicyFolders
+from policy.bundle import PolicyFolders
 from runtime.handlers import Demo
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
 
 FILES = Path(__file__).parent / "files"
 OPA_PATIENCE = 5.0
@@ -105,7 +105,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
     refuse_other_parts(settings)
     offered = demos(settings)
     async with AsyncExitStack() as stack:
-        home = stack.enter_context(held(settings.home))
+        home = stack.enter_context(locked_home(settings.home))
         edge, sandbox = f"http://127.0.0.1:{ports.edge}", f"http://127.0.0.1:{ports.sandbox}"
         public = settings.public_url or f"http://localhost:{ports.edge}"  # browsers let nobody sign at 127.0.0.1
         workspace = _workspace(home, f"{edge}/slack/events", public)
@@ -249,3 +249,40 @@ def _secrets(directory: Path, path: Path) -> dict[str, str]:
         write_private(path, secrets.token_hex(32))
     secret = path.read_text(encoding="ascii")
     return {agent.id: secret for agent in read_directory(directory).agents}
+
+
+_console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+async def up(settings: Settings, port: int, sandbox_port: int, *, with_case: bool) -> None:
+    """Run embedded mode until told to stop; with a case, bring in one of each pack."""
+    refuse_other_parts(settings)
+    ports = Ports.tried(settings.host, port, sandbox_port)
+    supervisor = Supervisor()
+    _console.print("Starting PostgreSQL, OPA, the sandbox workspace, the stand-ins and Countersign …")
+    await supervisor.until_told(_run_up(settings, ports, supervisor, with_case=with_case))
+
+
+async def _run_up(settings: Settings, ports: Ports, supervisor: Supervisor, *, with_case: bool) -> None:
+    async with embedded(settings, ports, supervisor) as system:
+        program = system.serve("countersign")
+        async with supervisor.running(program):
+            await supervisor.until_answers(program)
+            await _print_welcome(system, with_case=with_case)
+            try:
+                await supervisor.guard(asyncio.Event().wait())
+            finally:
+                _console.print("Stopping …")
+
+
+async def _print_welcome(system: Embedded, *, with_case: bool) -> None:
+    for pack in system.outside.standins if with_case else ():
+        example = example_of(system.demos, pack, None)
+        case = await system.outside.bring_in(pack, example)
+        await case.replied()
+        _console.print(f"Case:       {pack} {example.name}, run {case.run_id}: {example.then}")
+    _console.print(f"Workspace:  {system.sandbox}/?user=U0ANNA&channel=C0COMPLIANCE")
+    _console.print(f"Edge:       {system.edge}   (secret of its callers: {system.home}/keys/callers)")
+    _console.print(f"Evidence:   {system.home}/evidence   Public key: {system.home}/keys/evidence.pub.pem")
+    _console.print("Cases:      `countersign case` lists what can be brought in, as often as you like")
+    _console.print(f"Logs:       {system.logs}   Ctrl-C stops everything.")

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from edge.messages import Message, Word
-from evidence.export.period import PeriodError, day, end_of
-from runtime.services.bundle_search import EvidenceState, FoundRun, Sought
+from evidence.export.index import PeriodError, day, end_of
+from runtime.services.bundles import EvidenceState, FoundRun, Sought
 
 
 def _must_be_day(text: str) -> str:

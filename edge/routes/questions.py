@@ -6,13 +6,11 @@ from typing import Annotated
 from fastapi import FastAPI, Request
 from pydantic import StringConstraints
 
-from edge.body import parse
-from edge.calls import Signed
-from edge.messages import Message, Word
-from edge.paths import Id
+from edge.callers import Signed
+from edge.messages import Id, Message, Word, parse_body
 from edge.problems import Problem
 from runtime.model.votes import RefusalCode
-from runtime.services.answers_callers import QuestionDesk
+from runtime.services.caller_acts import QuestionApi
 from runtime.services.callers import AnswerConflictError
 
 _REFUSED = {
@@ -55,7 +53,7 @@ class ReplyOut(Message):
     question_id: str
 
 
-def add_questions(app: FastAPI, desk: QuestionDesk, signed: Signed) -> None:
+def add_questions(app: FastAPI, desk: QuestionApi, signed: Signed) -> None:
     """Add the routes; `signed` returns the caller and its body. A caller answers for itself alone."""
 
     @app.get("/v1/questions")
@@ -66,7 +64,7 @@ def add_questions(app: FastAPI, desk: QuestionDesk, signed: Signed) -> None:
     @app.post("/v1/questions/{question_id}/answer")
     async def answer(question_id: Id, request: Request) -> ReplyOut:
         caller, body = await signed(request)
-        sent = parse(ReplyIn, body)
+        sent = parse_body(ReplyIn, body)
         try:
             facts = await desk.reply(caller.id, sent.ref, question_id, sent.text)
         except LookupError as error:

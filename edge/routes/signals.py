@@ -5,10 +5,8 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints
 
-from edge.body import parse
-from edge.calls import Caller, Signed
-from edge.messages import Message, WaitOut, Word
-from edge.paths import Id
+from edge.callers import Caller, Signed
+from edge.messages import Id, Message, WaitOut, Word, parse_body
 from edge.problems import Problem
 from runtime.model.states import NotificationStatus
 from runtime.services.callers import AnswerConflictError
@@ -47,13 +45,13 @@ def add_signals(app: FastAPI, desk: SignalDesk, signed: Signed) -> None:
     @app.post("/v1/runs/{run_id}/signals", status_code=202)
     async def to_run(run_id: Id, request: Request) -> SignalOut:
         caller, body = await signed(request)
-        sent = parse(SignalIn, body)
+        sent = parse_body(SignalIn, body)
         return await _send(desk, caller, Signal(sent.ref, run_id, None, sent.name, sent.data))
 
     @app.post("/v1/signals", status_code=202)
     async def by_reference(request: Request) -> SignalOut:
         caller, body = await signed(request)
-        sent = parse(ReferenceSignalIn, body)
+        sent = parse_body(ReferenceSignalIn, body)
         return await _send(desk, caller, Signal(sent.ref, None, sent.reference, sent.name, sent.data))
 
 

@@ -6,16 +6,14 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints, ValidationError
 
-from edge.body import parse
-from edge.calls import Caller, Signed, Verified, granted
-from edge.messages import Message, ProgressOut, Word
-from edge.paths import Id
+from edge.callers import Caller, Signed, Verified, granted
+from edge.messages import Id, Message, ProgressOut, Word, parse_body
 from edge.problems import Denied, Problem, problem_of
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import AnswerConflictError
-from runtime.services.inbound_said import Said, outcome_of
+from runtime.services.review_answers import ReviewAnswer, outcome_of
 from runtime.services.tasks import SoughtTasks, TaskDesk
 
 Q = TypeVar("Q", bound=Message)
@@ -124,7 +122,7 @@ def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed, verified: Verified) 
     async def brought(request: Request, task_id: str, form: type[C]) -> tuple[str, C]:
         """Return the caller, and what it brings of a person for whom it may answer, and who is asked."""
         name, body = await verified(request)
-        sent = parse(form, body)
+        sent = parse_body(form, body)
         grants, view = await desk.show_to(name, task_id, sent.as_)
         _for(granted(name, grants), sent.as_)
         _expect(view, task_id, sent.as_)
@@ -159,18 +157,18 @@ def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed, verified: Verified) 
     async def answer(task_id: Id, request: Request) -> SaidOut:
         caller, sent = await brought(request, task_id, AnswerIn)
         verdict = VoteVerdict.APPROVE if sent.decision == "approved" else VoteVerdict.REJECT
-        said = Said(task_id, sent.as_, verdict, sent.reason, sent.stamp)
+        said = ReviewAnswer(task_id, sent.as_, verdict, sent.reason, sent.stamp)
         return await _bring(desk, caller, sent.ref, said)
 
     @app.post("/v1/tasks/{task_id}/claim")
     async def claim(task_id: Id, request: Request) -> SaidOut:
         caller, sent = await brought(request, task_id, ClaimIn)
-        return await _bring(desk, caller, sent.ref, Said(task_id, sent.as_, ClaimAct.CLAIM))
+        return await _bring(desk, caller, sent.ref, ReviewAnswer(task_id, sent.as_, ClaimAct.CLAIM))
 
     @app.post("/v1/tasks/{task_id}/release")
     async def release(task_id: Id, request: Request) -> SaidOut:
         caller, sent = await brought(request, task_id, ClaimIn)
-        return await _bring(desk, caller, sent.ref, Said(task_id, sent.as_, ClaimAct.RELEASE))
+        return await _bring(desk, caller, sent.ref, ReviewAnswer(task_id, sent.as_, ClaimAct.RELEASE))
 
 
 def _for(caller: Caller, person: str) -> str:
@@ -199,7 +197,7 @@ def _expect(view: ApprovalView | None, task_id: str, person: str) -> ApprovalVie
     return view
 
 
-async def _bring(desk: TaskDesk, caller: str, ref: str, said: Said) -> SaidOut:
+async def _bring(desk: TaskDesk, caller: str, ref: str, said: ReviewAnswer) -> SaidOut:
     try:
         facts = await desk.bring(caller, ref, said)
     except AnswerConflictError as error:

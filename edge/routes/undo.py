@@ -7,18 +7,16 @@ from typing import Annotated, Any, Self
 from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints, model_validator
 
-from edge.body import parse
-from edge.calls import Caller, Signed
-from edge.messages import Message, Word
-from edge.paths import Id
+from edge.callers import Caller, Signed
+from edge.messages import Id, Message, Word, parse_body
 from edge.problems import Denied, Problem
 from receipts.chain import Actor
-from runtime.model.run_payloads import CancelPayload, UndoPayload
+from runtime.model.commands import CancelPayload, UndoPayload
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
+from runtime.services.caller_acts import CompensationApi, Wish, Wisher
 from runtime.services.callers import AnswerConflictError
-from runtime.services.undo_callers import TakeBackDesk, Wish, Wisher
-from runtime.services.undo_preview import Chosen, TooManyError
+from runtime.services.compensation import Chosen, TooManyError
 
 _STATUS = {NotificationStatus.REFUSED: 422, NotificationStatus.STALE: 409}
 
@@ -108,7 +106,7 @@ Requester = Callable[[Caller, str | None], Awaitable[Actor]]
 Note = Callable[[Request, Denied], None]
 
 
-def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Requester, note: Note) -> None:
+def add_undo(app: FastAPI, desk: CompensationApi, signed: Signed, requester: Requester, note: Note) -> None:
     """Add the routes; `signed` returns the caller and its body, `requester` who is behind a wish.
 
     `note` is told of each run of several that policy does not let the caller stop: such an answer is no 403.
@@ -117,7 +115,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
     @app.post("/v1/runs/cancel")
     async def cancel_all(request: Request) -> CancelAllOut:
         caller, body = await signed(request)
-        sent = parse(CancelAllIn, body)
+        sent = parse_body(CancelAllIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.cancels)
         try:
             found = await desk.chosen(sent.chosen(wisher.types))
@@ -134,7 +132,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
     @app.post("/v1/runs/{run_id}/cancel")
     async def cancel(run_id: Id, request: Request) -> CancelOut:
         caller, body = await signed(request)
-        sent = parse(CancelIn, body)
+        sent = parse_body(CancelIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.cancels)
         payload = CancelPayload(run_id=run_id, reason=sent.reason, version=sent.version, submitted_by=caller.id)
         return _canceled(run_id, await _done(desk, wisher, sent.id, payload))
@@ -142,7 +140,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
     @app.post("/v1/runs/{run_id}/undo")
     async def undo(run_id: Id, request: Request) -> UndoOut:
         caller, body = await signed(request)
-        sent = parse(UndoIn, body)
+        sent = parse_body(UndoIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.undoes)
         if sent.dry_run:
             return await _previewed(desk, wisher, run_id, sent.step)
@@ -153,7 +151,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
 
 
 async def _cancel_one(
-    desk: TakeBackDesk, wisher: Wisher, sent: CancelAllIn, row: Mapping[str, Any]
+    desk: CompensationApi, wisher: Wisher, sent: CancelAllIn, row: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Have a run stopped, unless it is only listed; return the facts of what became of it."""
     if sent.dry_run:
@@ -175,7 +173,7 @@ def _canceled(run_id: str, facts: Mapping[str, Any]) -> CancelOut:
     )
 
 
-async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) -> Mapping[str, Any]:
+async def _done(desk: CompensationApi, wisher: Wisher, wish_id: str, wish: Wish) -> Mapping[str, Any]:
     """Have a wish recorded and applied; return the facts of what it did."""
     try:
         _, facts = await desk.wish(wisher, wish_id, wish)
@@ -195,7 +193,7 @@ def _denied(facts: Mapping[str, Any], wisher: Wisher) -> Denied | None:
     return Denied(rule, wisher.by.id, str(facts["reason"])) if rule == "act.denied" else None
 
 
-async def _previewed(desk: TakeBackDesk, wisher: Wisher, run_id: str, step: str | None) -> UndoOut:
+async def _previewed(desk: CompensationApi, wisher: Wisher, run_id: str, step: str | None) -> UndoOut:
     try:
         items = await desk.preview(wisher, run_id, step)
     except LookupError:

@@ -1,11 +1,22 @@
-"""For how long what is stored must stay: what the settings want, and what a bucket gives by itself."""
+"""Retention and legal holds: for how long what is stored must stay, by the settings and by a bucket itself.
 
+The archive holds what legal holds name, and releases what none names any more.
+"""
+
+import asyncio
+import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
+from evidence.archive.archive import Archive
+from evidence.errors import EvidenceError
+from runtime.failpoints import Point, at
+from runtime.services.legal_holds import Due, LegalHolds
+
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import GetObjectLockConfigurationOutputTypeDef
+
 
 Mode = Literal["COMPLIANCE", "GOVERNANCE"]
 
@@ -64,3 +75,43 @@ def stricter(one: Retention | None, other: Retention | None) -> Retention | None
         return one or other
     mode: Mode = "COMPLIANCE" if "COMPLIANCE" in (one.mode, other.mode) else "GOVERNANCE"
     return Retention(mode, max(one.days, other.days))
+
+
+HOLD_LEASE = timedelta(minutes=2)
+"""How long telling the archive may take."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """A worker's job: one bundle at a time, of those in its archive.
+
+    What the archive does not take now, it is told again until it does.
+    """
+
+    desk: LegalHolds
+    archive: Archive
+
+    async def __call__(self) -> int:
+        """Tell the archive of what is due; return how many bundles it holds, or has released, now."""
+        due = await self.desk.next_due(HOLD_LEASE, self.archive.root)
+        if due is None:
+            return 0
+        try:
+            await asyncio.to_thread(self._tell, due)
+        except Exception as error:
+            foreseen = isinstance(error, EvidenceError)
+            text = " ".join((str(error) if foreseen else repr(error)).split())
+            pause = await self.desk.mark_untold(due, text)
+            said = "legal hold of %s not carried out (try %d), again in %.0f s: %s"
+            shown = None if foreseen else error
+            logger.warning(said, due.run_id, due.tries, pause.total_seconds(), text, exc_info=shown)
+            return 0
+        await self.desk.mark_told(due)
+        return 1
+
+    def _tell(self, due: Due) -> None:
+        at(Point.ARCHIVE_PUTTING)
+        self.archive.set_hold(due.location, on=due.is_wanted)
+        at(Point.ARCHIVE_PUT)

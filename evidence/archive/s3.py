@@ -15,8 +15,7 @@ from evidence.archive.archive import (
     check_name,
     check_put,
 )
-from evidence.archive.bucket import bucket_lock, check_locked, errors
-from evidence.archive.probing import Probe
+from evidence.archive.bucket import Probe, bucket_lock, check_locked, errors
 from evidence.archive.retention import BucketLock, Hold, Retention, stricter, wanted
 from runtime.clock import Clock
 

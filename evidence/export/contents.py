@@ -8,7 +8,8 @@ from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 
-from evidence.export.entries import LogTold, read_log
+from evidence.export.approvals_table import read_rows
+from evidence.export.completeness import LogTold, read_log
 from evidence.export.index import (
     APPROVALS,
     BUNDLES,
@@ -20,15 +21,13 @@ from evidence.export.index import (
     ExportStatement,
     Index,
 )
-from evidence.export.table import read_rows
 from evidence.statement import PAYLOAD_TYPE, largest
 from evidence.verify.contents import BrokenError, parse
 from evidence.verify.trust import Trust
-from receipts.envelope import EnvelopeError, Opened, verify_envelope
+from receipts.errors import LogError
 from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
-from receipts.log.errors import LogError
 from receipts.log.note import Note, parse_note
-from receipts.signing import PublicKey
+from receipts.signing import EnvelopeError, Opened, PublicKey, verify_envelope
 
 NEEDED = frozenset({INDEX, RUNS, APPROVALS})
 """What every export has."""

@@ -1,16 +1,121 @@
-"""What an export says, strictly: its index, the statement that signs it, and the names of its files."""
+"""The index of an export: what it says, strictly, the statement that signs it, its period, and the names of its files.
 
+Periods are whole days in UTC. Tables are CSV (RFC 4180) that a spreadsheet may open: no cell of ours is a formula
+there.
+"""
+
+import csv
+import io
+import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from evidence.export.period import Period, period
-from evidence.export.sheets import csv_of
+from evidence.errors import EvidenceError
 from evidence.statement import Subject
 from receipts import canonical
-from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
+from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class PeriodError(EvidenceError):
+    """What was given is no day, or no period; the message says what and why."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """From the first day to the last, both included."""
+
+    first: date
+    last: date
+
+    @property
+    def since(self) -> datetime:
+        """Return the first moment."""
+        return datetime.combine(self.first, time(), UTC)
+
+    @property
+    def until(self) -> datetime:
+        """Return the first moment after it."""
+        return end_of(self.last)
+
+
+def period(first: str, last: str) -> Period:
+    """Return the period from one day to another, or raise PeriodError."""
+    found = Period(day(first), day(last))
+    if found.first > found.last:
+        raise PeriodError(f"{first} is after {last}")
+    return found
+
+
+def day(text: str) -> date:
+    """Return the day that is written as YYYY-MM-DD, or raise PeriodError."""
+    if not _DAY.fullmatch(text):
+        raise PeriodError(f"{text!r} is not written as a day: YYYY-MM-DD, such as 2026-03-31")
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise PeriodError(f"there is no day {text}: {error}") from error
+
+
+def end_of(last: date) -> datetime:
+    """Return the first moment after a day; raise PeriodError after the last day that there is."""
+    try:
+        return datetime.combine(last + timedelta(days=1), time(), UTC)
+    except OverflowError as error:
+        raise PeriodError(f"there is no day after {last}") from error
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
+"""What a spreadsheet begins a formula, or a call of another program, with."""
+
+
+_UNSEEN = " \u00a0\ufeff"
+"""What may stand before it, and is not seen."""
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return a table with a line of names, in UTF-8; what is None is empty, and moments are RFC 3339 in UTC.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it, by which it is shown as it is.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row[column]) for column in columns])
+    return out.getvalue().encode()
+
+
+def rows_of(columns: Sequence[str], data: bytes) -> list[dict[str, str]]:
+    """Return the rows of a table as `csv_of` writes it; raise ValueError where it is none, or has other columns."""
+    try:
+        lines = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"is no table: {error}") from error
+    names, rows = lines[:1], lines[1:]
+    if names != [list(columns)] or any(len(row) != len(columns) for row in rows):
+        raise ValueError(f"is no table with the columns {', '.join(columns)}")
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def written(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a row as `rows_of` reads it once it was written."""
+    return {name: "" if (cell := _cell(value)) is None else str(cell) for name, value in row.items()}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip(_UNSEEN).startswith(_FORMULA) else value
+
 
 STATEMENT = "statement.dsse.json"
 INDEX = "index.json"
@@ -24,7 +129,7 @@ Day = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Count = Annotated[int, Field(ge=0)]
 
 
-class RunEntry(Closed):
+class RunEntry(Exact):
     """A run. `why` says why there is no bundle; "" where there is one, and then its `sha256` and `size` in bytes.
 
     `leaves` were on its chain, the first of them at `log_index` of the log; null where it had no place yet.
@@ -48,7 +153,7 @@ class RunEntry(Closed):
     log_index: Count | None
 
 
-class LogWord(Closed):
+class LogWord(Exact):
     """What was found when the log was looked through: its size in leaves, what was wrong, and up to when all is in it.
 
     Every leaf that says an earlier time than `until` stood in the log.
@@ -60,7 +165,7 @@ class LogWord(Closed):
     findings: list[str]
 
 
-class Counts(Closed):
+class Counts(Exact):
     """How many runs there are, in which state and with which outcome, and how many votes."""
 
     runs: Count
@@ -69,7 +174,7 @@ class Counts(Closed):
     votes: Count
 
 
-class Index(Closed):
+class Index(Exact):
     """The index: whose, of which days, by whom and when, what the log was, and every run, the oldest first.
 
     `voted` are runs of other days on which people voted in these days.
@@ -101,7 +206,7 @@ class Index(Closed):
         return canonical.dumps(self.model_dump())
 
 
-class Predicate(Closed):
+class Predicate(Exact):
     """What a statement about an export says beside the digests of its files."""
 
     tenant: NonEmpty
@@ -112,7 +217,7 @@ class Predicate(Closed):
     key_id: Sha256Hex
 
 
-class ExportStatement(Closed):
+class ExportStatement(Exact):
     """The whole statement."""
 
     model_config = ConfigDict(serialize_by_alias=True)

@@ -1,4 +1,8 @@
-"""The report on a bundle: one HTML page made from it alone, to look at and to print. It runs and loads nothing."""
+"""The report on a bundle: one HTML page made from it alone, to look at and to print. It runs and loads nothing.
+
+Beside it is written the second verifier: one HTML file that checks a bundle in a browser, for those who have not our
+program.
+"""
 
 import base64
 import hashlib
@@ -12,9 +16,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from evidence.errors import EvidenceError
-from evidence.page.cover import cover_of
+from evidence.page.cover import NO_KEY, Verdict, cover_of, verdict_of, verdict_on
 from evidence.page.filters import FILTERS
-from evidence.page.verdict import NO_KEY, Verdict, verdict_of, verdict_on
 from evidence.reading.account import Account, account_of
 from evidence.reading.exceptions import LABELS, QUICK, exceptions_of, length
 from evidence.reading.material import Material, text
@@ -122,3 +125,18 @@ def _rules(account: Account) -> list[tuple[str, str]]:
     """Return policy's rules in their own words, each with what they wanted of people."""
     rules = [(words or code, request.needed) for request in account.requests for code, words in request.rules]
     return list(dict.fromkeys(rules))
+
+
+class PageError(EvidenceError):
+    """The page cannot be written; the message says where and why."""
+
+
+def write_page(to: Path) -> str:
+    """Write the page to a file that must not be there yet, and return its SHA-256."""
+    page = files(__package__).joinpath("verify.html").read_bytes()
+    try:
+        with to.open("xb") as file:
+            file.write(page)
+    except OSError as error:
+        raise PageError(f"{to} cannot be written: {error.strerror}") from error
+    return hashlib.sha256(page).hexdigest()

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evidence.reading.acts import Act, acts_of, is_chat
-from evidence.reading.handled import Handled, handled_of
 from evidence.reading.material import Material, Record, number, record, text
-from evidence.reading.refusals import Refusal, refusals_of
+from evidence.reading.outcomes import Act, Handled, Refusal, acts_of, handled_of, is_chat, refusals_of
 from evidence.reading.requests import Request, requests_of
 from evidence.reading.words import STATUSES, counted, plain
 from receipts.chain import RUN_ENDED, RUN_QUEUED

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from evidence.reading.markdown import cited
 from evidence.reading.material import Material, Record, apart, record, records, text
 from evidence.reading.requests import heading_of
-from evidence.reading.shown import cited
 from evidence.reading.words import REFUSALS, counted, listed, plain, verdict
 from receipts.canonical import built
 

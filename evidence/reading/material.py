@@ -11,7 +11,7 @@ from typing import Any
 
 from evidence import names
 from evidence.reading.lines import Lines, any_value
-from evidence.reading.paths import address_of, path_in_words
+from evidence.reading.step_paths import address_of, path_in_words
 from receipts.canonical import Apart, built
 from receipts.chain import RUN_QUEUED
 from receipts.piecewise import member

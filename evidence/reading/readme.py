@@ -1,7 +1,7 @@
 """The text that tells an auditor what a bundle is and how to check it without any program of ours."""
 
-from evidence.reading.first_timeline import first_code
-from evidence.reading.shown import code
+from evidence.reading.markdown import code
+from evidence.reading.timeline import first_code
 from evidence.records import RunRecord
 
 _TEXT = """\

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evidence.reading.markdown import is_document
 from evidence.reading.material import Material, Record, apart, number, record, records, text, texts
-from evidence.reading.shown import is_document
 from evidence.reading.words import (
     ALONE,
     MEANINGS,

@@ -5,12 +5,10 @@ from typing import TypeVar
 
 from evidence import names
 from evidence.reading.account import Account, account_of
-from evidence.reading.acts import Act
-from evidence.reading.handled import Handled
+from evidence.reading.markdown import prose, quoted, quoted_json
 from evidence.reading.material import Material
-from evidence.reading.refusals import Refusal
+from evidence.reading.outcomes import Act, Handled, Refusal
 from evidence.reading.requests import Field, Question, Request, Vote
-from evidence.reading.shown import prose, quoted, told
 from evidence.reading.words import KINDS, counted, listed, moment
 
 T = TypeVar("T")
@@ -122,8 +120,8 @@ def _rules(request: Request) -> str:
 
 
 def _field(field: Field) -> Iterable[str]:
-    before = f"{told(field.before, _VALUE)} → " if field.is_change else ""
-    yield f"  - Shown: {quoted(field.name, _NAME)}: {before}{told(field.after, _VALUE)}"
+    before = f"{quoted_json(field.before, _VALUE)} → " if field.is_change else ""
+    yield f"  - Shown: {quoted(field.name, _NAME)}: {before}{quoted_json(field.after, _VALUE)}"
 
 
 def _question(told: Question) -> Iterable[str]:
@@ -176,7 +174,7 @@ def _act(act: Act) -> Iterable[str]:
     if act.purpose:
         yield f"  - Purpose: {quoted(act.purpose, _TEXT)}"
     if act.answer is not None:
-        yield f"  - Response: {told(act.answer, _VALUE)}"
+        yield f"  - Response: {quoted_json(act.answer, _VALUE)}"
     for who, at in act.replied:
         yield f"  - Answered by {quoted(who, _NAME)}, {moment(at)}"
 

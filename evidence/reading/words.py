@@ -130,10 +130,10 @@ def moment(text: str) -> str:
     found = _MOMENT.fullmatch(text)
     if found is None or not 1 <= int(found[2]) <= len(_MONTHS):
         return ""
-    return f"{day(text)}, {found[4]} UTC"
+    return f"{day_in_words(text)}, {found[4]} UTC"
 
 
-def day(text: str) -> str:
+def day_in_words(text: str) -> str:
     """Return the day of a moment as `21 Nov 2026`; "" where the text is none of ours."""
     found = _MOMENT.fullmatch(text)
     if found is None or not 1 <= int(found[2]) <= len(_MONTHS):

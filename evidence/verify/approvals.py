@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from evidence.verify.comparing import agree, broken, lasts, moment
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import ACTED, Decided, Facts, Requested
 from evidence.verify.forms import ToldVote, VoteForm
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.rules import Rule, agree, broken_leaf, counted, duration_of, moment, rule
 from receipts import canonical
 from receipts.chain import EFFECT_EDITED, VOTE_RESTORED, Leaf
 from receipts.fields import timestamp
@@ -59,7 +58,7 @@ def _usable_until(facts: Facts, approval: Requested, leaf: Leaf) -> str:
     record, granted = approval.record, _complete_at(facts, approval)
     if record.requirement.execute is None or not granted:
         return facts.until(record.id, record.expires_at, leaf)
-    return timestamp(moment(granted) + lasts(record.requirement.execute.within, approval.name))
+    return timestamp(moment(granted) + duration_of(record.requirement.execute.within, approval.name))
 
 
 def _complete_at(facts: Facts, approval: Requested) -> str | None:
@@ -83,13 +82,13 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
     elif record.kind in UNTIL_KNOWN:
         if record.kind != "in_doubt" or record.status != "canceled" or not _has_come(facts, approval):
-            raise broken(end, f"approval {record.id} was {record.status}, and nobody had answered")
+            raise broken_leaf(end, f"approval {record.id} was {record.status}, and nobody had answered")
     elif record.status == "expired":
         until = facts.until(record.id, record.expires_at, end)
         if end.at < until:
-            raise broken(end, f"approval {record.id} cannot expire before {until}")
+            raise broken_leaf(end, f"approval {record.id} cannot expire before {until}")
     elif not _was_called_off(facts, approval, end):
-        raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
+        raise broken_leaf(end, f"approval {record.id} was canceled, and its step had not ended")
 
 
 def _has_come(facts: Facts, approval: Requested) -> bool:

@@ -1,11 +1,15 @@
-"""A bundle's members as records, parsed strictly and no earlier than they are asked for."""
+"""Contents of a bundle: its members as records, parsed strictly and no earlier than they are asked for.
+
+What records name is built; JSON of whatever shape stands apart as bytes.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,13 +19,58 @@ from evidence.reading.lines import any_value, lines_in
 from evidence.reading.material import Material
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Statement
+from evidence.verify.forms import ApprovalForm, DecisionForm
 from evidence.verify.kept_leaves import Keeper
-from evidence.verify.outline import outline
 from evidence.verify.trust import Trust
 from receipts import canonical, piecewise
 from receipts.chain import VOTE_WITHDRAWN, Leaf
-from receipts.model import Receipt
-from receipts.read import ReadRecord
+from receipts.piecewise import Outline, Part
+from receipts.receipt import Receipt
+from receipts.usage import ReadRecord
+
+
+def outline_of(model: type[BaseModel], **more: Outline) -> Outline:
+    """Return how a record of a model is read, with `more` of its members; those that neither names stand apart."""
+    named = {field.alias or name: _of_type(field.annotation) for name, field in model.model_fields.items()}
+    return {**named, **more}
+
+
+def _of_type(said: Any) -> Outline:
+    """Return how a value of a type is read; a leaf as a whole, since it has at most 64 KiB."""
+    if said is Any:
+        return Part.APART
+    if isinstance(said, type) and issubclass(said, BaseModel):
+        return Part.BUILT if issubclass(said, Leaf) else outline_of(said)
+    origin, inner = get_origin(said), get_args(said)
+    if origin is Annotated:
+        return _of_type(inner[0])
+    if origin in (Union, UnionType):
+        return _merged([_of_type(one) for one in inner])
+    if origin in (None, Literal) or (items := _of_type(inner[-1])) is Part.BUILT:
+        return Part.BUILT
+    return {"*": items}
+
+
+def _merged(outlines: list[Outline]) -> Outline:
+    """Return the one outline for values of several types."""
+    if Part.APART in outlines:
+        return Part.APART
+    named = [outline for outline in outlines if isinstance(outline, Mapping)]
+    return {name: how for outline in named for name, how in outline.items()} or Part.BUILT
+
+
+_ITEMS_APART: Outline = {"*": Part.APART}
+_OUTLINES = {
+    names.DECISIONS: outline_of(DecisionForm),
+    names.APPROVALS: outline_of(ApprovalForm, before=_ITEMS_APART),
+    names.RECEIPTS: outline_of(Receipt, request=_ITEMS_APART, redacted=Part.APART),
+}
+
+
+def outline(member: str) -> Outline:
+    """Return how a member is read."""
+    return _OUTLINES.get(member.partition("/")[0], Part.BUILT)
+
 
 Record = TypeVar("Record", bound=BaseModel)
 

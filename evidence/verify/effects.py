@@ -1,15 +1,50 @@
-"""Rules about effects: what was proposed is what the definition wants, and was done while it was wanted."""
+"""Effects: what was proposed is what the definition wants, and was done while it was wanted.
+
+Whether a text can be what a template of the definition gives is told as far as that goes without evaluating CEL.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from evidence import names
 from evidence.verify.approvals import OVER
-from evidence.verify.comparing import agree, broken
 from evidence.verify.contents import BrokenError
 from evidence.verify.definition import VerbForm
 from evidence.verify.facts import Decided, Facts
-from evidence.verify.mended import retries
-from evidence.verify.rules import Rule, counted, rule
-from evidence.verify.templates import can_give
-from receipts.model import Receipt
+from evidence.verify.rules import Rule, agree, broken_leaf, counted, rule
+from evidence.verify.step_repairs import retried_lines
+from receipts.piecewise import member
+from receipts.receipt import Receipt
+
+_HOLE = re.compile(r"\$\{([^{}]*)\}")
+_PARAM = re.compile(r"params\.([A-Za-z_][A-Za-z0-9_]*)")
+_MOST_UNKNOWN = 4
+"""Parts that may be anything: with more of them, and with longer texts, matching takes too long."""
+_LONGEST_TEXT = 512
+_HIDDEN = "[redacted"
+
+
+def can_give(template: str, text: str, known: Mapping[str, str], params: Mapping[str, Any]) -> bool:
+    """Return whether `text` fits: its fixed parts, what is `known` (`run.id`), and params that are plain and shown."""
+    if "$${" in template or len(text) > _LONGEST_TEXT:
+        return len(text) <= _LONGEST_TEXT
+    fixed, unknown = list[str](), 0
+    for number, part in enumerate(_HOLE.split(template)):
+        value = part if number % 2 == 0 else _value_of(part.strip(), known, params)
+        fixed.append(".*" if value is None else re.escape(value))
+        unknown += value is None
+    return unknown > _MOST_UNKNOWN or re.fullmatch("".join(fixed), text, re.DOTALL) is not None
+
+
+def _value_of(expression: str, known: Mapping[str, str], params: Mapping[str, Any]) -> str | None:
+    """Return what an expression gives; None where that cannot be told."""
+    if expression in known:
+        return known[expression]
+    named = _PARAM.fullmatch(expression)
+    value = member(params, named[1]) if named else None
+    return value if isinstance(value, str) and _HIDDEN not in value else None
+
 
 CHAT = frozenset(
     {
@@ -30,22 +65,22 @@ POST_TASK = "slack::post_task"
     " `slack::direct_message`, or word to a subscriber: `webhook::deliver`.",
 )
 def _of_definition(facts: Facts) -> str:
-    times, anew, effects = dict[str, int](), retries(facts.contents), set[str | None]()
+    times, anew, effects = dict[str, int](), retried_lines(facts.contents), set[str | None]()
     for leaf, proposal in facts.proposals:
         path = leaf.correlation.step
         so_far = times.get(path, 0) if path else 0
         may = 1 + sum(seq < leaf.seq for seq in anew.get(str(path), ()))
         if leaf.correlation.effect_id in effects or so_far >= may:
-            raise broken(leaf, f"an effect of step {path} was proposed before" if path else "was proposed before")
+            raise broken_leaf(leaf, f"an effect of step {path} was proposed before" if path else "was proposed before")
         effects.add(leaf.correlation.effect_id)
         if path is None:
             if proposal.action not in CHAT:
-                raise broken(leaf, f"{proposal.action} is of no step, and no word in the chat")
+                raise broken_leaf(leaf, f"{proposal.action} is of no step, and no word in the chat")
             continue
         times[path] = so_far + 1
         verb = facts.verb(leaf, path)
         if proposal.action != verb.execution.handler or not verb.effect.passes_gate:
-            raise broken(leaf, f"{proposal.action} is not what step {path} is to be allowed to do")
+            raise broken_leaf(leaf, f"{proposal.action} is not what step {path} is to be allowed to do")
     return counted(len(effects), "effect")
 
 

@@ -5,10 +5,9 @@ from datetime import timedelta
 
 from evidence import names
 from evidence.run_record import ends_wait
-from evidence.verify.comparing import agree, broken, data, lasts, moment
 from evidence.verify.facts import ESCALATED, Facts, Requested
 from evidence.verify.forms import Escalated, Opened
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule
 from evidence.verify.waits import place_of, with_open
 from receipts.chain import Leaf
 from receipts.fields import timestamp
@@ -47,11 +46,11 @@ def _escalated(facts: Facts) -> str:
             if leaf.event in _IN_VAIN and ends_wait(opened_by, leaf) == "timed_out":
                 _check_all(facts, leaf, done.get(wait.wait_id, 0), opened_by, wait)
         if leaf.event == ESCALATED:
-            told, opened = data(Escalated, leaf), active.get(place_of(leaf, None))
+            told, opened = data_of(Escalated, leaf), active.get(place_of(leaf, None))
             if opened is None or opened[1].wait_id != told.wait_id:
-                raise broken(leaf, f"step {leaf.correlation.step} does not wait as {told.wait_id}")
+                raise broken_leaf(leaf, f"step {leaf.correlation.step} does not wait as {told.wait_id}")
             if told.entry != done.get(told.wait_id, 0):
-                raise broken(leaf, f"entry {told.entry} is not the next of {told.wait_id}")
+                raise broken_leaf(leaf, f"entry {told.entry} is not the next of {told.wait_id}")
             done[told.wait_id] = told.entry + 1
             _check(facts, leaf, told, *opened)
     return counted(sum(done.values()), "escalation")
@@ -62,13 +61,13 @@ def _check_all(facts: Facts, leaf: Leaf, done: int, opened: Leaf, wait: Opened) 
     until = moment(facts.until(wait.wait_id, wait.deadline, leaf)) - _stood(facts, leaf, wait)
     missing = [entry for entry in _entries(facts, opened, wait)[done:] if moment(opened.at) + entry.after <= until]
     if missing:
-        raise broken(leaf, f"{wait.wait_id} ended, and entry {done}, whose time had come, is not told")
+        raise broken_leaf(leaf, f"{wait.wait_id} ended, and entry {done}, whose time had come, is not told")
 
 
 def _check(facts: Facts, leaf: Leaf, told: Escalated, opened: Leaf, wait: Opened) -> None:
     entries = _entries(facts, opened, wait)
     if told.entry >= len(entries):
-        raise broken(leaf, f"there is no entry {told.entry} for {wait.wait_id}")
+        raise broken_leaf(leaf, f"there is no entry {told.entry} for {wait.wait_id}")
     entry = entries[told.entry]
     agree(
         f"{names.AUDIT} line {leaf.seq}",
@@ -80,9 +79,9 @@ def _check(facts: Facts, leaf: Leaf, told: Escalated, opened: Leaf, wait: Opened
         started=(told.started and told.started.runbook, entry.start),
     )
     if told.started and bool(told.started.run_id) == bool(told.started.error):
-        raise broken(leaf, f"{told.started.runbook} was started, or was not: it says both or neither")
+        raise broken_leaf(leaf, f"{told.started.runbook} was started, or was not: it says both or neither")
     if moment(leaf.at) < moment(opened.at) + entry.after + _stood(facts, leaf, wait):
-        raise broken(leaf, f"those next in line were asked sooner than {entry.after} after line {opened.seq}")
+        raise broken_leaf(leaf, f"those next in line were asked sooner than {entry.after} after line {opened.seq}")
 
 
 def _stood(facts: Facts, leaf: Leaf, wait: Opened) -> timedelta:
@@ -105,9 +104,9 @@ def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
     verb = facts.plan.verb(str(opened.correlation.step))
     return [
         _Entry(
-            after=lasts(entry.after, names.DEFINITION),
+            after=duration_of(entry.after, names.DEFINITION),
             to=list(entry.to),
-            extend=lasts(entry.extend, names.DEFINITION) if entry.extend else None,
+            extend=duration_of(entry.extend, names.DEFINITION) if entry.extend else None,
             start=entry.start,
         )
         for entry in (verb.execution.entries if verb else [])  # a step that waits by itself has none
@@ -119,7 +118,7 @@ def _of_approval(approval: Requested, opened: Leaf, wait: Opened) -> list[_Entry
     timed = [entry for entry in required.escalate_to if not isinstance(entry, str)]
     if required.escalate_to and not timed:
         return [_Entry((moment(wait.deadline) - moment(opened.at)) * _PART, required.leads, None, None)]
-    return [_Entry(lasts(entry.after, approval.name), entry.to, None, None) for entry in timed]
+    return [_Entry(duration_of(entry.after, approval.name), entry.to, None, None) for entry in timed]
 
 
 RULES: tuple[Rule[Facts], ...] = (_escalated,)

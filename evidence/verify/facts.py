@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from evidence import names
-from evidence.verify.comparing import broken, data
 from evidence.verify.contents import Contents
-from evidence.verify.definition import DefinitionForm, VerbForm
+from evidence.verify.definition import DefinitionForm, Plan, VerbForm
 from evidence.verify.forms import ApprovalForm, DecisionForm, Escalated, Opened, Proposed, QuestionLeaf, VoteForm
-from evidence.verify.plan import Plan
+from evidence.verify.rules import broken_leaf, data_of
 from receipts import canonical
 from receipts.chain import (
     APPROVAL_ENDED,
@@ -25,7 +24,7 @@ from receipts.chain import (
     WAIT_OPENED,
     Leaf,
 )
-from receipts.model import Receipt
+from receipts.receipt import Receipt
 
 PROPOSED = "effect.proposed"
 ESCALATED = "wait.escalated"
@@ -104,12 +103,12 @@ class Facts:
     def _moves(self, leaf: Leaf) -> list[tuple[str, str]]:
         """Return the wait and the approval of which a leaf moves the deadline, each with where to."""
         if leaf.event == ESCALATED:
-            told = data(Escalated, leaf)
+            told = data_of(Escalated, leaf)
             return [
                 (name, told.deadline) for name in (told.wait_id, str(leaf.correlation.approval_id)) if told.deadline
             ]
         if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
-            said = data(QuestionLeaf, leaf)
+            said = data_of(QuestionLeaf, leaf)
             of = (said.approval_id, *self._waits_for.get(said.approval_id, ()))
             return [(name, said.deadline) for name in of if said.deadline]
         return []
@@ -118,7 +117,7 @@ class Facts:
     def _waits_for(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for leaf in self.contents.leaves_of(WAIT_OPENED):
-            found.setdefault(str(leaf.correlation.approval_id), []).append(data(Opened, leaf).wait_id)
+            found.setdefault(str(leaf.correlation.approval_id), []).append(data_of(Opened, leaf).wait_id)
         return found
 
     @property
@@ -140,13 +139,13 @@ class Facts:
         """Return the verb of a step that a leaf names."""
         verb = self.plan.verb(path)
         if verb is None:
-            raise broken(leaf, f"no step {path} with a verb is in {names.DEFINITION}")
+            raise broken_leaf(leaf, f"no step {path} with a verb is in {names.DEFINITION}")
         return verb
 
     @cached_property
     def proposals(self) -> list[tuple[Leaf, Proposed]]:
         """Return each proposal of an effect."""
-        return [(leaf, data(Proposed, leaf)) for leaf in self.contents.leaves_of(PROPOSED)]
+        return [(leaf, data_of(Proposed, leaf)) for leaf in self.contents.leaves_of(PROPOSED)]
 
     @cached_property
     def proposed(self) -> dict[str, tuple[Leaf, Proposed]]:
@@ -214,7 +213,7 @@ class Facts:
     @cached_property
     def waits(self) -> list[tuple[Leaf, Opened]]:
         """Return the waits that were opened."""
-        return [(leaf, data(Opened, leaf)) for leaf in self.contents.leaves_of(WAIT_OPENED)]
+        return [(leaf, data_of(Opened, leaf)) for leaf in self.contents.leaves_of(WAIT_OPENED)]
 
     @cached_property
     def end(self) -> Leaf:

@@ -13,14 +13,14 @@ from evidence.records import (
     AskedEffect,
     DecisionRecord,
     DelegationRecord,
-    LeftOut,
-    Open,
+    Extensible,
+    OmittedIfNone,
     RequirementRecord,
     VoteRecord,
 )
 from receipts.chain import Leaf
 from receipts.fields import NonEmpty, Sha256Hex, Timestamp
-from receipts.passkey_signatures import Base64Url
+from receipts.passkey_records import Base64Url
 
 Tier = Literal["low", "medium", "high"]
 
@@ -32,7 +32,7 @@ class ActorForm(AskedActor):
     submitted_by: str
 
 
-class RunForm(Open):
+class RunForm(Extensible):
     """The run, as policy was told."""
 
     id: str
@@ -41,14 +41,14 @@ class RunForm(Open):
     trigger_type: str
 
 
-class AllowedForm(Open):
+class AllowedForm(Extensible):
     """What policy said of an act: OPA's id of the decision, and the digest of the text that gave it."""
 
     decision_id: str
     digest: Sha256Hex
 
 
-class SettledForm(Open):
+class SettledForm(Extensible):
     """What a person said of a held step; `result` is the commitment of what they supplied."""
 
     reason: str
@@ -56,14 +56,14 @@ class SettledForm(Open):
     result: str | None = None
 
 
-class CancelForm(Open):
+class CancelForm(Extensible):
     """What somebody said who wanted a run canceled; the program's own wish needs nobody's leave."""
 
     reason: str
     policy: AllowedForm | None = None
 
 
-class TermForm(Open):
+class TermForm(Extensible):
     """From when until when an approval can be given and used, as policy was told.
 
     `usable_until` is there where its requirement says when to carry it out: it can then be used until that moment.
@@ -87,7 +87,7 @@ class EffectForm(AskedEffect):
     reads: bool = False
 
 
-class ToldEdits(Open):
+class ToldEdits(Extensible):
     """By whom the effect had been edited, and what had been asked for, as policy was told."""
 
     by: list[str]
@@ -108,7 +108,7 @@ class QuestionForm(Asked):
     edited: ToldEdits | None = None
 
 
-class ReasonForm(Open):
+class ReasonForm(Extensible):
     """Why policy, or the gate, says so."""
 
     code: str
@@ -139,7 +139,7 @@ class DecisionForm(DecisionRecord):
     answer: AnswerForm
 
 
-class AccountForm(Open):
+class AccountForm(Extensible):
     """The Slack account that clicked."""
 
     team: str
@@ -158,7 +158,7 @@ class DelegationForm(DelegationRecord):
     acts: list[Leaf] = Field(min_length=1)
 
 
-class PasskeyForm(Open):
+class PasskeyForm(Extensible):
     """With what a vote was signed, and the acts about that passkey in the tenant's chain until then."""
 
     credential_id: Base64Url
@@ -169,7 +169,7 @@ class PasskeyForm(Open):
     acts: list[Leaf] = Field(min_length=1)
 
 
-class TogetherForm(Open):
+class TogetherForm(Extensible):
     """One act that decided several requests, as it stands on each vote."""
 
     id: NonEmpty
@@ -179,9 +179,9 @@ class TogetherForm(Open):
 class VoteForm(VoteRecord):
     """A counted vote."""
 
-    passkey: LeftOut[PasskeyForm] = None
-    delegation: LeftOut[DelegationForm] = None
-    together: LeftOut[TogetherForm] = None
+    passkey: OmittedIfNone[PasskeyForm] = None
+    delegation: OmittedIfNone[DelegationForm] = None
+    together: OmittedIfNone[TogetherForm] = None
     person_name: str
     reason: str
     slack: AccountForm
@@ -194,13 +194,13 @@ class VoteForm(VoteRecord):
         return more.get("via"), more.get("brought_by")
 
 
-class ChangeForm(Open):
+class ChangeForm(Extensible):
     """One param; its value `before` or `after` is left out where it was, or is, not given."""
 
     param: NonEmpty
 
 
-class EditForm(Open):
+class EditForm(Extensible):
     """What somebody made of a request: from which digest to which, and what they changed (`param`, before, after)."""
 
     person: NonEmpty
@@ -213,7 +213,7 @@ class EditForm(Open):
     at: Timestamp
 
 
-class ReplyForm(Open):
+class ReplyForm(Extensible):
     """What was answered: `by` whom, a `person` or an `agent`; `group` where it was for the group for questions."""
 
     by: NonEmpty
@@ -221,10 +221,10 @@ class ReplyForm(Open):
     name: str
     text: str
     at: Timestamp
-    group: LeftOut[NonEmpty] = None
+    group: OmittedIfNone[NonEmpty] = None
 
 
-class QuestionOfForm(Open):
+class QuestionOfForm(Extensible):
     """What a person asked about a request, with its answer where there is one."""
 
     id: NonEmpty
@@ -232,7 +232,7 @@ class QuestionOfForm(Open):
     person_name: str
     question: str
     at: Timestamp
-    answer: LeftOut[ReplyForm] = None
+    answer: OmittedIfNone[ReplyForm] = None
 
 
 class ApprovalForm(ApprovalRecord):
@@ -251,7 +251,7 @@ class ApprovalForm(ApprovalRecord):
     questions: Sequence[QuestionOfForm] = ()
 
 
-class Candidate(Open):
+class Candidate(Extensible):
     """A version that was looked at when a trigger came."""
 
     name: NonEmpty
@@ -259,13 +259,13 @@ class Candidate(Open):
     digest: Sha256Hex
 
 
-class Chosen(Open):
+class Chosen(Extensible):
     """Of the data of `run.queued`, among which versions the run's own was chosen."""
 
     among: list[Candidate]
 
 
-class Proposed(Open):
+class Proposed(Extensible):
     """The data of `effect.proposed`; `action` is connector and operation, joined by `::`."""
 
     action: str
@@ -273,7 +273,7 @@ class Proposed(Open):
     digest: str
 
 
-class Waiting(Open):
+class Waiting(Extensible):
     """The data of `effect.waiting`: by which decision, and from when until when the effect may begin."""
 
     decision_id: NonEmpty
@@ -282,7 +282,7 @@ class Waiting(Open):
     until: Timestamp
 
 
-class Opened(Open):
+class Opened(Extensible):
     """The data of `wait.opened`."""
 
     wait_id: NonEmpty
@@ -291,7 +291,7 @@ class Opened(Open):
     deadline: Timestamp
 
 
-class StartedForm(Open):
+class StartedForm(Extensible):
     """Which run was started because another one waits too long, or why none was."""
 
     runbook: NonEmpty
@@ -299,7 +299,7 @@ class StartedForm(Open):
     error: NonEmpty = ""
 
 
-class Escalated(Open):
+class Escalated(Extensible):
     """The data of `wait.escalated`."""
 
     wait_id: NonEmpty
@@ -309,14 +309,14 @@ class Escalated(Open):
     started: StartedForm | None = None
 
 
-class Progressed(Open):
+class Progressed(Extensible):
     """The data of `wait.progress`; `count` is how often there was word."""
 
     wait_id: NonEmpty
     count: int = Field(ge=1)
 
 
-class Withdrawn(Open):
+class Withdrawn(Extensible):
     """The data of `vote.withdrawn`; `digest` is that of the vote."""
 
     approval_id: NonEmpty
@@ -325,7 +325,7 @@ class Withdrawn(Open):
     reason: str
 
 
-class Handed(Open):
+class Handed(Extensible):
     """The data of `approval.handed`."""
 
     approval_id: NonEmpty
@@ -334,7 +334,7 @@ class Handed(Open):
     reason: str
 
 
-class FellBack(Open):
+class FellBack(Extensible):
     """The data of `approval.fell_back`: why those who are asked cannot decide, and to which groups it went as well."""
 
     approval_id: NonEmpty
@@ -342,7 +342,7 @@ class FellBack(Open):
     to: list[str]
 
 
-class QuestionLeaf(Open):
+class QuestionLeaf(Extensible):
     """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer.
 
     `deadline` is that of the approval and its wait, where the leaf moves it.

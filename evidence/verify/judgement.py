@@ -9,10 +9,18 @@ from typing import Any
 
 from evidence.errors import UndecidedError
 from evidence.verify.contents import Contents
-from evidence.verify.opening import READ, SIGNED
 from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust, trust_of
-from evidence.verify.verify import LAST, VerificationError, VerificationReport, check, signed_contents, unpacked
+from evidence.verify.verify import (
+    LAST,
+    READ,
+    SIGNED,
+    VerificationError,
+    VerificationReport,
+    check,
+    signed_contents,
+    unpacked,
+)
 
 
 class Standing(IntEnum):

@@ -7,47 +7,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evidence import names
-from evidence.verify import action_windows as windows
 from evidence.verify import (
-    answers,
     approvals,
     attempts,
+    audit_log,
     authority,
-    blocks,
-    branches,
+    break_glass,
+    cards,
     chain,
-    children,
+    child_runs,
+    control_flow,
     decisions,
+    delegations,
     edits,
     effects,
-    errors,
     escalations,
-    glass,
-    leaves,
-    logged,
-    order,
-    outcome,
-    passkeys,
-    policies,
+    execution_windows,
+    members,
+    passkey_votes,
     questions,
-    reach,
     reads,
-    record,
+    request_actions,
     requests,
     runs,
-    shown,
-    stamped,
-    standing_in,
+    step_repairs,
     steps,
-    tasks,
-    texts,
-    versions,
-    voters,
     votes,
     waits,
 )
-from evidence.verify import held_steps as held
-from evidence.verify import wait_words as words
 from evidence.verify.contents import Contents
 from evidence.verify.facts import Facts
 from evidence.verify.rules import Rule
@@ -69,7 +56,7 @@ def _run(contents: Contents) -> str:
 
 
 def _chain(contents: Contents) -> str:
-    log = "" if contents.version == 1 else f"; {logged.told(contents)}; {stamped.told(contents)}"
+    log = "" if contents.version == 1 else f"; {audit_log.log_fact(contents)}; {audit_log.stamp_fact(contents)}"
     return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}{log}"
 
 
@@ -89,7 +76,7 @@ def _authority(contents: Contents) -> str:
 
 
 def _policies(contents: Contents) -> str:
-    return f"{len(policies.texts(contents))} policies, in the words that decided"
+    return f"{len(decisions.policy_texts(contents))} policies, in the words that decided"
 
 
 def _order(contents: Contents) -> str:
@@ -98,7 +85,7 @@ def _order(contents: Contents) -> str:
 
 
 def _ending(contents: Contents) -> str:
-    run, writes = contents.run, outcome.count_writes(contents)
+    run, writes = contents.run, runs.count_writes(contents)
     recorded = f", {reads.count_done(contents)} reads their records" if contents.version > 1 else ""
     return f"asked for by {run.requested_by}, and {run.word}; {writes} writes have their receipts{recorded}"
 
@@ -112,54 +99,69 @@ STEPS = (
     Step(5, (chain.run_stated, chain.definition_digest), (), _run),
     Step(
         6,
-        (chain.leaf_size, chain.unbroken, chain.of_format, logged.counted_then),
-        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES, *logged.RULES, stamped.stamped),
+        (chain.leaf_size, chain.unbroken, chain.of_format, audit_log.key_counted),
+        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *chain.LEAVES, *audit_log.RULES, audit_log.stamped),
         _chain,
     ),
     Step(
         7,
         (
-            *(record.decisions, record.receipts, record.receipts_of_run, reads.untold),
-            *(record.as_answered, record.approvals, record.card_size),
+            *(members.decisions_on_record, members.receipts_on_record, members.receipts_of_run, reads.untold),
+            *(members.as_answered, members.approvals_on_record, members.card_size),
         ),
-        (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD, *edits.TOLD),
+        (
+            members.approvals_bound,
+            *reads.TOLD,
+            *decisions.RULES,
+            *attempts.RULES,
+            *requests.TOLD,
+            *votes.TOLD,
+            *edits.TOLD,
+        ),
         _record,
     ),
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
         (
-            *(*votes.RULES, *voters.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES),
-            *(*questions.RULES, *tasks.RULES, *reach.RULES),
+            *(
+                *votes.RULES,
+                *votes.VOTERS,
+                *delegations.RULES,
+                *request_actions.RULES,
+                *break_glass.RULES,
+                *passkey_votes.RULES,
+            ),
+            *(*questions.RULES, *request_actions.REVIEWS, *requests.FALLBACK),
             *(*requests.RULES, *approvals.RULES),
-            *(*edits.RULES, *versions.RULES),
-            *windows.RULES,
-            *(*shown.RULES, *standing_in.RECORDED),
+            *(*edits.RULES, *edits.CHANGES),
+            *execution_windows.RULES,
+            *(*cards.RULES, *delegations.RECORDED),
         ),
         _authority,
     ),
-    Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),
+    Step(9, (decisions.policy_digests, decisions.policies_there, decisions.policies_used), (), _policies),
     Step(
         10,
-        (order.lasting, order.keys_once, order.after_decision, order.after_votes),
-        (*waits.RULES, *children.RULES, *escalations.RULES, *words.RULES),
+        (attempts.lasting, attempts.keys_once, attempts.after_decision, attempts.after_votes),
+        (*waits.RULES, *child_runs.RULES, *escalations.RULES, *waits.PROGRESS),
         _order,
     ),
     Step(
         11,
-        (outcome.queued, outcome.ended, outcome.writes_have_receipts),
+        (runs.queued, runs.ended, runs.writes_have_receipts),
         (
             *runs.MOVES,
             *steps.RULES,
-            *blocks.RULES,
-            *errors.RULES,
-            *branches.RULES,
-            *held.RULES,
+            *control_flow.BLOCKS,
+            *steps.ERRORS,
+            *control_flow.BRANCHES,
+            *step_repairs.RULES,
             *runs.OUTCOME,
             *effects.RULES,
             *reads.DONE,
         ),
         _ending,
     ),
-    Step(12, (texts.timeline_follows, texts.readme_follows), (*reads.COSTS, *texts.SUMMARY), _texts),
+    Step(12, (members.timeline_follows, members.readme_follows), (*reads.COSTS, *members.SUMMARY), _texts),
 )

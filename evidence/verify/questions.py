@@ -1,17 +1,56 @@
-"""Rules about questions to whoever asked: each is on record with its answer, by whom, and while it could matter."""
+"""Questions to whoever asked: each is on record with its answer, by whom, and while it could matter.
+
+The clock of an approval stands still while questions about it are open.
+"""
+
+from datetime import timedelta
 
 from evidence import names
-from evidence.verify.answers import is_decidable, who_may_not
 from evidence.verify.approvals import UNTIL_KNOWN
-from evidence.verify.comparing import broken, data
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts, Requested
 from evidence.verify.forms import QuestionLeaf, QuestionOfForm, ReplyForm
-from evidence.verify.pausing import deadline_after
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.request_actions import is_decidable, who_may_not
+from evidence.verify.rules import Rule, broken_leaf, counted, data_of, duration_of, moment, rule
 from evidence.verify.votes import REASON_MIN
 from receipts import canonical
 from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Leaf
+from receipts.fields import timestamp
+
+_NONE = timedelta(0)
+
+
+def deadline_after(facts: Facts, approval: Requested, leaf: Leaf) -> str:
+    """Return the deadline that the leaf of a question, or of an answer, has to tell; "" where it moves none."""
+    pause = approval.record.requirement.pause_on_question
+    if pause is None:
+        return ""
+    longest = duration_of(pause, approval.name)
+    by = _paused(facts, approval, longest, leaf.seq) - _paused(facts, approval, longest, leaf.seq - 1)
+    before = facts.until(approval.record.id, approval.record.expires_at, leaf)
+    return timestamp(moment(before) + by) if by else ""
+
+
+def _paused(facts: Facts, approval: Requested, longest: timedelta, seq: int) -> timedelta:
+    """Return by how much the deadline is later, as the leaves up to one tell; while a question is open, the longest."""
+    lasted, end = _NONE, moment(approval.record.requested_at)
+    for question, is_answered in _told_questions(facts, approval, seq):
+        if question.answer is None or not is_answered:
+            return longest
+        start, answered = max(moment(question.at), end), moment(question.answer.at)
+        lasted, end = lasted + max(answered - start, _NONE), max(answered, end)
+    return min(lasted, longest)
+
+
+def _told_questions(facts: Facts, approval: Requested, seq: int) -> list[tuple[QuestionOfForm, bool]]:
+    """Return the questions that leaves up to one tell of, in their order, each with whether its answer is told."""
+    events: dict[str, set[str]] = {}
+    for leaf in facts.leaves[:seq]:
+        if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED) and leaf.data.get("approval_id") == approval.record.id:
+            events.setdefault(str(leaf.data.get("question_id")), set()).add(leaf.event)
+    found = [one for one in approval.record.questions if one.id in events]
+    return [(one, QUESTION_ANSWERED in events[one.id]) for one in sorted(found, key=lambda one: (one.at, one.id))]
+
 
 _Part = tuple[str, str, str]
 """An approval, a question about it, and the event that tells of that, or of its answer."""
@@ -36,11 +75,11 @@ def _told(facts: Facts) -> str:
             raise BrokenError(approval.name, "has two questions of one id")
     for leaf in facts.leaves:
         if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
-            said = data(QuestionLeaf, leaf)
+            said = data_of(QuestionLeaf, leaf)
             _check(facts, leaf, said)
             part, first = ((said.approval_id, said.question_id, event) for event in (leaf.event, QUESTION_ASKED))
             if part not in untold or (part != first and first in untold):
-                raise broken(leaf, f"question {said.question_id} was not asked, or is told twice")
+                raise broken_leaf(leaf, f"question {said.question_id} was not asked, or is told twice")
             untold.discard(part)
     if untold:
         approval_id, question_id, event = min(untold)
@@ -60,7 +99,7 @@ def _parts(facts: Facts) -> set[_Part]:
 def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
     approval = facts.approvals.get(said.approval_id)
     if approval is None or approval.record.kind in UNTIL_KNOWN or not approval.is_open_at(leaf):
-        raise broken(leaf, "is not about an approval that was open, and takes questions")
+        raise broken_leaf(leaf, "is not about an approval that was open, and takes questions")
     question = _question(leaf, approval, said)
     if leaf.event == QUESTION_ASKED:
         _agree(leaf, question.model_dump(exclude={"answer"}), said.digest, question.at)
@@ -68,17 +107,19 @@ def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
     else:
         _check_answer(facts, leaf, said, question)
     if said.deadline != (wanted := deadline_after(facts, approval, leaf)):
-        raise broken(leaf, f"has the deadline {said.deadline or 'of nothing'}, and it is {wanted or 'not moved'} by it")
+        raise broken_leaf(
+            leaf, f"has the deadline {said.deadline or 'of nothing'}, and it is {wanted or 'not moved'} by it"
+        )
 
 
 def _check_answer(facts: Facts, leaf: Leaf, said: QuestionLeaf, question: QuestionOfForm) -> None:
     answer = question.answer
     if answer is None:
-        raise broken(leaf, f"question {question.id} has no answer")
+        raise broken_leaf(leaf, f"question {question.id} has no answer")
     _agree(leaf, answer.model_dump(), said.digest, answer.at)
     _by(leaf, answer.by, answer.kind)
     if not _may_answer(facts, question.person, answer):
-        raise broken(leaf, f"{answer.by} answered, who had not asked for it")
+        raise broken_leaf(leaf, f"{answer.by} answered, who had not asked for it")
 
 
 def _may_answer(facts: Facts, asked_by: str, answer: ReplyForm) -> bool:
@@ -92,18 +133,18 @@ def _may_answer(facts: Facts, asked_by: str, answer: ReplyForm) -> bool:
 def _question(leaf: Leaf, approval: Requested, said: QuestionLeaf) -> QuestionOfForm:
     found = [one for one in approval.record.questions if (one.id, one.person) == (said.question_id, said.person)]
     if len(found) != 1:
-        raise broken(leaf, f"approval {approval.record.id} has no question {said.question_id} of {said.person}")
+        raise broken_leaf(leaf, f"approval {approval.record.id} has no question {said.question_id} of {said.person}")
     return found[0]
 
 
 def _agree(leaf: Leaf, document: object, digest: str, at: str) -> None:
     if canonical.digest(document) != digest or leaf.at != at:
-        raise broken(leaf, "is not what the approval has of it")
+        raise broken_leaf(leaf, "is not what the approval has of it")
 
 
 def _by(leaf: Leaf, who: str, kind: str) -> None:
     if (leaf.actor.id, leaf.actor.kind) != (who, kind):
-        raise broken(leaf, f"is by {leaf.actor.id}, and {who} said it")
+        raise broken_leaf(leaf, f"is by {leaf.actor.id}, and {who} said it")
 
 
 @rule(
@@ -117,13 +158,13 @@ def _asked(facts: Facts) -> str:
     found = 0
     for leaf in facts.leaves:
         if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
-            said = data(QuestionLeaf, leaf)
+            said = data_of(QuestionLeaf, leaf)
             approval, whose = facts.approvals[said.approval_id], (said.approval_id, said.person)
             _check_words(facts, approval, leaf, said)
             if leaf.event == QUESTION_ANSWERED:
                 unanswered.remove(whose)
             elif whose in unanswered or said.person in who_may_not(facts, approval, leaf):
-                raise broken(leaf, f"{said.person} could not ask this")
+                raise broken_leaf(leaf, f"{said.person} could not ask this")
             else:
                 unanswered.add(whose)
             found += 1
@@ -135,9 +176,9 @@ def _check_words(facts: Facts, approval: Requested, leaf: Leaf, said: QuestionLe
     answer = question.answer.text if question.answer else ""
     words = question.question if leaf.event == QUESTION_ASKED else answer
     if len(words.strip()) < REASON_MIN:
-        raise broken(leaf, "says nothing")
+        raise broken_leaf(leaf, "says nothing")
     if not is_decidable(facts, approval, leaf):
-        raise broken(leaf, f"came when approval {approval.record.id} had expired")
+        raise broken_leaf(leaf, f"came when approval {approval.record.id} had expired")
 
 
 RULES: tuple[Rule[Facts], ...] = (_told, _asked)

@@ -1,13 +1,16 @@
-"""Rules about what people were asked: it is what policy, a review or a doubt wanted."""
+"""Approval requests: what people were asked is what policy, a review or a doubt wanted.
+
+Where those who were asked could not decide a request, it went to others as well (`approval.fell_back`).
+"""
 
 from evidence import names
 from evidence.records import NextInLineRecord
-from evidence.verify.comparing import agree, lasts, moment, same
 from evidence.verify.contents import BrokenError
 from evidence.verify.definition import ExecutionForm
 from evidence.verify.facts import Facts, Requested
-from evidence.verify.forms import DecisionForm, RequirementForm
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.forms import DecisionForm, FellBack, RequirementForm
+from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule, same
+from receipts.chain import APPROVAL_REQUESTED, FELL_BACK
 from receipts.fields import timestamp
 
 
@@ -29,7 +32,7 @@ def _as_told(facts: Facts) -> str:
         raise BrokenError(names.AUDIT, "requests an approval twice")
     for approval in facts.approvals.values():
         record, leaf = approval.record, approval.leaf
-        until = moment(record.requested_at) + lasts(record.requirement.expires_in, approval.name)
+        until = moment(record.requested_at) + duration_of(record.requirement.expires_in, approval.name)
         agree(
             approval.name,
             f"{names.AUDIT} line {leaf.seq}",
@@ -95,7 +98,7 @@ def _of_review(facts: Facts) -> str:
             wait=("human_task", verb.execution.wait),
             tier=(record.tier, verb.effect.tier),
             purpose=(record.purpose, verb.description),
-            time=(lasts(required.expires_in, approval.name), lasts(timeout, names.DEFINITION)),
+            time=(duration_of(required.expires_in, approval.name), duration_of(timeout, names.DEFINITION)),
             escalate_to=(required.escalate_to, _next_in_line(required, verb.execution)),
         )
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required)
@@ -166,3 +169,21 @@ def _check_answer(facts: Facts, approval: Requested) -> None:
 
 TOLD: tuple[Rule[Facts], ...] = (_as_told,)
 RULES: tuple[Rule[Facts], ...] = (_of_policy, _of_review, _of_doubt, _doubt_answered)
+
+
+@rule(
+    "approvals.fell-back",
+    "An `approval.fell_back` says `why`, and `to` whom. It is the first leaf about its approval after that of the"
+    " request, and has its moment.",
+)
+def _fell_back(facts: Facts) -> str:
+    leaves = facts.contents.leaves_of(FELL_BACK)
+    for leaf in leaves:
+        about = facts.contents.leaves_about[data_of(FellBack, leaf).approval_id]
+        before = about[about.index(leaf) - 1]
+        if (before.event, before.at) != (APPROVAL_REQUESTED, leaf.at):
+            raise broken_leaf(leaf, "does not come first after the request")
+    return counted(len(leaves), "request")
+
+
+FALLBACK: tuple[Rule[Facts], ...] = (_fell_back,)

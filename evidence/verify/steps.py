@@ -1,14 +1,16 @@
-"""Rules about steps: each of the definition came to one end, in the order of the definition, and for its reason."""
+"""Steps: each of the definition came to one end, in the order of the definition, and for its reason.
+
+What failed says by which error code, of those that there are.
+"""
 
 from evidence import names
-from evidence.reading.paths import around, block_of
+from evidence.reading.step_paths import around, block_of
 from evidence.verify.approvals import OVER
-from evidence.verify.blocks import ENDED_WELL, entered
-from evidence.verify.comparing import broken
 from evidence.verify.contents import BrokenError
+from evidence.verify.control_flow import ENDED_WELL, entered
 from evidence.verify.facts import PROPOSED, Facts
-from evidence.verify.mended import supplied
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.rules import Rule, broken_leaf, counted, rule
+from evidence.verify.step_repairs import supplied_steps
 from receipts.chain import HELD_SETTLED, Leaf
 
 _CANCELED = "step.canceled"
@@ -36,7 +38,7 @@ def _ended(facts: Facts) -> str:
             raise BrokenError(names.AUDIT, f"the run ended, and step {path} had not")
         last = facts.of_steps[path][-1]
         if last is not end:
-            raise broken(last, f"step {path} had ended before, in line {end.seq}")
+            raise broken_leaf(last, f"step {path} had ended before, in line {end.seq}")
     return counted(len(paths), "step")
 
 
@@ -55,10 +57,10 @@ def _in_order(facts: Facts) -> str:
         is_word = leaf.event.startswith("step.") and leaf.event != _CANCELED and not _is_left(facts, leaf)
         if path is not None and (is_word or leaf.event == PROPOSED):
             if not is_started:
-                raise broken(leaf, f"{leaf.event} of step {path}, and the run had not started")
+                raise broken_leaf(leaf, f"{leaf.event} of step {path}, and the run had not started")
             missing = sorted(need for need in facts.plan.needs(path) if need not in done or _goes_on(need, leaf, inner))
             if missing:
-                raise broken(leaf, f"{leaf.event} of step {path}, and {missing[0]}, which it needs, was not done")
+                raise broken_leaf(leaf, f"{leaf.event} of step {path}, and {missing[0]}, which it needs, was not done")
         if leaf.event in ENDED_WELL:
             done.add(path)
     return counted(len(facts.of_steps), "step")
@@ -98,7 +100,7 @@ def _skipped(facts: Facts) -> str:
             continue
         if (path in skipped) != has_to_be:
             why = "it needs one that was skipped" if has_to_be else "nothing that it needs was"
-            raise broken(end, f"{end.event} of step {path}, which has no condition, and {why}")
+            raise broken_leaf(end, f"{end.event} of step {path}, which has no condition, and {why}")
     return counted(len(skipped), "step")
 
 
@@ -119,7 +121,7 @@ def _answered_steps(facts: Facts) -> str:
         if (is_task := leaf.event in _ANSWERED and leaf.correlation.approval_id in tasks)
         or leaf.event == "wait.completed"
     }
-    durable, given = 0, supplied(facts.contents)
+    durable, given = 0, supplied_steps(facts.contents)
     for leaf in facts.contents.leaves_of("step.succeeded"):
         path = str(leaf.correlation.step)
         verb = facts.plan.verb(path)
@@ -128,7 +130,7 @@ def _answered_steps(facts: Facts) -> str:
         durable += 1
         is_task = verb is not None and verb.execution.wait == "human_task"
         if path not in given and answers.get((path, leaf.at, is_task), leaf.seq) >= leaf.seq:
-            raise broken(leaf, f"step {path} succeeded without its answer")
+            raise broken_leaf(leaf, f"step {path} succeeded without its answer")
     return counted(durable, "step")
 
 
@@ -145,8 +147,43 @@ def _asked(facts: Facts) -> str:
             and one.leaf.seq < leaf.seq < (one.end.seq if one.end else leaf.seq + 1)
             for one in facts.approvals.values()
         ):
-            raise broken(leaf, f"step {leaf.correlation.step} waits for approval, and nobody was asked")
+            raise broken_leaf(leaf, f"step {leaf.correlation.step} waits for approval, and nobody was asked")
     return counted(len(waiting), "time")
 
 
 RULES: tuple[Rule[Facts], ...] = (_ended, _in_order, _skipped, _answered_steps, _asked)
+
+
+_BY_CLASS = (
+    ("definition",),
+    ("expression", "cost", "params", "unrecordable"),
+    ("refused", "not_taken", "unavailable", "held", "outcome_unknown", "result", "failed", "unexpected"),
+    ("no_answer", "expired", "not_begun", "sla"),
+    ("denied", "rejected", "changes_requested", "no_policy", "unauthenticated", "forbidden"),
+    ("illegal_transition", "lease_lost", "key_in_use"),
+)
+CODES = frozenset(code for codes in _BY_CLASS for code in codes)
+"""The codes of all errors, stable: a test compares them with the engine's."""
+_WITH_ERROR = ("step.failed_handled", "step.failed_terminal", "step.failed_retryable", "step.held")
+
+
+@rule(
+    "steps.errors",
+    "The leaf of a step that failed or is held has the `code` of its error, one of those that there are:"
+    " `definition`; `expression`, `cost`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `held`,"
+    " `outcome_unknown`, `result`, `failed`, `unexpected`; `no_answer`, `expired`, `not_begun`, `sla`; `denied`,"
+    " `rejected`, `changes_requested`, `no_policy`, `unauthenticated`, `forbidden`; `illegal_transition`,"
+    " `lease_lost`, `key_in_use`. No other leaf of a step has one.",
+)
+def _error_codes(facts: Facts) -> str:
+    codes = 0
+    for leaves in facts.of_steps.values():
+        for leaf in leaves:
+            code, has_error = str(leaf.data.get("code")), leaf.event in _WITH_ERROR
+            if (code not in CODES) if has_error else ("code" in leaf.data):
+                raise broken_leaf(leaf, f"{leaf.event} of step {leaf.correlation.step} with the code {code}")
+            codes += has_error
+    return counted(codes, "error")
+
+
+ERRORS: tuple[Rule[Facts], ...] = (_error_codes,)

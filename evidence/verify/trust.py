@@ -6,12 +6,11 @@ from functools import cached_property
 from pathlib import Path
 
 from evidence.errors import EvidenceError
-from evidence.later import LaterStamp, read_later
+from evidence.log_proofs import LaterStamp, read_later
+from receipts.errors import LogError
 from receipts.log.checkpoint import LogKeys, open_checkpoint
-from receipts.log.errors import LogError
 from receipts.log.hashes import TreeHead
-from receipts.log.keys import VerifierKey, parse_verifier_key
-from receipts.log.note import parse_note
+from receipts.log.note import VerifierKey, parse_note, parse_verifier_key
 from receipts.register import Entry, Register, believed, read_register
 from receipts.signing import PublicKey, load_public
 from receipts.stamp import Authority, load_authority

@@ -1,39 +1,128 @@
 """The offline verifier: believes a bundle and a public key, and nothing and nobody else.
 
-It needs no network, no database and no private key, and unpacks nothing to disk.
+It needs no network, no database and no private key, and unpacks nothing to disk. Steps 1 to 4 of the procedure stand
+here: the file, its signature, the statement, and the members that it names.
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from evidence import names
 from evidence.errors import EvidenceError, UndecidedError
-from evidence.statement import Predicate
-from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.ended import EndedRun, ended_run
+from evidence.statement import PAYLOAD_TYPE, Predicate, Statement, count, largest, predicate_type, sha256
+from evidence.verify.child_runs import EndedRun, ended_run
+from evidence.verify.contents import BrokenError, Contents, parse
 from evidence.verify.facts import Facts
-from evidence.verify.opening import (
-    FORM,
-    MEMBERS,
-    NAMED,
-    READ,
-    SIGNED,
-    STATED,
-    check_names,
-    match,
-    open_envelope,
-    open_file,
-    read_statement,
-    readable,
-)
 from evidence.verify.procedure import STEPS
 from evidence.verify.rules import Rule, counted
 from evidence.verify.trust import Trust, trust_of
 from evidence.zipform import Unpacked, ZipFormError, unpack
+from receipts.signing import EnvelopeError, Opened, PublicKey, verify_envelope
+
+READ = "archive.read"
+FORM = "archive.form"
+SIGNED = "statement.signed"
+STATED = "statement.form"
+MEMBERS = "members.signed"
+NAMED = "members.named"
+
+FIRST_RULES = {
+    READ: "The file is there, is a regular file, and can be read.",
+    FORM: "The file is a ZIP in the one form, within the limits.",
+    SIGNED: "The envelope is no larger than a statement about the other members can be, in its form, and signed by the"
+    " key, or by one that the register vouches for. Nothing of its payload is parsed before that.",
+    STATED: "The payload is a statement in its form; its counts are those of its subjects, and the key's id stands"
+    " where its format has it.",
+    MEMBERS: "The subjects are the other members: none missing, none extra, each with its SHA-256.",
+    NAMED: "Members have the names of the format, and no two are equal when case is folded.",
+}
+"""The rules of steps 1 to 4: nothing but the envelope is read before they hold."""
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Step 1. Only a regular file is opened: a pipe or a device could give bytes without end."""
+    with readable(path):
+        if not path.is_file():
+            raise BrokenError("", f"{path} is not a file")
+        return path.open("rb")
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn an error of the file system, also in the midst of a file, into a bundle that cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise BrokenError("", f"{path} cannot be read: {error.strerror}") from error
+
+
+def open_envelope(archive: Unpacked, keys: Sequence[PublicKey]) -> tuple[Opened, PublicKey]:
+    """Step 2: the envelope, and who signed it. What is too large for what it has to say is not even looked at."""
+    if names.STATEMENT not in archive.members:
+        raise BrokenError(names.STATEMENT, "is not in the bundle")
+    if len(archive.members[names.STATEMENT]) > largest(archive.members):
+        raise BrokenError(names.STATEMENT, "is larger than a statement about the other members can be")
+    opened, key = _verified(archive.members[names.STATEMENT], keys)
+    if opened.payload_type != PAYLOAD_TYPE:
+        raise BrokenError(names.STATEMENT, f"carries {opened.payload_type!r}, not {PAYLOAD_TYPE}")
+    return opened, key
+
+
+def _verified(envelope: bytes, keys: Sequence[PublicKey]) -> tuple[Opened, PublicKey]:
+    first = None
+    for key in keys:
+        try:
+            return verify_envelope(envelope, key), key
+        except EnvelopeError as error:
+            first = first or error
+    others = f", nor by one of the {len(keys) - 1} others that it vouches for" if len(keys) > 1 else ""
+    raise BrokenError(names.STATEMENT, f"{first}{others}")
+
+
+def read_statement(opened: Opened, key: PublicKey) -> Statement:
+    """Step 3."""
+    statement = parse(Statement, names.STATEMENT, opened.payload)
+    named = ("", key.key_id) if statement.predicate.builder_version != "1" else (key.key_id, None)
+    if (opened.keyid, statement.predicate.key_id) != named:
+        raise BrokenError(names.STATEMENT, f"does not name the key {key.key_id} where its format does")
+    subjects = [subject.name for subject in statement.subject]
+    if subjects != sorted(set(subjects)):
+        raise BrokenError(names.STATEMENT, "its subjects are out of order, or one stands twice")
+    if statement.predicate_type != predicate_type(statement.predicate.builder_version):
+        raise BrokenError(names.STATEMENT, "its type is of another format than its predicate names")
+    if count(subjects, int(statement.predicate.builder_version)) != statement.predicate.counts:
+        raise BrokenError(names.STATEMENT, "its counts are not those of its subjects")
+    return statement
+
+
+def match(archive: Unpacked, statement: Statement, key: PublicKey, trust: Trust) -> Contents:
+    """Step 4."""
+    members = {name: data for name, data in archive.members.items() if name != names.STATEMENT}
+    signed = {subject.name: subject.digest.sha256 for subject in statement.subject}
+    for name in sorted(members.keys() | signed.keys()):
+        if name not in members:
+            raise BrokenError(name, "was signed, and is not in the bundle")
+        if name not in signed:
+            raise BrokenError(name, "is in the bundle, and was not signed")
+        if sha256(members[name]) != signed[name]:
+            raise BrokenError(name, f"its SHA-256 is not the one that was signed, {signed[name]}")
+    return Contents(members, statement, key.key_id, trust)
+
+
+def check_names(members: Iterable[str], version: int) -> None:
+    """Raise unless the members have names of the format that stay apart where case does not count."""
+    folded: dict[str, str] = {}
+    for name in members:
+        if not names.is_member(name, version):
+            raise BrokenError(name, "is no member of a bundle")
+        if other := folded.get(name.casefold()):
+            raise BrokenError(name, f"differs from {other} in case alone")
+        folded[name.casefold()] = name
+
 
 T = TypeVar("T")
 LAST = 13
@@ -57,7 +146,7 @@ class VerificationError(EvidenceError):
 
 
 @dataclass(frozen=True)
-class Passed:
+class PassedStep:
     """A step that holds, with what was found."""
 
     step: int
@@ -65,7 +154,7 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class Held:
+class PassedRule:
     """A rule that holds, with its step and what was looked at."""
 
     step: int
@@ -85,8 +174,8 @@ class VerificationReport:
     tenant: str
     version: str  # of the bundle's format
     key_id: str
-    steps: tuple[Passed, ...]
-    rules: tuple[Held, ...]
+    steps: tuple[PassedStep, ...]
+    rules: tuple[PassedRule, ...]
     ended: EndedRun
 
 
@@ -111,8 +200,8 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
     11. The run was asked for, went and ended as its chain says, and did what its definition wants, in its order.
     12. The texts for reading are the ones that follow from the records.
     13. What is `asked` for holds, too: policy gives each answer again (`evidence.replay`), the log is the one of a
-        checkpoint that was kept (`evidence.verify.kept_checkpoint`), the runs below are those that this one names
-        (`evidence.verify.below`).
+        checkpoint that was kept (`evidence.verify.audit_log`), the runs below are those that this one names
+        (`evidence.verify.linked_bundles`).
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4
     has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
@@ -171,10 +260,10 @@ def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Conten
     for step in STEPS:
         held += _hold(step.number, step.rules, contents, predicate)
         held += [] if facts is None else _hold(step.number, step.bound, facts, predicate)
-        passed.append(Passed(step.number, step.fact(contents)))
+        passed.append(PassedStep(step.number, step.fact(contents)))
     for rule in asked:
         held += _hold(LAST, (rule,), contents, predicate)
-        passed.append(Passed(LAST, held[-1].found))
+        passed.append(PassedStep(LAST, held[-1].found))
     return VerificationReport(
         sha256=archive.sha256,
         run_id=predicate.run_id,
@@ -187,29 +276,34 @@ def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Conten
     )
 
 
-def _first_steps(path: Path, archive: Unpacked, contents: Contents) -> tuple[list[Passed], list[Held]]:
+def _first_steps(path: Path, archive: Unpacked, contents: Contents) -> tuple[list[PassedStep], list[PassedRule]]:
     """Say what the first four steps found."""
     members, key_id = counted(len(archive.members), "member"), contents.key_id
     subjects = counted(len(contents.statement.subject), "subject")
     passed = [
-        Passed(1, f"{members}, plainly stored"),
-        Passed(2, f"signed by the key {key_id}"),
-        Passed(3, f"an in-toto Statement with {subjects}"),
-        Passed(4, "each member has the SHA-256 that was signed; none is missing, none was added"),
+        PassedStep(1, f"{members}, plainly stored"),
+        PassedStep(2, f"signed by the key {key_id}"),
+        PassedStep(3, f"an in-toto Statement with {subjects}"),
+        PassedStep(4, "each member has the SHA-256 that was signed; none is missing, none was added"),
     ]
     held = [
-        *(Held(1, READ, str(path)), Held(1, FORM, members), Held(2, SIGNED, key_id), Held(3, STATED, subjects)),
-        *(Held(4, MEMBERS, subjects), Held(4, NAMED, subjects)),
+        *(
+            PassedRule(1, READ, str(path)),
+            PassedRule(1, FORM, members),
+            PassedRule(2, SIGNED, key_id),
+            PassedRule(3, STATED, subjects),
+        ),
+        *(PassedRule(4, MEMBERS, subjects), PassedRule(4, NAMED, subjects)),
     ]
     return passed, held
 
 
-def _hold(number: int, rules: Sequence[Rule[T]], subject: T, about: Predicate) -> Iterator[Held]:
+def _hold(number: int, rules: Sequence[Rule[T]], subject: T, about: Predicate) -> Iterator[PassedRule]:
     """Look at the rules of a step."""
     for rule in rules:
         with _at(number, rule.name, about):
             found = rule.check(subject)
-        yield Held(number, rule.name, found)
+        yield PassedRule(number, rule.name, found)
 
 
 @contextmanager

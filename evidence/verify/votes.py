@@ -1,12 +1,20 @@
-"""Rules about votes: whose they are, when they were counted, and what one of them leads to."""
+"""Votes: whose they are, who might give one, when they were counted, and what one of them leads to.
+
+Who gave a vote might, whatever it says, and whatever came of it. Votes rest on acts of the tenant: passkeys were
+registered by them, and delegations recorded.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from evidence import names
 from evidence.verify.approvals import UNTIL_KNOWN
-from evidence.verify.comparing import agree, broken
+from evidence.verify.authority import asked_at, breaks_glass, requesters_of
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, Facts, Requested
 from evidence.verify.forms import VoteForm
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.rules import Rule, agree, broken_leaf, counted, rule
+from receipts.chain import Leaf, is_sound
+from receipts.tenant_acts import chain_of
 
 REASON_MIN = 3
 """Characters of a reason, spaces around it not counted."""
@@ -55,7 +63,7 @@ def _in_time(facts: Facts) -> str:
         for vote in approval.votes:
             until = facts.until(approval.record.id, approval.record.expires_at, vote.leaf)
             if approval.record.kind not in UNTIL_KNOWN and vote.leaf.at >= until:
-                raise broken(vote.leaf, f"{vote.record.person} voted after {until}, when"
+                raise broken_leaf(vote.leaf, f"{vote.record.person} voted after {until}, when"
                                         f" approval {approval.record.id} had expired")  # fmt: skip
     return _count(facts)
 
@@ -66,7 +74,9 @@ def _while_open(facts: Facts) -> str:
         end = approval.end.seq if approval.end else len(facts.leaves) + 1
         for vote in approval.votes:
             if not approval.leaf.seq < vote.leaf.seq < end:
-                raise broken(vote.leaf, f"approval {approval.record.id} was not open when {vote.record.person} voted")
+                raise broken_leaf(
+                    vote.leaf, f"approval {approval.record.id} was not open when {vote.record.person} voted"
+                )
     return _count(facts)
 
 
@@ -149,3 +159,56 @@ def _check_end(approval: Requested) -> None:
 
 TOLD: tuple[Rule[Facts], ...] = (_as_told, _counted)
 RULES: tuple[Rule[Facts], ...] = (_in_time, _while_open, _accounts, _reasons, _rejections)
+
+
+@rule(
+    "votes.entitled",
+    "Whoever gave a vote might, whatever it says and whatever came of it: neither its people nor who recorded its"
+    " `delegation` wanted the effect or is excluded, as in `approvals.consent`; none of its people had another vote on"
+    " the approval that counted then; and it is of a group that was asked by then, or breaks the glass.",
+)
+def _entitled(facts: Facts) -> str:
+    votes = 0
+    for approval in facts.approvals.values():
+        asked, barred = asked_at(facts.contents, approval.record), barred_from(facts, approval)
+        for vote in approval.votes:
+            if wrong := _why_not_entitled(approval, vote, asked[vote.leaf.seq], barred):
+                raise broken_leaf(vote.leaf, f"the vote of {vote.record.person} does not count: {wrong}")
+            votes += 1
+    return counted(votes, "vote")
+
+
+def barred_from(facts: Facts, approval: Requested) -> set[str]:
+    """Return who may decide nothing of an approval: who wanted its effect, and whom policy excludes."""
+    return requesters_of(facts.contents, approval.record) | set(approval.record.requirement.exclude)
+
+
+def _why_not_entitled(approval: Requested, vote: Counted, asked: set[str], barred: set[str]) -> str:
+    """Return why a vote might not be given, "" where it might; `asked` are the groups by then."""
+    record = vote.record
+    people = {*record.people, *([record.delegation.recorded_by] if record.delegation else ())}
+    if wanting := sorted(people & barred):
+        return f"{wanting[0]} wanted it, or was excluded"
+    if any(not set(other.record.people).isdisjoint(record.people) for other in approval.standing_before(vote.leaf)):
+        return "they had voted"
+    is_asked = not asked.isdisjoint(record.groups) or breaks_glass(approval.record.requirement, record)
+    return "" if is_asked else "they are in none of the groups that were asked"
+
+
+VOTERS: tuple[Rule[Facts], ...] = (_entitled,)
+
+
+def acts_of_votes(facts: Facts) -> Iterator[tuple[str, Leaf]]:
+    """Give each act on which a vote rests, with the member that has it."""
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            for rests_on in (vote.record.passkey, vote.record.delegation):
+                for leaf in rests_on.acts if rests_on else ():
+                    yield approval.name, leaf
+
+
+def demand_of_tenant(facts: Facts, name: str, whose: str, acts: Sequence[Leaf]) -> None:
+    """Raise unless each act gives its hash and is one of the tenant's chain."""
+    for leaf in acts:
+        if not is_sound(leaf) or leaf.run_id != chain_of(facts.contents.run.tenant):
+            raise BrokenError(name, f"{whose}: leaf {leaf.seq} is not one of the tenant's chain")

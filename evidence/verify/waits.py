@@ -1,13 +1,15 @@
-"""Rules about waits: each is one that its step or approval opens, and ends in its time."""
+"""Waits: each is one that its step or approval opens, and ends in its time.
+
+Progress may be told while something is waited for, and ends nothing.
+"""
 
 from collections.abc import Iterator
 
 from evidence import names
 from evidence.run_record import ends_wait
-from evidence.verify.comparing import agree, broken, data, lasts, moment
 from evidence.verify.facts import Facts
-from evidence.verify.forms import Opened
-from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.forms import Opened, Progressed
+from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule
 from receipts.chain import WAIT_ENDED, WAIT_OPENED, Leaf
 from receipts.fields import timestamp
 
@@ -29,14 +31,14 @@ def _as_told(facts: Facts) -> str:
         awaited, lasting = _awaited(facts, leaf)
         kind = {"approval": "effect", "human_task": "task"}.get(wait.kind)
         if wait.kind not in ("approval", awaited):
-            raise broken(leaf, f"step {leaf.correlation.step} does not wait for {wait.kind}")
+            raise broken_leaf(leaf, f"step {leaf.correlation.step} does not wait for {wait.kind}")
         approval = facts.approvals.get(str(leaf.correlation.approval_id))
         there = f"what step {leaf.correlation.step} waits for"
         agree(f"{names.AUDIT} line {leaf.seq}", there, approval=(approval and approval.record.kind, kind))
         if approval is not None:
             agree(f"{names.AUDIT} line {leaf.seq}", there, deadline=(wait.deadline, approval.record.expires_at))
         elif lasting is not None:
-            until = moment(leaf.at) + lasts(lasting, names.DEFINITION)
+            until = moment(leaf.at) + duration_of(lasting, names.DEFINITION)
             agree(f"{names.AUDIT} line {leaf.seq}", there, deadline=(wait.deadline, timestamp(until)))
     return counted(len(facts.waits), "wait")
 
@@ -63,9 +65,11 @@ def _one_at_a_time(facts: Facts) -> str:
     seen = set[str]()
     for leaf, active in with_open(facts):
         if leaf.event == WAIT_OPENED:
-            wait = data(Opened, leaf)
+            wait = data_of(Opened, leaf)
             if place_of(leaf, wait) in active or wait.wait_id in seen:
-                raise broken(leaf, f"step {leaf.correlation.step} waits already, or another wait is {wait.wait_id}")
+                raise broken_leaf(
+                    leaf, f"step {leaf.correlation.step} waits already, or another wait is {wait.wait_id}"
+                )
             seen.add(wait.wait_id)
     return counted(len(seen), "wait")
 
@@ -84,7 +88,7 @@ def with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Open
         if active:
             active = {place: opened for place, opened in active.items() if not ends_wait(opened[0], leaf)}
         if leaf.event == WAIT_OPENED:
-            wait = data(Opened, leaf)
+            wait = data_of(Opened, leaf)
             active[place_of(leaf, wait)] = leaf, wait
 
 
@@ -104,7 +108,7 @@ def _ended(facts: Facts) -> str:
 
 def _check_ended(facts: Facts, leaf: Leaf, opened: tuple[Leaf, Opened] | None) -> None:
     if opened is None or opened[0].correlation.approval_id is not None:
-        raise broken(leaf, f"step {leaf.correlation.step} did not wait for this")
+        raise broken_leaf(leaf, f"step {leaf.correlation.step} did not wait for this")
     wait = opened[1]
     agree(
         f"{names.AUDIT} line {leaf.seq}",
@@ -115,7 +119,34 @@ def _check_ended(facts: Facts, leaf: Leaf, opened: tuple[Leaf, Opened] | None) -
     is_by_clock = leaf.event == "wait.timed_out" or wait.kind == "timer"
     deadline = facts.until(wait.wait_id, wait.deadline, leaf)
     if is_by_clock and leaf.at < deadline:
-        raise broken(leaf, f"{leaf.event} of {wait.wait_id}, whose deadline is {deadline}")
+        raise broken_leaf(leaf, f"{leaf.event} of {wait.wait_id}, whose deadline is {deadline}")
 
 
 RULES: tuple[Rule[Facts], ...] = (_as_told, _one_at_a_time, _ended)
+
+
+_PROGRESSED = "wait.progress"
+
+
+@rule(
+    "waits.progress",
+    "A `wait.progress` is of an open wait of its step, and of no wait for approval; its `count` rises with each about"
+    " one wait.",
+)
+def _progress(facts: Facts) -> str:
+    counts, told = dict[str, int](), 0
+    for leaf, active in with_open(facts):
+        if leaf.event == _PROGRESSED:
+            word, opened = data_of(Progressed, leaf), active.get((leaf.correlation.step, False))
+            if opened is None or opened[1].wait_id != word.wait_id:
+                raise broken_leaf(leaf, f"step {leaf.correlation.step} did not wait for this")
+            if word.count <= counts.get(word.wait_id, 0):
+                raise broken_leaf(
+                    leaf, f"is the word number {word.count} for {word.wait_id}, and there was a later one before"
+                )
+            counts[word.wait_id] = word.count
+            told += 1
+    return counted(told, "word")
+
+
+PROGRESS: tuple[Rule[Facts], ...] = (_progress,)

@@ -3,12 +3,10 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from receipts.errors import NoteError, ProofError
 from receipts.log.checkpoint import cosignatures
 from receipts.log.entry_proof import proof_lines
-from receipts.log.errors import NoteError, ProofError
-from receipts.log.keys import VerifierKey
-from receipts.log.note import NOTE_LIMIT, Note, parse_note, parse_signature_line
-from receipts.log.text import number, to_base64, utf8
+from receipts.log.note import NOTE_LIMIT, Note, VerifierKey, number, parse_note, parse_signature_line, to_base64, utf8
 
 BODY_LIMIT = NOTE_LIMIT + 4096
 """Bytes that a request may have: a checkpoint, and 63 hashes of 45 bytes."""

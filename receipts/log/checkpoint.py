@@ -7,11 +7,20 @@ of a log is the name of the keys that sign it.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from receipts.log.errors import CheckpointError, NoteError
+from receipts.errors import CheckpointError, NoteError
 from receipts.log.hashes import EMPTY_ROOT, TreeHead
-from receipts.log.keys import Algorithm, NoteSigner, VerifierKey, timestamp_of
-from receipts.log.note import Note, names, verified
-from receipts.log.text import hash_from, number, to_base64
+from receipts.log.note import (
+    Algorithm,
+    Note,
+    NoteSigner,
+    VerifierKey,
+    hash_from,
+    names,
+    number,
+    timestamp_of,
+    to_base64,
+    verified,
+)
 
 _LINES = 3
 

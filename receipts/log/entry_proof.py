@@ -7,12 +7,10 @@ cosignatures it has.
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from receipts.errors import ProofError
 from receipts.log.checkpoint import Checkpoint, Cosignature, LogKeys, cosignatures, open_checkpoint
-from receipts.log.errors import ProofError
-from receipts.log.keys import VerifierKey
-from receipts.log.note import NOTE_LIMIT, Note, parse_note
+from receipts.log.note import NOTE_LIMIT, Note, VerifierKey, from_base64, hash_from, number, parse_note, to_base64, utf8
 from receipts.log.proofs import MAX_PATH, verify_inclusion
-from receipts.log.text import from_base64, hash_from, number, to_base64, utf8
 
 _HEADER = "c2sp.org/tlog-proof@v1"
 _EXTRA = "extra "

@@ -1,36 +1,84 @@
-"""What the gate records of policy's answer, and what it asks people: approvals, reviews, and questions of doubt."""
+"""Requests: what the gate records of policy's answer, and asks people: approvals, reviews, and questions of doubt.
 
-from collections.abc import Mapping
+What the author of a verb or a step declared for its card is evaluated once: when people are asked. Whether enough
+people are left to decide a request is looked at again after an edit, a hand-over, a withdrawal or a delegation's end.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from policy.model import Answer, Question, Verdict
+from policy.contract import Answer, Question, Verdict
 from receipts.canonical import digest, digest_of, dumps
+from receipts.fields import timestamp
 from receipts.privacy import Privacy
 from receipts.redaction import redact
-from runtime.approvals.cards import declared_card
+from runtime.approvals.electorate import able
 from runtime.approvals.routes import routed, tell_fallback
+from runtime.approvals.rules import shortfall
+from runtime.definitions.card_evaluation import evaluate_card
 from runtime.definitions.durations import format_duration
-from runtime.definitions.model import Verb
+from runtime.definitions.model import Definition, Verb
+from runtime.engine import Engine
 from runtime.model.action import Tier
-from runtime.model.approval import AskKind, NewApproval, Result, ResultCode
+from runtime.model.approval import Approval, AskKind, NewApproval, Result, ResultCode
+from runtime.model.delegation import AskedPerson
 from runtime.model.messages import Unfulfillable
+from runtime.model.person import Person
 from runtime.model.requirement import NextInLine, Requirement
 from runtime.model.states import EffectStatus, WaitType
+from runtime.model.votes import Refusal, RefusalCode, Vote
 from runtime.outbox import messages, retry
-from runtime.planning.passage import Passage
-from runtime.planning.wait_moments import moments_of, moments_of_request
-from runtime.planning.waits import open_wait
-from runtime.store import approvals, records, waits
+from runtime.outbox.attempts import make_attempt
+from runtime.planning.effect_tx import EffectTx
+from runtime.planning.waits import moments_of, moments_of_request, open_wait
+from runtime.store import approvals, effects, records, waits
+from runtime.store.direct_messages import remind_of
+from runtime.store.passage_facts import read_facts
 from runtime.store.run_tx import RunTx
-from runtime.store.settings import remind_of
+
+
+async def declared_card(passage: EffectTx, before: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the card of a request shows beside what all cards do; None where nothing is declared.
+
+    It is made of the action's public form, and of what is there now, the trigger and the business state without what
+    nobody may see; what is still known as a secret of the run is taken out of the result.
+    """
+    tx, effect = passage.tx, passage.effect
+    definition = await tx.definition()
+    verb = await passage.verb()
+    card = verb and (definition.node(effect.step).card or verb.card)
+    if not verb or not card:
+        return None
+    context = {
+        "params": dict(passage.attempt.action.fields),
+        "before": redact(dict(before), verb.redact).value,
+        "run": _run_facts(tx, definition),
+        "trigger": redact(tx.row["trigger"]).value,
+        "state": redact(tx.row["state"] or {}).value,
+    }
+    shown: dict[str, Any] = (await tx.privacy()).value(evaluate_card(card, context))
+    return shown
+
+
+def _run_facts(tx: RunTx, definition: Definition) -> dict[str, Any]:
+    return {
+        "id": tx.run_id,
+        "tenant": tx.tenant,
+        "definition": definition.name,
+        "version": definition.version,
+        "reference": tx.row["reference"],
+        "started_at": timestamp(tx.row["created_at"]),
+    }
+
 
 _DOUBT_LASTS = timedelta(days=365)
 _SHORTEST = timedelta(milliseconds=1)
 
 
-async def record_decision(passage: Passage, question: Question, verdict: Verdict) -> Verdict:
+async def record_decision(passage: EffectTx, question: Question, verdict: Verdict) -> Verdict:
     """Store the decision with its input, OPA's decision id and version, and the text of the policy that gave it.
 
     Return it as it is on record: a policy's reasons are texts from outside.
@@ -71,7 +119,7 @@ def _cleaned(verdict: Verdict, privacy: Privacy) -> Verdict:
     return verdict.model_copy(update={"answer": verdict.answer.model_copy(update={"reasons": reasons})})
 
 
-async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, Any]) -> None:
+async def open_approval(passage: EffectTx, answer: Answer, before: Mapping[str, Any]) -> None:
     """Step 5 of the gate: effect deferred; approval, wait and card."""
     if answer.requirement is None:
         raise ValueError("an approval needs a requirement")
@@ -123,7 +171,7 @@ async def _remind(tx: RunTx) -> Mapping[str, Any]:
     return await remind_of(tx.conn, tx.tenant)
 
 
-async def open_verb_wait(passage: Passage) -> None:
+async def open_verb_wait(passage: EffectTx) -> None:
     """Open the wait of a durable verb in the transaction that starts it, so that no answer can come too early."""
     tx, attempt = passage.tx, passage.attempt
     verb = await passage.verb()
@@ -148,7 +196,7 @@ async def open_verb_wait(passage: Passage) -> None:
     )
 
 
-def _lasts(passage: Passage, verb: Verb) -> timedelta:
+def _lasts(passage: EffectTx, verb: Verb) -> timedelta:
     """Return how long the wait lasts, in whole milliseconds: a requirement says no shorter time."""
     ends = retry.answer_by(passage.effect.retry)
     if ends is None:
@@ -156,7 +204,7 @@ def _lasts(passage: Passage, verb: Verb) -> timedelta:
     return max((ends - passage.tx.now) // _SHORTEST * _SHORTEST, _SHORTEST)
 
 
-async def _open_task(passage: Passage, verb: Verb) -> None:
+async def _open_task(passage: EffectTx, verb: Verb) -> None:
     passage.attempt.task_id = passage.engine.new_id("apr")
     requirement = Requirement.of_one(passage.effect.fields.get("groups", []), verb.timeout)
     line = (NextInLine(format_duration(entry.after), entry.to) for entry in verb.escalation if entry.to)
@@ -181,7 +229,7 @@ async def _open_task(passage: Passage, verb: Verb) -> None:
     await messages.post_copies(passage.engine, passage.tx, asked, until)
 
 
-async def open_question(passage: Passage, error: str, found: Mapping[str, Any] | None) -> None:
+async def open_question(passage: EffectTx, error: str, found: Mapping[str, Any] | None) -> None:
     """Step 9 of the gate, where a person must say whether the side effect happened. It has no deadline of its own.
 
     `found` is what the target holds now, where it was read back and is neither as before nor as wanted.
@@ -209,7 +257,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
     await messages.post_cards(passage.engine, tx, asked, tx.now + _DOUBT_LASTS)
 
 
-async def ask(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
+async def ask(passage: EffectTx, new: NewApproval, first: str | None = None) -> NewApproval:
     """Ask people, and return the request as it was asked; `first` is where a card of it goes in any case."""
     tx = passage.tx
     new = replace(await routed(passage, new, first), shown=await declared_card(passage, new.before))
@@ -233,7 +281,7 @@ async def ask(passage: Passage, new: NewApproval, first: str | None = None) -> N
     return new
 
 
-async def _tell_unfulfillable(passage: Passage, new: NewApproval) -> None:
+async def _tell_unfulfillable(passage: EffectTx, new: NewApproval) -> None:
     """Put on record that there are not enough eligible approvers, and tell who can change directory or policy."""
     engine, tx = passage.engine, passage.tx
     facts = {"approval_id": new.approval_id, "why": new.shortfall}
@@ -241,3 +289,43 @@ async def _tell_unfulfillable(passage: Passage, new: NewApproval) -> None:
     said = Unfulfillable(run=await messages.run_name(tx), step=new.step, why=new.shortfall)
     groups, name = list(engine.routing.doubt_groups), f"unfulfillable:{new.approval_id}"
     await messages.tell_groups(engine, tx, groups, name, said, new.approval_id)
+
+
+async def passage_of(engine: Engine, tx: RunTx, approval: Approval) -> EffectTx:
+    """Return it as it stands now."""
+    effect = await effects.get_effect(tx.conn, approval.effect_id)
+    return EffectTx(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
+
+
+def asked_groups(requirement: Requirement) -> tuple[str, ...]:
+    """Return the groups of a requirement, those next in line too."""
+    return (*requirement.groups, *requirement.leads)
+
+
+def left(
+    requirement: Requirement, people: Sequence[AskedPerson], barred: AbstractSet[str], votes: Sequence[Vote] = ()
+) -> str:
+    """Say why these people, with the votes that count, cannot fulfil a requirement; "" where they can.
+
+    `people` are those of `asked_groups`; `barred` are the requester and the submitter.
+    """
+    barred = {*barred, *requirement.exclude}
+    used = {person for vote in votes for person in vote.people}
+    free = [
+        replace(one, deputies=tuple(deputy for deputy in one.deputies if deputy.id not in used))
+        for one in people
+        if one.person.id not in used
+    ]
+    voters = [Person(vote.person, vote.person_name, tuple(vote.groups)) for vote in votes]
+    return shortfall(requirement, [*able(free, set(asked_groups(requirement)), barred), *voters], barred)
+
+
+def left_to(requirement: Requirement, people: Sequence[AskedPerson], barred: AbstractSet[str], to: str) -> str:
+    """Say why a review cannot be answered once it is `to` one person, who may answer it beside those next in line."""
+    leads = set(requirement.leads)
+    return left(requirement, [one for one in people if one.person.id == to or leads & set(one.person.groups)], barred)
+
+
+def refuse_short(before: str, after: str) -> Refusal | None:
+    """Return why an act does not count after which too few people are left, where enough were before it; or None."""
+    return Refusal(RefusalCode.NOT_ENOUGH_APPROVERS, (after,)) if after and not before else None

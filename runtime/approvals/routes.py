@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from receipts.chain import FELL_BACK
-from runtime.approvals.reaching import able, users_of
+from runtime.approvals.electorate import able, users_of
 from runtime.approvals.rules import shortfall
 from runtime.model.approval import NewApproval
-from runtime.model.approval_reach import Asked
+from runtime.model.delegation import AskedPerson
 from runtime.model.requirement import Requirement
-from runtime.model.route import MOST_CALLED, Route
-from runtime.model.routing_rules import Destination, first_fit
+from runtime.model.routing import MOST_CALLED, Destination, Route, first_fit
 from runtime.outbox import messages
-from runtime.outbox.subject import subject_of
-from runtime.planning.passage import Passage
-from runtime.store.reaching import asked_in
+from runtime.outbox.attempts import subject_of
+from runtime.planning.effect_tx import EffectTx
+from runtime.store.electorate import electorate_of
 
 MOST_DIRECT_CARDS = 25
 """People up to whom each gets a card of their own; a larger group has one in its channel. Each is an effect."""
@@ -26,7 +25,7 @@ MOST_DIRECT_CARDS = 25
 class Reach:
     """Whom the directory has in the groups that are asked, next in line, or to fall back on; and who may not decide."""
 
-    people: list[Asked]
+    people: list[AskedPerson]
     barred: frozenset[str]
 
     def users(self, *groups: str) -> list[str]:
@@ -39,7 +38,7 @@ class Reach:
         return shortfall(requirement, able(self.people, groups, self.barred), self.barred)
 
 
-async def routed(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
+async def routed(passage: EffectTx, new: NewApproval, first: str | None = None) -> NewApproval:
     """Return the request with its route, why too few people may approve it, and who may decide from the beginning.
 
     `first` is where a card goes in any case: a review's step is its posting. What falls back goes where it would have
@@ -63,22 +62,22 @@ async def routed(passage: Passage, new: NewApproval, first: str | None = None) -
     return replace(new, route=route, shortfall=reach.why_not(new.requirement))
 
 
-def tell_fallback(passage: Passage, new: NewApproval) -> None:
+def tell_fallback(passage: EffectTx, new: NewApproval) -> None:
     """Put on record that a request went to others as well, and from then on to whom: of these who may decide."""
     if new.route.why:
         facts = {"approval_id": new.approval_id, "why": new.route.why, "to": list(new.route.fallback)}
         passage.tx.leaf(FELL_BACK, facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)
 
 
-async def _reach(passage: Passage, requirement: Requirement) -> Reach:
+async def _reach(passage: EffectTx, requirement: Requirement) -> Reach:
     engine, tx = passage.engine, passage.tx
     fallback = engine.routing.fallback
     groups = (*requirement.groups, *requirement.leads, *(fallback.groups if fallback else ()))
     barred = {tx.row["requested_by"], tx.row["submitted_by"], *requirement.exclude}
-    return Reach(await asked_in(tx.conn, tx.tenant, groups, tx.now), frozenset(barred))
+    return Reach(await electorate_of(tx.conn, tx.tenant, groups, tx.now), frozenset(barred))
 
 
-async def _send(passage: Passage, new: NewApproval, groups: tuple[str, ...]) -> Destination | None:
+async def _send(passage: EffectTx, new: NewApproval, groups: tuple[str, ...]) -> Destination | None:
     """Return where the tenant's rules have a request to these groups go, or None where no rule is for it."""
     rules = passage.engine.routing.rules
     if not rules:
@@ -103,7 +102,7 @@ def _called(groups: tuple[str, ...], mention: tuple[str, ...] | None, reach: Rea
 
 
 async def _places(
-    passage: Passage,
+    passage: EffectTx,
     new: NewApproval,
     users: Sequence[str],
     groups: tuple[str, ...],
@@ -122,7 +121,7 @@ async def _places(
     return found if found or not send.direct else usual
 
 
-async def _in_time(passage: Passage, new: NewApproval, users: Sequence[str]) -> list[str]:
+async def _in_time(passage: EffectTx, new: NewApproval, users: Sequence[str]) -> list[str]:
     """Return whom a card of their own can reach while the request is open: of others the quiet hours last longer."""
     tx, until = passage.tx, passage.tx.now + new.requirement.lasts
     moments = await asyncio.gather(*(messages.card_told(tx, user, new) for user in users))

@@ -7,8 +7,8 @@ on a day is in no window that day, and one that it shows twice is in it both tim
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
-from runtime.model.execute import ExecuteWhen
-from runtime.model.hours import Quiet
+from runtime.model.delivery import Quiet
+from runtime.model.requirement import ExecuteWhen
 
 _DAYS_AHEAD = 15
 """Each day of the week comes twice in so many days: what one change of the clock leaves out is found a week later."""

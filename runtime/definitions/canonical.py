@@ -1,6 +1,9 @@
-"""The canonical form of a definition: all that execution needs, in RFC 8785 JSON, readable without any YAML."""
+"""The canonical form of a definition: all that execution needs, in RFC 8785 JSON, readable without any YAML.
 
-from collections.abc import Mapping
+That includes when to retry, and who is asked next (escalation). A key that nobody gave is not in it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -15,17 +18,99 @@ from runtime.definitions.model import (
     Edge,
     EdgeKind,
     EffectClass,
+    Escalation,
     Kind,
+    Retry,
     StepDefinition,
     Verb,
 )
-from runtime.definitions.nodes import SPECS, NodeKind, OnError, read_spec, spec_document
+from runtime.definitions.nodes import (
+    SPECS,
+    NodeKind,
+    OnError,
+    read_response,
+    read_spec,
+    response_document,
+    spec_document,
+)
 from runtime.definitions.problems import DefinitionError
-from runtime.definitions.responses import read_response, response_document
-from runtime.definitions.waiting import escalation_document, escalation_of, retry_document, retry_of
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
+
+LADDER, FACTOR = "ladder", "factor"
+"""The `backoff` of what is not told by a word."""
+
+WaitingDocument = Mapping[str, Any]
+
+
+def retry_document(retry: Retry) -> dict[str, Any]:
+    """Return when to try again, as a definition says it."""
+    said: dict[str, Any] = {"max_attempts": retry.max_attempts, "backoff": retry.backoff}
+    if retry.ladder:
+        said["ladder"] = [format_duration(pause) for pause in retry.ladder]
+    else:
+        said |= {"base_delay": format_duration(retry.base_delay), "max_delay": format_duration(retry.max_delay)}
+    if retry.factor is not None:
+        said["factor"] = retry.factor
+    if retry.jitter is not None:
+        said["jitter"] = retry.jitter
+    return said
+
+
+def retry_of(document: WaitingDocument) -> Retry:
+    """Return when to try again; raise LookupError, TypeError or ValueError where the document does not say it."""
+    pauses = tuple(parse_duration(pause) for pause in document.get("ladder", ()))
+    if (document["backoff"] == LADDER) != bool(pauses) or (document["backoff"] == FACTOR) != ("factor" in document):
+        raise ValueError(f"a retry by {document['backoff']!r} does not say its pauses")
+    return Retry(
+        max_attempts=document["max_attempts"],
+        backoff=document["backoff"],
+        base_delay=pauses[0] if pauses else parse_duration(document["base_delay"]),
+        max_delay=max(pauses) if pauses else parse_duration(document["max_delay"]),
+        factor=document.get("factor"),
+        ladder=pauses,
+        jitter=document.get("jitter"),
+    )
+
+
+def escalation_document(entries: Sequence[Escalation]) -> list[dict[str, Any]] | dict[str, Any] | None:
+    """Return what happens as time runs short: one entry that only asks groups by itself, as it stood before lists."""
+    said = [_entry_document(entry) for entry in entries]
+    if len(said) == 1 and said[0].keys() == _PLAIN:
+        return said[0]
+    return said or None
+
+
+def escalation_of(document: Sequence[WaitingDocument] | WaitingDocument | None) -> tuple[Escalation, ...]:
+    """Return what happens as time runs short."""
+    if isinstance(document, Mapping):
+        return (_escalation_entry(document),)
+    return tuple(_escalation_entry(entry) for entry in document or ())
+
+
+_PLAIN = {"after", "to"}
+
+
+def _entry_document(entry: Escalation) -> dict[str, Any]:
+    said: dict[str, Any] = {"after": format_duration(entry.after)}
+    if entry.to:
+        said["to"] = list(entry.to)
+    if entry.extend is not None:
+        said["extend"] = format_duration(entry.extend)
+    if entry.start is not None:
+        said["start"] = entry.start
+    return said
+
+
+def _escalation_entry(document: WaitingDocument) -> Escalation:
+    return Escalation(
+        after=parse_duration(document["after"]),
+        to=tuple(document.get("to", ())),
+        extend=parse_duration(document["extend"]) if "extend" in document else None,
+        start=document.get("start"),
+    )
+
 
 FORMAT = "countersign/definition/1"
 FORMAT_2 = "countersign/definition/2"

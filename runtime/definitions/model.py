@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from runtime.definitions.cards import CardSpec
-from runtime.definitions.nodes import BODY, BranchName, NodeKind, Spec
-from runtime.definitions.responses import ResponseSpec
+from runtime.definitions.nodes import BODY, BranchName, NodeKind, ResponseSpec, Spec
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
-from runtime.model.paths import address_of, block_of, id_of, indexes, inside, near
+from runtime.model.steps import address_of, block_of, id_of, indexes, inside, near
 from runtime.model.wait import Correlate, OnInvalid
 
 SpecT = TypeVar("SpecT", bound=Spec)

@@ -1,12 +1,15 @@
-"""What a node says that calls no verb, one shape for each kind: as a definition keeps it, and as a runbook writes it.
+"""Nodes that call no verb, one shape for each kind, and the ``response``, as a definition and a runbook write them.
 
 The steps inside a node stand beside it in the definition, each with the branch of the node to which it belongs.
+``response`` is what whoever asked is told when a run ends, in its author's words.
 """
 
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from runtime.model.states import RunStatus
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Text = Annotated[str, Field(min_length=1)]
@@ -156,3 +159,31 @@ def spec_document(spec: Spec) -> dict[str, Any]:
 def read_spec(kind: NodeKind, document: Any) -> Spec:
     """Return what a node of this kind says, or raise ValidationError."""
     return SPECS[kind].model_validate(document)
+
+
+class ResponseSpec(Spec):
+    """``response``: a text with ``${...}`` for each end; `outcomes` for runs that end with one of these words."""
+
+    succeeded: Text | None = None
+    failed: Text | None = None
+    canceled: Text | None = None
+    outcomes: dict[Name, Text] = Field(default_factory=dict, max_length=50)
+
+    def text_for(self, status: RunStatus, outcome: str) -> str | None:
+        """Return the text for how a run ended, None where the author says nothing of that."""
+        of_status = {
+            RunStatus.SUCCEEDED: self.succeeded,
+            RunStatus.FAILED_TERMINAL: self.failed,
+            RunStatus.CANCELED: self.canceled,
+        }
+        return self.outcomes.get(outcome) or of_status.get(status)
+
+
+def response_document(response: ResponseSpec) -> dict[str, Any]:
+    """Return the JSON of it; what nothing is said of is left out."""
+    return response.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_response(document: Any) -> ResponseSpec:
+    """Return what it says, or raise ValidationError."""
+    return ResponseSpec.model_validate(document)

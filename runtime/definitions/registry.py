@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from pydantic import BaseModel, ValidationError
 
-from receipts.secrets import SHORTEST_SECRET, TOO_SHORT, secrets_in
+from receipts.privacy import SHORTEST_SECRET, TOO_SHORT, secrets_in
 from runtime.definitions.problems import DefinitionError, hint
 from runtime.functions import FUNCTIONS_GROUP, Function
 from runtime.handlers import ENTRY_POINT_GROUP, SETTINGS_GROUP, Handler

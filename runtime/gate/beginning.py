@@ -5,20 +5,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from policy.apart import expect_apart
-from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
+from policy.answer import expect_editor_apart
+from policy.contract import Outcome, PolicyUnavailableError, Question, Verdict
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject
-from runtime.model.effect import Heir, LeaseLostError
+from runtime.model.effect import ChainedLease, LeaseLostError
 from runtime.model.states import RunStatus
-from runtime.outbox.attempt import make_attempt, make_question
-from runtime.planning.passage import Passage
+from runtime.outbox.attempts import make_attempt, make_question
+from runtime.planning.effect_tx import EffectTx
 from runtime.store import effects
-from runtime.store.chained_effects import Following
 from runtime.store.database.pool import AWAY
+from runtime.store.passage_facts import ChainedEffect
 from runtime.store.run_tx import RunTx
 
 AHEAD = 0.1
@@ -29,7 +29,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-async def begin(passage: Passage, question: Question, verdict: Verdict, before: JsonObject | None) -> None:
+async def begin(passage: EffectTx, question: Question, verdict: Verdict, before: JsonObject | None) -> None:
     """Record the decision, claim the key and open the wait, in the transaction in which the approval is used up."""
     effect, attempt, tx = passage.effect, passage.attempt, passage.tx
     await requests.record_decision(passage, question, verdict)
@@ -49,15 +49,15 @@ async def begin(passage: Passage, question: Question, verdict: Verdict, before: 
     at(Point.ATTEMPT_BEGINNING)
 
 
-Ahead = Callable[[Engine, RunTx, Heir | None, str], Awaitable[None]]
+Ahead = Callable[[Engine, RunTx, ChainedLease | None, str], Awaitable[None]]
 """What is done about what follows from the effect that is named, in the transaction that ends it."""
 
 
-async def _leave(engine: Engine, tx: RunTx, heir: Heir | None, ended: str) -> None:
+async def _leave(engine: Engine, tx: RunTx, heir: ChainedLease | None, ended: str) -> None:
     """Let it go through the gate by itself."""
 
 
-async def _begin_ahead(engine: Engine, tx: RunTx, heir: Heir | None, ended: str) -> None:
+async def _begin_ahead(engine: Engine, tx: RunTx, heir: ChainedLease | None, ended: str) -> None:
     """Begin it, where policy allows it at once; otherwise nothing is written."""
     if heir is None:
         return
@@ -67,7 +67,7 @@ async def _begin_ahead(engine: Engine, tx: RunTx, heir: Heir | None, ended: str)
         return
     if effect.is_read and handler.writes:  # which the gate refuses
         return
-    facts = await tx.loads.following(Following(tx.row, tx.writes, ended, effect))
+    facts = await tx.loads.following(ChainedEffect(tx.row, tx.writes, ended, effect))
     if facts.done is not None:
         return
     attempt = make_attempt(effect, facts)
@@ -75,7 +75,7 @@ async def _begin_ahead(engine: Engine, tx: RunTx, heir: Heir | None, ended: str)
         return
     question = make_question(attempt, tx.now)
     if verdict := await _allowed(engine, question):
-        await begin(Passage(engine, tx, attempt), question, verdict, None)
+        await begin(EffectTx(engine, tx, attempt), question, verdict, None)
         heir.begun = attempt
 
 
@@ -99,7 +99,7 @@ async def _allowed(engine: Engine, question: Question) -> Verdict | None:
     try:
         async with asyncio.timeout(AHEAD):
             verdict = await engine.ask(question)
-        expect_apart(question, verdict.answer)
+        expect_editor_apart(question, verdict.answer)
     except (PolicyUnavailableError, TimeoutError):
         return None
     at(Point.POLICY_ANSWERED)

@@ -9,20 +9,20 @@ from functools import partial
 
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
-from runtime.gate.crossing import Crossing, recordable
+from runtime.gate.gate_passage import GatePassage, recordable
 from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
 from runtime.model.effect import OnDoubt
-from runtime.model.errors import ErrorCode
 from runtime.model.states import has_stopped
+from runtime.model.steps import ErrorCode
 from runtime.outbox import retry
-from runtime.planning.errors import describe
-from runtime.planning.passage import Passage
+from runtime.planning.effect_tx import EffectTx
+from runtime.planning.step_errors import describe
 from runtime.store import waits
 
 ReadBack = Callable[[Call], Awaitable[Reconciled]]
 
 
-async def clear_doubt(crossing: Crossing) -> bool:
+async def clear_doubt(crossing: GatePassage) -> bool:
     """Return whether another attempt may be thought of; False if this settled the effect, or is for later."""
     attempt, on_doubt, handler = crossing.attempt, crossing.effect.on_doubt, crossing.handler
     has_ended = attempt.facts.step_status is not None and has_stopped(attempt.facts.step_status)
@@ -41,7 +41,7 @@ async def clear_doubt(crossing: Crossing) -> bool:
     return False
 
 
-async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
+async def _reconcile(crossing: GatePassage, read_back: ReadBack) -> bool:
     attempt, effect = crossing.attempt, crossing.effect
     may_land = attempt.may_land(crossing.engine.clock())  # before the look, which may take a while
     try:
@@ -67,7 +67,7 @@ async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
     return False
 
 
-async def _still_unknown(found: Untouched | Changed, passage: Passage, *, may_land: bool) -> None:
+async def _still_unknown(found: Untouched | Changed, passage: EffectTx, *, may_land: bool) -> None:
     error, attempt = passage.effect.error, passage.attempt
     if attempt.cleared:
         await settlement.fail(passage, f"{error} (attempt {attempt.tries}; nothing was done)", ErrorCode.UNAVAILABLE)
@@ -77,13 +77,13 @@ async def _still_unknown(found: Untouched | Changed, passage: Passage, *, may_la
         await settlement.wait_to_land(passage)
 
 
-async def _is_answered(crossing: Crossing) -> bool:
+async def _is_answered(crossing: GatePassage) -> bool:
     effect = crossing.effect
     async with crossing.engine.pool.connection() as conn:
         return await waits.is_answered(conn, effect.run_id, effect.step)
 
 
-async def _find_start(crossing: Crossing) -> None:
+async def _find_start(crossing: GatePassage) -> None:
     """The other side gave its answer while its start was in doubt: find what it had said to the start."""
     handler, effect = crossing.handler, crossing.effect
     result: JsonObject | None = None

@@ -8,22 +8,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from policy.model import Outcome, PolicyUnavailableError, Question, Reason, Verdict
+from policy.contract import Outcome, PolicyUnavailableError, Question, Reason, Verdict
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.model.effect import Effect, Slot
-from runtime.outbox.attempt import make_attempt, make_question
+from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.advance import proposed_effect
-from runtime.planning.correlation import reference_of
-from runtime.planning.first import begun, ends_by_denial
-from runtime.planning.triggers import Trigger, check_payload
-from runtime.planning.values import Proposal
-from runtime.store.chained_effects import Following, following_facts
+from runtime.planning.planner import begin, ends_by_denial
+from runtime.planning.transition import Proposal
+from runtime.planning.triggers import Trigger, check_payload, reference_of
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Times, leased
-from runtime.store.runs_by_subject import run_about
-from runtime.store.tenant_rows import salt_of
+from runtime.store.passage_facts import ChainedEffect, chained_effect_facts
+from runtime.store.runs import run_by_subject
+from runtime.store.tenants import salt_of
 
 SECONDS = 1.0
 """For so long policy is asked while a form waits: Slack waits for three."""
@@ -41,11 +40,11 @@ async def denied_at_once(engine: Engine, definition: Definition, trigger: Trigge
     about = reference_of(definition.about, trigger.payload) if definition.about else ""
     now = engine.clock()
     async with engine.pool.connection() as conn:
-        if about and await run_about(conn, trigger.tenant, definition.name, about):
+        if about and await run_by_subject(conn, trigger.tenant, definition.name, about):
             return None  # it is a signal to that run
         run = _run(engine.new_id("run"), definition, trigger, await salt_of(conn, trigger.tenant), now)
         try:
-            snapshot, proposals = begun(definition, run, about, engine.evaluator.known)
+            snapshot, proposals = begin(definition, run, about, engine.evaluator.known)
             ending = [one for one in proposals[:MOST] if ends_by_denial(definition, snapshot, one.path)]
         except NotEvaluatedError:
             return None
@@ -84,7 +83,7 @@ async def _questions(
     conn: Conn, run: Mapping[str, Any], effects: Sequence[Effect], now: datetime
 ) -> Sequence[Question]:
     """Return what the gate would ask about effects; nothing about those that were done before under their key."""
-    facts = await following_facts(conn, [Following(run, 0, "", one) for one in effects]) if effects else []
+    facts = await chained_effect_facts(conn, [ChainedEffect(run, 0, "", one) for one in effects]) if effects else []
     return [
         make_question(make_attempt(effect, known), now)
         for effect, known in zip(effects, facts, strict=True)

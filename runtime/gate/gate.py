@@ -21,28 +21,28 @@ from datetime import datetime, timedelta
 
 import psycopg
 
-from policy.apart import expect_apart
-from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
+from policy.answer import expect_editor_apart
+from policy.contract import Outcome, PolicyUnavailableError, Question, Verdict
 from receipts.errors import ReceiptsError
 from receipts.redaction import redact
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.gate import breakers, settlement, windows
+from runtime.gate import gate_passage, settlement, windows
 from runtime.gate.beginning import begin
-from runtime.gate.crossing import Crossing, GoesOn, Void, kept
 from runtime.gate.doubts import clear_doubt
+from runtime.gate.gate_passage import GatePassage, GoesOn, Void, kept
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
-from runtime.model.effect import Effect, Heir, KeyInUseError, LeaseLostError
-from runtime.model.errors import ErrorCode
-from runtime.model.json_limits import fault
+from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError
+from runtime.model.limits import json_fault
 from runtime.model.states import EffectStatus, StepStatus, has_stopped
-from runtime.outbox.attempt import Attempt, make_attempt, make_question
-from runtime.planning.errors import describe
-from runtime.planning.passage import Passage
+from runtime.model.steps import ErrorCode
+from runtime.outbox.attempts import Attempt, make_attempt, make_question
+from runtime.planning.effect_tx import EffectTx
+from runtime.planning.step_errors import describe
 from runtime.store import approvals, records
-from runtime.store.passages import count_writes
+from runtime.store.passage_facts import count_writes
 
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 """What the database, or canonical JSON, says of an answer that cannot be kept."""
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 async def perform(
     engine: Engine, effect: Effect, goes_on: GoesOn = lambda _: False, begun: Attempt | None = None
-) -> Heir | None:
+) -> ChainedLease | None:
     """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile.
 
     Where the worker `goes_on`, an effect that follows from it may be leased with its end, and begin with it, too: it is
@@ -74,7 +74,7 @@ async def perform(
     return gate.heir
 
 
-class _Gate(Crossing):
+class _Gate(GatePassage):
     """One passage of one effect. A method that returns False has settled the effect."""
 
     async def go(self) -> None:
@@ -179,7 +179,7 @@ class _Gate(Crossing):
             at(Point.POLICY_ANSWERED)
             if verdict.answer.obligations:
                 raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
-            expect_apart(question, verdict.answer)
+            expect_editor_apart(question, verdict.answer)
         except PolicyUnavailableError as error:
             await self.postpone("policy.unavailable", str(error))
             return None
@@ -198,7 +198,7 @@ class _Gate(Crossing):
 
     # 4
     async def _deny(self, question: Question, verdict: Verdict) -> None:
-        async def work(passage: Passage) -> None:
+        async def work(passage: EffectTx) -> None:
             recorded = await self._put_on_record(passage, question, verdict)
             await settlement.reject(passage, self._why_not(recorded))
             at(Point.EFFECT_DENYING)
@@ -213,7 +213,7 @@ class _Gate(Crossing):
             return "policy asks for approval of what asks for approvals"
         return f"denied by policy: {'; '.join(reason.msg for reason in verdict.answer.reasons)}"
 
-    async def _put_on_record(self, passage: Passage, question: Question, verdict: Verdict) -> Verdict:
+    async def _put_on_record(self, passage: EffectTx, question: Question, verdict: Verdict) -> Verdict:
         """Record the decision, and return it as it stands on record."""
         verdict = await requests.record_decision(passage, question, verdict)
         if self.void is not None:
@@ -221,7 +221,7 @@ class _Gate(Crossing):
         return verdict
 
     async def _ask_what_happened(self, question: Question, verdict: Verdict) -> None:
-        async def work(passage: Passage) -> None:
+        async def work(passage: EffectTx) -> None:
             await self._put_on_record(passage, question, verdict)
             await settlement.doubt(passage, self.effect.error, ask=True)
 
@@ -231,7 +231,7 @@ class _Gate(Crossing):
     async def _defer(self, question: Question, verdict: Verdict) -> None:
         before = await self._before_for_card()
 
-        async def work(passage: Passage) -> None:
+        async def work(passage: EffectTx) -> None:
             if await settlement.settle_if_step_ended(passage):
                 return
             recorded = await self._put_on_record(passage, question, verdict)
@@ -255,7 +255,7 @@ class _Gate(Crossing):
         except Exception as error:  # noqa: BLE001 - the card then says that the present values are not known
             log.warning("present values of effect %s not read: %s", self.effect.effect_id, type(error).__name__)
             return {}
-        return dict(redact(present, self.effect.redact).value) if fault(present) is None else {}
+        return dict(redact(present, self.effect.redact).value) if json_fault(present) is None else {}
 
     # 6
     async def _look_before(self) -> bool:
@@ -267,7 +267,7 @@ class _Gate(Crossing):
             return True
         try:
             present = await self.call(self.handler.before, self.effect.timeout_s)
-            if wrong := fault(present):
+            if wrong := json_fault(present):
                 raise RefusedError(f"present values: {wrong}")
         except (HeldError, NotTakenError, RefusedError) as error:
             await self.finish(error)
@@ -284,7 +284,7 @@ class _Gate(Crossing):
             await self.postpone("effect.postponed", f"no connector here offers {effect.connector}::{effect.operation}")
             return False
 
-        async def work(passage: Passage) -> bool:
+        async def work(passage: EffectTx) -> bool:
             if await self._settle_if_over(passage):
                 return False
             if not windows.may_begin(passage.attempt, verdict, passage.tx.now):
@@ -306,21 +306,21 @@ class _Gate(Crossing):
             at(Point.ATTEMPT_BEGUN)
         return begun
 
-    def _is_as_asked(self, passage: Passage) -> bool:
+    def _is_as_asked(self, passage: EffectTx) -> bool:
         """Return whether nothing has happened to the run since the facts were read of which policy was told."""
         return passage.tx.is_as_at(passage.attempt.facts.version)
 
-    async def _settle_if_over(self, passage: Passage) -> bool:
+    async def _settle_if_over(self, passage: EffectTx) -> bool:
         """Settle the effect if its step has ended since the facts were read; False if it is still wanted."""
         return not self._is_as_asked(passage) and await settlement.settle_if_step_ended(passage)
 
-    async def _counts_otherwise(self, passage: Passage) -> bool:
+    async def _counts_otherwise(self, passage: EffectTx) -> bool:
         """Return whether the run began other writes since policy was asked: limits hold for all of them together."""
         if self.effect.is_message or self._is_as_asked(passage):
             return False
         return await count_writes(passage.tx.conn, self.effect) != self.attempt.facts.writes
 
-    async def _use_approval(self, passage: Passage) -> bool:
+    async def _use_approval(self, passage: EffectTx) -> bool:
         """Use up the approval, where there is one; False if it has expired, or was used up, meanwhile."""
         attempt, tx = self.attempt, passage.tx
         if not attempt.is_signed:
@@ -347,5 +347,5 @@ class _Gate(Crossing):
             self.attempt.said = error if isinstance(error, HandlerError) else None
             result = error
         at(Point.CONNECTOR_CALLED)
-        await breakers.report(self.engine, self.effect.connector, self.effect.target, result)
+        await gate_passage.report(self.engine, self.effect.connector, self.effect.target, result)
         await self.finish(result)  # 8

@@ -10,19 +10,19 @@ from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.model.approval import Result, ResultCode
 from runtime.model.effect import AttemptOutcome, OnDoubt
-from runtime.model.errors import ErrorCode, ParamsError
 from runtime.model.messages import Held
 from runtime.model.states import EffectStatus, StepStatus, WaitStatus, has_stopped
+from runtime.model.steps import ErrorCode, ParamsError
 from runtime.outbox import messages, retry
-from runtime.planning.passage import Passage
-from runtime.planning.planner import fits
+from runtime.planning.effect_tx import EffectTx
+from runtime.planning.step_params import fits
 from runtime.store import approvals, steps, waits
 from runtime.store.run_tx import RunTx
 
 log = logging.getLogger(__name__)
 
 
-async def succeed(passage: Passage, result: JsonObject) -> None:
+async def succeed(passage: EffectTx, result: JsonObject) -> None:
     """It happened: receipt, effect dispatched, step succeeded, or parked if its answer is still to come."""
     await passage.settle(EffectStatus.DISPATCHED)
     await passage.write_receipt(AttemptOutcome.SUCCESS, response=result)
@@ -31,7 +31,7 @@ async def succeed(passage: Passage, result: JsonObject) -> None:
     await _complete_step(passage, result)
 
 
-async def repeat(passage: Passage, response: Any) -> None:
+async def repeat(passage: EffectTx, response: Any) -> None:
     """The key has a success already: its response is this effect's too, and nothing acts a second time."""
     if passage.effect.correlation_key:  # the answer to the first start went to the run that made it
         reason = "its idempotency key started it for another run already; no answer will come"
@@ -43,7 +43,7 @@ async def repeat(passage: Passage, response: Any) -> None:
     await _complete_step(passage, response)
 
 
-async def _complete_step(passage: Passage, result: JsonObject) -> None:
+async def _complete_step(passage: EffectTx, result: JsonObject) -> None:
     verb = await passage.verb()
     if verb is None:
         return
@@ -58,7 +58,7 @@ async def _complete_step(passage: Passage, result: JsonObject) -> None:
         await passage.move_step(StepStatus.SUCCEEDED, result)
 
 
-async def confirm(passage: Passage, statement: JsonObject) -> None:
+async def confirm(passage: EffectTx, statement: JsonObject) -> None:
     """A person looked and says that the side effect happened: that is its receipt, and the step's result."""
     await passage.write_receipt(AttemptOutcome.SUCCESS, response=statement)
     passage.count_write()
@@ -67,7 +67,7 @@ async def confirm(passage: Passage, statement: JsonObject) -> None:
     await passage.move_step(StepStatus.PARKED if parked else StepStatus.SUCCEEDED, statement)
 
 
-async def start_proven(passage: Passage, result: JsonObject | None) -> None:
+async def start_proven(passage: EffectTx, result: JsonObject | None) -> None:
     """A completion proves that its request was made, though no reply to that came.
 
     `result` is what the target, read back, says of the request. Where it says nothing, the receipt names the ids that
@@ -81,7 +81,7 @@ async def start_proven(passage: Passage, result: JsonObject | None) -> None:
     await succeed(passage, result)
 
 
-async def settle_if_step_ended(passage: Passage) -> bool:
+async def settle_if_step_ended(passage: EffectTx) -> bool:
     """Settle an effect whose step has ended meanwhile; False if it is still wanted. The passage holds the run's row."""
     if passage.effect.is_message:
         return False
@@ -93,11 +93,11 @@ async def settle_if_step_ended(passage: Passage) -> bool:
     return True
 
 
-async def _step_status(passage: Passage) -> StepStatus:
+async def _step_status(passage: EffectTx) -> StepStatus:
     return await steps.step_status(passage.tx.conn, passage.tx.run_id, passage.effect.step)
 
 
-async def _look_for_answer(passage: Passage) -> bool:
+async def _look_for_answer(passage: EffectTx) -> bool:
     """Let what is in doubt be proven next time by the answer that its ended step has had; False if it had none."""
     tx, effect = passage.tx, passage.effect
     if not await waits.is_answered(tx.conn, tx.run_id, effect.step):
@@ -106,7 +106,7 @@ async def _look_for_answer(passage: Passage) -> bool:
     return True
 
 
-async def reject(passage: Passage, reason: str, code: ErrorCode = ErrorCode.DENIED) -> None:
+async def reject(passage: EffectTx, reason: str, code: ErrorCode = ErrorCode.DENIED) -> None:
     """Policy, people or a broken promise say no: nothing was done, and nothing will be."""
     if passage.attempt.is_doubtful:
         await doubt(passage, reason, ask=True)
@@ -116,7 +116,7 @@ async def reject(passage: Passage, reason: str, code: ErrorCode = ErrorCode.DENI
     await _fail_step(passage, reason, code)
 
 
-async def void_approval(passage: Passage, approval_id: str, reason: str) -> None:
+async def void_approval(passage: EffectTx, approval_id: str, reason: str) -> None:
     """People's approval does not count any more: refused, and it goes on without that approval, if at all."""
     approval = passage.attempt.facts.approval
     found = {"approved": approval and approval.digest, "found": passage.attempt.action.digest, "reason": reason}
@@ -125,7 +125,7 @@ async def void_approval(passage: Passage, approval_id: str, reason: str) -> None
     await passage.say_on_card(approval_id, Result(ResultCode.NOT_PERFORMED, (reason,)))
 
 
-async def fail(passage: Passage, reason: str, code: ErrorCode) -> None:
+async def fail(passage: EffectTx, reason: str, code: ErrorCode) -> None:
     """It will not be done: the other side refused, or there is no try left."""
     if passage.attempt.is_doubtful:
         await doubt(passage, reason, ask=True)
@@ -135,19 +135,19 @@ async def fail(passage: Passage, reason: str, code: ErrorCode) -> None:
     await _fail_step(passage, reason, code)
 
 
-async def _fail_step(passage: Passage, reason: str, code: ErrorCode) -> None:
+async def _fail_step(passage: EffectTx, reason: str, code: ErrorCode) -> None:
     await passage.say_on_card(passage.attempt.approval_id, Result(ResultCode.NOT_PERFORMED, (reason,)))
     if not passage.effect.is_message:
         await _close_wait(passage)
         await passage.move_step(StepStatus.FAILED_TERMINAL, error=reason, error_code=code)
 
 
-async def _close_wait(passage: Passage) -> None:
+async def _close_wait(passage: EffectTx) -> None:
     tx = passage.tx
     await waits.close_step_wait(tx.conn, tx.run_id, passage.effect.step, WaitStatus.CANCELED, tx.now)
 
 
-async def try_later(passage: Passage, reason: str, retry_after: float | None) -> None:
+async def try_later(passage: EffectTx, reason: str, retry_after: float | None) -> None:
     """Nothing was done this time: the effect is pending again after a pause, or fails when there is no try left."""
     attempt, tx = passage.attempt, passage.tx
     if attempt.is_doubtful:
@@ -160,7 +160,7 @@ async def try_later(passage: Passage, reason: str, retry_after: float | None) ->
         await _nothing_done(passage, ErrorCode.UNAVAILABLE, reason, pause)
 
 
-async def wait_until_taken(passage: Passage, reason: str, retry_after: float | None) -> None:
+async def wait_until_taken(passage: EffectTx, reason: str, retry_after: float | None) -> None:
     """The request was not even taken: it is waited out until the deadline, and uses up no try."""
     if passage.attempt.is_doubtful:
         await _still_in_doubt(passage, reason, retry_after, counted=False)
@@ -171,7 +171,7 @@ async def wait_until_taken(passage: Passage, reason: str, retry_after: float | N
         await _nothing_done(passage, ErrorCode.NOT_TAKEN, reason, pause)
 
 
-async def hold(passage: Passage, reason: str) -> None:
+async def hold(passage: EffectTx, reason: str) -> None:
     """Nothing was done, and somebody has to mend something first: tried until the deadline, and shown meanwhile."""
     effect, tx = passage.effect, passage.tx
     pause = retry.delay(retry.HELD_BACKOFF, effect.postponed + 1, passage.engine.jitter())
@@ -196,7 +196,7 @@ async def tell_held(engine: Engine, tx: RunTx, step: str, reason: str, name: str
     await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"held:{name}", said, None)
 
 
-async def _nothing_done(passage: Passage, code: ErrorCode, reason: str, pause: timedelta) -> None:
+async def _nothing_done(passage: EffectTx, code: ErrorCode, reason: str, pause: timedelta) -> None:
     """Let the effect be tried again. The attempt is known to have done nothing, so its approval may serve another.
 
     What the step waits for stays open: the answer may come between two tries. Only the `unavailable` use up a try.
@@ -221,17 +221,17 @@ async def _nothing_done(passage: Passage, code: ErrorCode, reason: str, pause: t
     await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason, error_code=code)
 
 
-def _comes_too_late(passage: Passage, pause: timedelta) -> bool:
+def _comes_too_late(passage: EffectTx, pause: timedelta) -> bool:
     """Return whether another try after the pause would come after its run's SLA."""
     until = retry.until(passage.effect.retry)
     return until is not None and passage.tx.now + pause > until
 
 
-def _why_not_again(passage: Passage, reason: str, pause: timedelta) -> str:
+def _why_not_again(passage: EffectTx, reason: str, pause: timedelta) -> str:
     return f"{reason}; {retry.SLA_IS_OVER}" if _comes_too_late(passage, pause) else reason
 
 
-def _pause(passage: Passage, *, counted: bool, retry_after: float | None) -> timedelta:
+def _pause(passage: EffectTx, *, counted: bool, retry_after: float | None) -> timedelta:
     """Return the pause that the verb and the other side ask for; what was not taken is paused as the latter says."""
     effect, policy, jitter = passage.effect, retry.of_document(passage.effect.retry), passage.engine.jitter()
     if counted:
@@ -239,7 +239,7 @@ def _pause(passage: Passage, *, counted: bool, retry_after: float | None) -> tim
     return retry.wait(policy, effect.postponed + 1, jitter, retry_after)
 
 
-async def postpone(passage: Passage, reason: str) -> None:
+async def postpone(passage: EffectTx, reason: str) -> None:
     """Nothing could be begun: look again after a pause that grows; at the effect's deadline it fails."""
     effect, tx = passage.effect, passage.tx
     again = passage.attempt.is_repeat
@@ -259,7 +259,7 @@ async def postpone(passage: Passage, reason: str) -> None:
     )
 
 
-async def doubt(passage: Passage, reason: str, *, ask: bool = False, found: Mapping[str, Any] | None = None) -> None:
+async def doubt(passage: EffectTx, reason: str, *, ask: bool = False, found: Mapping[str, Any] | None = None) -> None:
     """It may have happened. Retry or reconcile after a pause where declared, else ask a person; never just go on.
 
     A person is asked only once the request can no longer land: before, nobody can say that it did not happen.
@@ -274,7 +274,7 @@ async def doubt(passage: Passage, reason: str, *, ask: bool = False, found: Mapp
         await _look_again(passage, reason, tx.now + _doubt_pause(passage))
 
 
-async def _ask_person(passage: Passage, reason: str, found: Mapping[str, Any] | None) -> None:
+async def _ask_person(passage: EffectTx, reason: str, found: Mapping[str, Any] | None) -> None:
     attempt, tx = passage.attempt, passage.tx
     if passage.effect.is_message:  # word in the chat whose fate is unknown is not worth a question
         await passage.settle(EffectStatus.FAILED, error=reason)
@@ -288,18 +288,18 @@ async def _ask_person(passage: Passage, reason: str, found: Mapping[str, Any] | 
         await passage.move_step(StepStatus.WAITING_APPROVAL)
 
 
-async def wait_to_land(passage: Passage) -> None:
+async def wait_to_land(passage: EffectTx) -> None:
     """Nothing was found, which says nothing as long as the request may still land: look again then."""
     attempt, tx = passage.attempt, passage.tx
     await _look_again(passage, passage.effect.error, max(attempt.settles_at or tx.now, tx.now))
 
 
-async def _look_again(passage: Passage, reason: str, at: datetime) -> None:
+async def _look_again(passage: EffectTx, reason: str, at: datetime) -> None:
     postponed = not passage.attempt.began
     await passage.settle(EffectStatus.IN_DOUBT, error=reason, next_try_at=at, postponed=postponed)
 
 
-def _doubt_pause(passage: Passage) -> timedelta:
+def _doubt_pause(passage: EffectTx) -> timedelta:
     attempt, jitter = passage.attempt, passage.engine.jitter()
     if attempt.began:
         return retry.delay(retry.of_document(passage.effect.retry), attempt.tries, jitter)
@@ -307,7 +307,7 @@ def _doubt_pause(passage: Passage) -> timedelta:
 
 
 async def _still_in_doubt(
-    passage: Passage, reason: str, retry_after: float | None, *, counted: bool, held: bool = False
+    passage: EffectTx, reason: str, retry_after: float | None, *, counted: bool, held: bool = False
 ) -> None:
     """This try did nothing, but an earlier one may have."""
     attempt, tx = passage.attempt, passage.tx

@@ -6,20 +6,20 @@ stall nor another clock lets it begin outside of what policy then says.
 
 from datetime import datetime
 
-from policy.model import Question, Verdict
+from policy.contract import Question, Verdict
 from receipts.fields import timestamp
 from runtime.approvals.requests import record_decision
 from runtime.approvals.windows import is_open, next_opening
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.model.approval import Result, ResultCode
-from runtime.model.errors import ErrorCode
-from runtime.model.execute import ExecuteWhen
 from runtime.model.messages import EffectEnded
+from runtime.model.requirement import ExecuteWhen
 from runtime.model.states import EffectStatus
+from runtime.model.steps import ErrorCode
 from runtime.outbox import messages
-from runtime.outbox.attempt import Attempt
-from runtime.planning.passage import Passage
+from runtime.outbox.attempts import Attempt
+from runtime.planning.effect_tx import EffectTx
 from runtime.store import approvals, effects
 
 
@@ -29,7 +29,7 @@ def may_begin(attempt: Attempt, verdict: Verdict, now: datetime) -> bool:
     return when is None or (now < _since(attempt) + when.lasts and is_open(when, now))
 
 
-async def wait(passage: Passage, question: Question, verdict: Verdict) -> None:
+async def wait(passage: EffectTx, question: Question, verdict: Verdict) -> None:
     """Put on record what policy said, and let the effect wait for its window, or fail where none opens in its time."""
     when, now = _when(verdict), passage.tx.now
     if when is None:
@@ -57,7 +57,7 @@ async def wait(passage: Passage, question: Question, verdict: Verdict) -> None:
     at(Point.EFFECT_DEFERRING)
 
 
-async def _say(passage: Passage, opening: str) -> None:
+async def _say(passage: EffectTx, opening: str) -> None:
     """Say on the card, and in its thread, when it will be carried out; nothing where nobody was asked."""
     approval_id, result = passage.attempt.approval_id, Result(ResultCode.WINDOW, (opening,))
     if approval_id is None:

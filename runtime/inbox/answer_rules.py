@@ -1,9 +1,9 @@
-"""Whether an answer counts for a wait. Values in, values out.
+"""Rules for answers: whether a completion or progress counts for a wait. Values in, values out.
 
 1. Callers answer for what other systems do; people, the clock and signals have their own ways in. Of what people do,
-   callers may say how far it has come; no token went out for that.
+   callers may report progress; no token went out for that.
 2. The caller may answer for the wait's verb.
-3. The token that went out with the request comes back, unless the verb gives that up; one that comes is the right one.
+3. The token that went out with the request comes back, unless the verb waives it; a token that comes is the right one.
 4. The result fits the verb's output schema, unless the verb has the step fail over one that does not; the data of
    progress is small enough to be kept.
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.definitions.model import Definition, Verb
-from runtime.model.answers import Answer, AnswerCode, CompletionPayload, ProgressPayload
-from runtime.model.errors import ParamsError
-from runtime.model.json_limits import fault
+from runtime.model.limits import json_fault
+from runtime.model.payloads import Answer, AnswerCode, CompletionPayload, ProgressPayload
 from runtime.model.states import WaitType
+from runtime.model.steps import ParamsError
 from runtime.model.wait import Correlate, NamedWait, OnInvalid, Wait
-from runtime.planning.planner import fits
+from runtime.planning.step_params import fits
 
 MOST_BYTES = 4096
 """Of the data of one word of progress, as canonical JSON."""
@@ -79,11 +79,11 @@ def data_fault(data: dict[str, Any] | None) -> str | None:
     """Return why data cannot be kept with a wait, or None."""
     if data is None:
         return None
-    wrong = fault(data, most=MOST_BYTES)
+    wrong = json_fault(data, most=MOST_BYTES)
     return None if wrong is None else f"data: {wrong}"
 
 
-def meant_by(wait: NamedWait, answer: Answer) -> bool:
+def carries_token(wait: NamedWait, answer: Answer) -> bool:
     """Return whether the answer carries the wait's token."""
     return answer.token is not None and is_token_of(wait, answer.token)
 
@@ -97,7 +97,7 @@ def content_fault(verb: Verb, answer: CompletionPayload) -> str | None:
     """Return the first place where a result does not fit, or None. A failure has no result."""
     if answer.outcome == "failed":
         return None
-    if wrong := fault(answer.result):
+    if wrong := json_fault(answer.result):
         return f"result: {wrong}"
     try:
         fits(verb.output_schema, answer.result, "result")

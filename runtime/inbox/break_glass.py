@@ -1,23 +1,31 @@
-"""Breaking the glass: in an emergency one person does without the others. Another says afterwards whether rightly."""
+"""Break-glass approvals: in an emergency one person approves without the others; another reviews afterwards.
+
+Whoever has to know is told at once. Of a review that is late, those who are asked and those who watch over it are told
+again each time that its time has passed.
+"""
 
 from typing import Any
 
-from runtime.approvals.hindsight import open_hindsight
-from runtime.approvals.passages import passage_of
+from receipts.fields import timestamp
+from runtime.approvals.break_glass_review import open_hindsight
+from runtime.approvals.requests import passage_of
 from runtime.approvals.rules import refuse_glass
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import accounts_of, ballot_of, refuse_stale, refuse_way
-from runtime.model.actor import Person
 from runtime.model.approval import Approval, AskKind
-from runtime.model.messages import GlassBroken
-from runtime.model.notification_people import VotePayload
+from runtime.model.messages import GlassBroken, ReviewLate
+from runtime.model.metrics import Mark
+from runtime.model.payloads import VotePayload
+from runtime.model.person import Person
+from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.outbox import messages
-from runtime.store.glass import count_broken, hold_glass
+from runtime.store.break_glass import count_break_glass, late_reviews, lock_break_glass_count
+from runtime.store.metrics import put_mark
 from runtime.store.run_tx import RunTx
 
 
-async def way_past_glass(
+async def check_break_glass(
     tx: RunTx, approval: Approval, person: Person, payload: VotePayload
 ) -> dict[str, Any] | Refusal:
     """Return what is put on record of it, or why the person cannot do without the others.
@@ -27,8 +35,8 @@ async def way_past_glass(
     glass = approval.requirement.break_glass
     if glass is None or approval.kind is not AskKind.EFFECT or payload.verdict is not VoteVerdict.APPROVE:
         return Refusal(RefusalCode.NO_GLASS)
-    await hold_glass(tx.conn, tx.tenant, person.id)
-    used = await count_broken(tx.conn, tx.tenant, person.id, tx.now - glass.lasts)
+    await lock_break_glass_count(tx.conn, tx.tenant, person.id)
+    used = await count_break_glass(tx.conn, tx.tenant, person.id, tx.now - glass.lasts)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row)
     accounts = await accounts_of(tx, person.id, payload)
     refusal = refuse_glass(ballot, person, accounts, payload.reason, used, tx.now)
@@ -38,7 +46,7 @@ async def way_past_glass(
     return refusal or {"ticket": (await tx.privacy()).text(payload.ticket.strip()), "nth": used + 1}
 
 
-async def ask_afterwards(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
+async def request_review(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
     """Tell those who have to know at once, and ask another person whether it was right."""
     glass = approval.requirement.break_glass
     if glass is None or vote.break_glass is None:
@@ -55,3 +63,34 @@ async def ask_afterwards(engine: Engine, tx: RunTx, approval: Approval, vote: Vo
     await messages.tell_thread(engine, tx, approval.approval_id, name, said)
     await messages.tell_groups(engine, tx, list(glass.tell), name, said, approval.approval_id)
     await messages.tell_requester(engine, tx, name, said, approval.approval_id)
+
+
+REVIEW_BATCH = 64
+"""Reviews that one sweep takes on."""
+
+
+async def tell_of_late_reviews(engine: Engine) -> int:
+    """Tell of each review whose time is over, once each time that it has passed; return of how many."""
+    async with engine.pool.connection() as conn:
+        late = await late_reviews(conn, engine.tenant, engine.clock(), REVIEW_BATCH)
+    for one in late:
+        async with engine.run_tx(one["run_id"]) as tx:
+            await _tell_late(engine, tx, one)
+    if late:
+        engine.wakeup.poke()
+    return len(late)
+
+
+async def _tell_late(engine: Engine, tx: RunTx, late: dict[str, Any]) -> None:
+    approval = await tx.loads.approval(late["approval_id"])
+    if approval is None or approval.status is not ApprovalStatus.REQUESTED:
+        return
+    if not await put_mark(tx.conn, approval.approval_id, Mark.REMINDED, f"late:{late['nth']}", tx.now):
+        return  # somebody else has just told of it
+    asked = list(approval.requirement.groups)
+    said = ReviewLate(
+        run=await messages.run_name(tx), step=approval.step, groups=asked, until=timestamp(approval.expires_at)
+    )
+    name = f"late:{approval.approval_id}:{late['nth']}"
+    await messages.tell_thread(engine, tx, approval.approval_id, name, said)
+    await messages.tell_groups(engine, tx, sorted({*asked, *late["tell"]}), name, said, approval.approval_id)

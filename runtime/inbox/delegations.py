@@ -1,31 +1,147 @@
-"""Who votes for whom: recorded, or ended before its time, by a person whom policy lets, and put on record."""
+"""Delegations: who votes for whom, recorded, or ended early, by a person whom policy lets, and put on record.
+
+Delegator and delegate are told what became of a delegation, each by a direct message. A run of its own tells them, so
+these messages pass the gate like any other.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
-from policy.model import DelegationInput, OperatorQuestion, Ruling
-from receipts.act import Allowed
+from policy.contract import Authorization, DelegationInput, OperatorQuestion
+from receipts.acts import Allowed, DelegationRefused
+from receipts.canonical import dumps
+from receipts.chain import PROGRAM
 from receipts.fields import timestamp
-from receipts.refused import DelegationRefused
 from receipts.tenant_acts import DelegationEnded, DelegationRecorded
-from runtime.approvals.fulfilling import asked_groups, left, refuse_short
+from runtime.approvals.requests import asked_groups, left, refuse_short
+from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.model import Definition, StepDefinition
+from runtime.definitions.nodes import NodeKind, SetSpec
 from runtime.engine import Engine
-from runtime.inbox.delegation_notices import tell_of_delegation
-from runtime.inbox.matter import Matter
+from runtime.inbox.notification_context import NotificationContext
 from runtime.inbox.operator_acts import actor_of, denial, policy_of
+from runtime.model.approval import Approval
+from runtime.model.chat_message import DelegateVoted, DelegationChanged
+from runtime.model.commands import DelegatePayload, UndelegatePayload
 from runtime.model.delegation import Delegation
-from runtime.model.notification import Addressed, Applied, Judged
+from runtime.model.notification import Addressed, ApplyResult, Judged
 from runtime.model.states import NotificationStatus
-from runtime.model.tenant_payloads import DelegatePayload, UndelegatePayload
+from runtime.model.votes import Vote
+from runtime.outbox import messages
+from runtime.planning.triggers import Trigger, claim_in
 from runtime.store import delegations, directory
-from runtime.store.open_requests import open_in_groups
-from runtime.store.reaching import asked_in
-from runtime.store.tenant_acts import put_act
+from runtime.store.database.pool import Conn
+from runtime.store.definitions import keep_definition
+from runtime.store.electorate import electorate_of
+from runtime.store.request_lists import open_in_groups
+from runtime.store.run_tx import RunTx
+from runtime.store.tenants import put_act
+
+DELEGATION = "countersign.delegation"
+"""The trigger type; what begins with `countersign.` no pack may claim."""
+
+_RUNBOOK = "countersign-delegation"
+_TEXT = {"type": "string"}
 
 
-async def ruled_on_delegation(
+@cache
+def delegation_definition() -> Definition:
+    """Return the definition: it keeps which delegation was recorded, or ended."""
+    members = {"delegation_id": _TEXT, "act": {"enum": ["recorded", "ended"]}}
+    kept = SetSpec(values={name: f"${{trigger.{name}}}" for name in members})
+    draft = Definition(
+        name=_RUNBOOK,
+        version=1,
+        title="Delegation",
+        description="Tells delegator and delegate that a delegation was recorded or ended.",
+        trigger_type=DELEGATION,
+        trigger_schema={
+            "type": "object",
+            "required": list(members),
+            "additionalProperties": False,
+            "properties": members,
+        },
+        steps={"keep": StepDefinition("keep", "", {}, None, NodeKind.SET, kept)},
+        edges=(),
+        verbs={},
+        canonical=b"",
+        digest="",
+    )
+    return from_canonical(dumps(definition_document(draft)))
+
+
+async def tell_of_delegation(
+    matter: NotificationContext, act: Literal["recorded", "ended"], about: Delegation, reason: str
+) -> None:
+    """Start the run that tells both, in the transaction of the act."""
+    conn, tenant, by = matter.conn, matter.notification.tenant, matter.notification.actor
+    await keep_definition(conn, tenant, delegation_definition(), matter.engine.clock())
+    trigger = Trigger(
+        tenant=tenant,
+        type=DELEGATION,
+        ref=f"{about.delegation_id}:{act}",
+        payload={"delegation_id": about.delegation_id, "act": act},
+        requested_by=PROGRAM,
+        submitted_by=PROGRAM.id,
+        request_id=matter.notification.request_id,
+    )
+    claimed = await claim_in(matter.engine, conn, delegation_definition(), trigger)
+    await conn.write()
+    tx = await matter.engine.lock_run(conn, claimed.run_id, trigger.request_id)
+    delegator, delegate, person = [
+        await _person_name(conn, tenant, one) for one in (about.delegator, about.delegate, by.id)
+    ]
+    said = DelegationChanged(
+        act=act,
+        delegator=delegator,
+        delegate=delegate,
+        groups=list(about.groups),
+        starts_at=timestamp(about.starts_at),
+        ends_at=timestamp(about.ends_at),
+        person=person,
+        reason=reason,
+    )
+    await _tell_both(matter.engine, tx, (about.delegator, about.delegate), f"delegation:{act}", said, None)
+    await tx.flush()
+
+
+async def tell_of_delegate_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote) -> None:
+    """Tell both that a delegate voted; `name` makes it once."""
+    if vote.delegation is None or vote.delegator is None:
+        return
+    said = DelegateVoted(
+        run=await messages.run_name(tx),
+        step=approval.step,
+        delegator=vote.delegation["delegator_name"],
+        delegate=vote.person_name,
+        verdict=vote.verdict,
+    )
+    await _tell_both(engine, tx, (vote.delegator, vote.person), f"delegate:{name}", said, approval.approval_id)
+
+
+async def _tell_both(
+    engine: Engine,
+    tx: RunTx,
+    people: tuple[str, str],
+    name: str,
+    said: DelegationChanged | DelegateVoted,
+    card_of: str | None,
+) -> None:
+    for person in people:
+        accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, person)
+        await messages.tell_accounts(engine, tx, accounts, name, said, card_of)
+
+
+async def _person_name(conn: Conn, tenant: str, person: str) -> str:
+    """Return the person's name in the directory, their id where it has none."""
+    found = await directory.actor(conn, tenant, person)
+    return (found["name"] if found else "") or person
+
+
+async def authorize_delegation(
     engine: Engine, found: Addressed, payload: DelegatePayload | UndelegatePayload
 ) -> Addressed:
     """Return a notification with what policy says of it; raise PolicyUnavailableError."""
@@ -53,22 +169,22 @@ async def ruled_on_delegation(
     return replace(found, judged=Judged(await engine.policy.judge(question)))
 
 
-async def apply_delegation(matter: Matter, payload: DelegatePayload | UndelegatePayload) -> Applied:
+async def apply_delegation(matter: NotificationContext, payload: DelegatePayload | UndelegatePayload) -> ApplyResult:
     """Record or end who votes for whom, or refuse that."""
     if isinstance(payload, DelegatePayload):
         return await _record(matter, payload)
     return await _end(matter, payload)
 
 
-async def _record(matter: Matter, payload: DelegatePayload) -> Applied:
+async def _record(matter: NotificationContext, payload: DelegatePayload) -> ApplyResult:
     """Record a delegation, if policy allows it and the directory has what it is about."""
     ruling = await _allowed(matter, payload, payload)
-    if isinstance(ruling, Applied):
+    if isinstance(ruling, ApplyResult):
         return ruling
     tenant, now = matter.notification.tenant, matter.engine.clock()
     groups, why = await _groups_of(matter, payload, now)
     if why:
-        return _refused(why)
+        return _refuse(why)
     delegation = Delegation(
         delegation_id=matter.engine.new_id("dlg"),
         delegator=payload.delegator,
@@ -83,36 +199,36 @@ async def _record(matter: Matter, payload: DelegatePayload) -> Applied:
     act = DelegationRecorded(**delegation.said(), policy=_policy(ruling))
     await put_act(matter.conn, tenant, act, matter.notification.actor, now)
     await tell_of_delegation(matter, "recorded", delegation, delegation.reason)
-    return _done(delegation.delegation_id, groups=list(groups))
+    return _applied(delegation.delegation_id, groups=list(groups))
 
 
-async def _end(matter: Matter, payload: UndelegatePayload) -> Applied:
+async def _end(matter: NotificationContext, payload: UndelegatePayload) -> ApplyResult:
     """End a delegation now, if policy allows it. Votes that were given by it stay as they are."""
     tenant, now, by = matter.notification.tenant, matter.engine.clock(), matter.notification.actor
     found = await delegations.find_delegation(matter.conn, tenant, payload.delegation_id)
     if found is None:
-        return _refused(f"there is no delegation {payload.delegation_id} that nobody has ended")
+        return _refuse(f"there is no delegation {payload.delegation_id} that nobody has ended")
     ruling = await _allowed(matter, payload, found)
-    if isinstance(ruling, Applied):
+    if isinstance(ruling, ApplyResult):
         return ruling
     if why := await _strands(matter, found, now):
-        return _refused(why)
+        return _refuse(why)
     reason = matter.engine.privacy.text(payload.reason)
     if not await delegations.end_delegation(matter.conn, payload.delegation_id, by.id, reason, now):
-        return _refused(f"somebody else has ended {payload.delegation_id} just now")
+        return _refuse(f"somebody else has ended {payload.delegation_id} just now")
     act = DelegationEnded(delegation_id=payload.delegation_id, reason=reason, policy=_policy(ruling))
     await put_act(matter.conn, tenant, act, by, now)
     await tell_of_delegation(matter, "ended", found, reason)
-    return _done(payload.delegation_id)
+    return _applied(payload.delegation_id)
 
 
-async def _strands(matter: Matter, found: Delegation, now: datetime) -> str:
+async def _strands(matter: NotificationContext, found: Delegation, now: datetime) -> str:
     """Return which open request would have too few eligible approvers without the delegation, "" for none."""
     conn, tenant = matter.conn, matter.notification.tenant
     requests = await open_in_groups(conn, tenant, found.groups)
     groups = sorted({group for one in requests for group in asked_groups(one.requirement)})
-    people = await asked_in(conn, tenant, groups, now)
-    without = await asked_in(conn, tenant, groups, now, without=found.delegation_id)
+    people = await electorate_of(conn, tenant, groups, now)
+    without = await electorate_of(conn, tenant, groups, now, without=found.delegation_id)
     for one in requests:
         before, after = (left(one.requirement, some, one.barred, one.votes) for some in (people, without))
         if refuse_short(before, after):
@@ -122,7 +238,7 @@ async def _strands(matter: Matter, found: Delegation, now: datetime) -> str:
     return ""
 
 
-async def _groups_of(matter: Matter, payload: DelegatePayload, now: datetime) -> tuple[Sequence[str], str]:
+async def _groups_of(matter: NotificationContext, payload: DelegatePayload, now: datetime) -> tuple[Sequence[str], str]:
     """Return the groups that are given, and "", or why the delegation cannot be."""
     if payload.delegate in (payload.delegator, matter.notification.actor.id):
         return (), "nobody votes for themselves, or by their own leave for somebody else"
@@ -141,15 +257,17 @@ async def _groups_of(matter: Matter, payload: DelegatePayload, now: datetime) ->
 
 
 async def _allowed(
-    matter: Matter, payload: DelegatePayload | UndelegatePayload, about: DelegatePayload | Delegation
-) -> Ruling | Applied:
+    matter: NotificationContext, payload: DelegatePayload | UndelegatePayload, about: DelegatePayload | Delegation
+) -> Authorization | ApplyResult:
     """Return the ruling that allows it, or what becomes of the notification where there is none; a denial is on record.
 
     `about` is what it would be, or is, that is to be ended.
     """
     ruling = matter.judged.ruling if matter.judged else None
     if ruling is None:
-        return Applied(NotificationStatus.STALE, {"reason": "policy was not asked about the delegation as it is now"})
+        return ApplyResult(
+            NotificationStatus.STALE, {"reason": "policy was not asked about the delegation as it is now"}
+        )
     why = denial(ruling)
     if not why:
         return ruling
@@ -165,16 +283,16 @@ async def _allowed(
         policy=_policy(ruling),
     )
     await put_act(matter.conn, matter.notification.tenant, act, matter.notification.actor, matter.engine.clock())
-    return _refused(why)
+    return _refuse(why)
 
 
-def _policy(ruling: Ruling) -> Allowed:
+def _policy(ruling: Authorization) -> Allowed:
     return Allowed(**policy_of(ruling))
 
 
-def _refused(reason: str) -> Applied:
-    return Applied(NotificationStatus.REFUSED, {"reason": reason})
+def _refuse(reason: str) -> ApplyResult:
+    return ApplyResult(NotificationStatus.REFUSED, {"reason": reason})
 
 
-def _done(delegation_id: str, **more: Any) -> Applied:
-    return Applied(NotificationStatus.APPLIED, {"delegation_id": delegation_id, **more})
+def _applied(delegation_id: str, **more: Any) -> ApplyResult:
+    return ApplyResult(NotificationStatus.APPLIED, {"delegation_id": delegation_id, **more})

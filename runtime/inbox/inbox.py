@@ -15,60 +15,68 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
-from runtime.inbox.cancellations import apply_cancel
-from runtime.inbox.children import apply_child_ended
-from runtime.inbox.claims import apply_claim
-from runtime.inbox.completions import apply_answer
-from runtime.inbox.confirming import CONFIRMED_AS, is_unconfirmed
-from runtime.inbox.dead_letters import apply_to_letter
-from runtime.inbox.deadlines import apply_deadline, apply_escalation
-from runtime.inbox.definition_lives import apply_to_life
+from runtime.inbox.answers import HANDED_TO, apply_answer, outcome_of_all, outcome_of_one
+from runtime.inbox.approver_questions import apply_ask, apply_reply
+from runtime.inbox.authorization import authorize
+from runtime.inbox.cancellations import apply_cancel, apply_undo
+from runtime.inbox.definition_activation import apply_status_change
 from runtime.inbox.delegations import apply_delegation
-from runtime.inbox.deliveries import apply_delivery
-from runtime.inbox.edits import apply_edit
-from runtime.inbox.fan_out import HANDED, outcome_of_one, sum_up
-from runtime.inbox.handing import apply_hand
-from runtime.inbox.held_acts import apply_mend
-from runtime.inbox.matter import Matter, runs_meant, waits_meant
-from runtime.inbox.operators_links import apply_link
-from runtime.inbox.passkeys import apply_to_passkey
-from runtime.inbox.questions import apply_ask, apply_reply
-from runtime.inbox.retries import apply_repair, apply_retry
-from runtime.inbox.ruling import ruled
+from runtime.inbox.notification_context import NotificationContext, addressed_runs, addressed_waits
+from runtime.inbox.operator_acts import apply_install_link
+from runtime.inbox.passkey_registration import apply_passkey_act
+from runtime.inbox.request_edits import apply_edit
+from runtime.inbox.retries import apply_bundle_retry, apply_dead_letter, apply_redelivery, apply_retry
+from runtime.inbox.review_claims import apply_claim, apply_handover
 from runtime.inbox.signals import apply_signal
-from runtime.inbox.undos import apply_undo
-from runtime.inbox.unknown_actors import apply_stranger
-from runtime.inbox.vote_context import vote_context
-from runtime.inbox.withdrawals import apply_withdrawal
-from runtime.model.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
-from runtime.model.answers import CompletionPayload, ProgressPayload, SignalPayload
-from runtime.model.json_limits import error_text, first_line
-from runtime.model.notification import Addressed, Applied, Command, Notification, Said
-from runtime.model.notification_moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
-from runtime.model.notification_passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
-from runtime.model.notification_people import ClaimPayload, EditPayload, VotePayload
-from runtime.model.payload import PayloadError
-from runtime.model.run_payloads import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
-from runtime.model.states import NotificationStatus
-from runtime.model.tenant_payloads import (
+from runtime.inbox.step_repairs import apply_step_repair
+from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor, is_unconfirmed
+from runtime.inbox.votes import apply_withdrawal, vote_context
+from runtime.inbox.wait_endings import apply_child_ended, apply_deadline, apply_escalation
+from runtime.model.commands import (
     ActivatePayload,
+    CancelPayload,
     DelegatePayload,
     DeliveryPayload,
     DropPayload,
     InstallLinkPayload,
-    RepairPayload,
+    InvitePasskeyPayload,
+    RegisterPasskeyPayload,
+    RepairStepPayload,
     RequeuePayload,
     RetirePayload,
+    RetryBundlePayload,
+    RetryPayload,
+    RevokePasskeyPayload,
     TenantCommand,
     UndelegatePayload,
+    UndoPayload,
+    UnknownActorPayload,
 )
-from runtime.model.vote_context import VoteContext
-from runtime.model.votes import RefusalCode
+from runtime.model.limits import error_text, first_line
+from runtime.model.notification import Addressed, ApplyResult, Command, Notification, Said
+from runtime.model.payloads import (
+    AskPayload,
+    ChildEndedPayload,
+    ClaimPayload,
+    CompletionPayload,
+    DeadlinePayload,
+    EditPayload,
+    EscalationPayload,
+    HandPayload,
+    PayloadError,
+    ProgressPayload,
+    ReplyPayload,
+    SignalPayload,
+    VotePayload,
+    WithdrawPayload,
+)
+from runtime.model.states import NotificationStatus
+from runtime.model.votes import RefusalCode, VoteContext
 from runtime.outbox.retry import delay
 from runtime.store import notifications
+from runtime.store.batched_reads import BatchedReads
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn
-from runtime.store.database.round_trips import at_once
-from runtime.store.loads import Loads
 from runtime.store.run_tx import RunTx
 
 NOT_NOW = "This could not be recorded just now, and will be tried again."
@@ -172,8 +180,8 @@ async def _apply(engine: Engine, found: Addressed) -> Mapping[str, Any]:
         return await _told_of_all(engine, found.notification.outcome or {})
     if is_unconfirmed(found.notification.payload):
         return await _leave_alone(engine, found.notification.notification_id)
-    found = await ruled(engine, found)
-    runs = runs_meant(found)
+    found = await authorize(engine, found)
+    runs = addressed_runs(found)
     if runs:
         facts = await _apply_together(engine, found, *runs)
     else:
@@ -199,7 +207,7 @@ async def _told_of_all(engine: Engine, facts: Mapping[str, Any]) -> Mapping[str,
     """Return the facts, or those of what a notification became: confirmed, or handed to many waits, now or before."""
     if (confirmed := facts.get(CONFIRMED_AS)) is not None:
         return await apply(engine, confirmed)
-    handed = facts.get(HANDED)
+    handed = facts.get(HANDED_TO)
     if handed is None:
         return facts
     slots = asyncio.Semaphore(_HANDED_AT_ONCE)
@@ -208,7 +216,7 @@ async def _told_of_all(engine: Engine, facts: Mapping[str, Any]) -> Mapping[str,
         async with slots:
             return outcome_of_one(named, await apply(engine, named["notification_id"]))
 
-    return sum_up(await asyncio.gather(*(one(named) for named in handed)))
+    return outcome_of_all(await asyncio.gather(*(one(named) for named in handed)))
 
 
 async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapping[str, Any]:
@@ -224,11 +232,11 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
 
 async def _apply_alone(engine: Engine, found: Addressed) -> Mapping[str, Any]:
     async with engine.pool.connection() as conn, conn.transaction():
-        return await _settle(engine, found, conn, Loads(conn), {})
+        return await _settle(engine, found, conn, BatchedReads(conn), {})
 
 
 async def _settle(
-    engine: Engine, found: Addressed, conn: Conn, loads: Loads, runs: Mapping[str, RunTx]
+    engine: Engine, found: Addressed, conn: Conn, loads: BatchedReads, runs: Mapping[str, RunTx]
 ) -> Mapping[str, Any]:
     """Apply a notification, unless somebody has meanwhile; the runs' locks come before its own."""
     notification = found.notification
@@ -242,8 +250,10 @@ async def _settle(
     with ExitStack() as asked:
         for tx in runs.values():
             asked.enter_context(tx.asked_by(notification.request_id))
-        waits = waits_meant(found)
-        matter = Matter(engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen)
+        waits = addressed_waits(found)
+        matter = NotificationContext(
+            engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
+        )
         applied = await _dispatch(matter)
     for tx in runs.values():
         tx.ahead.clear()
@@ -261,7 +271,7 @@ async def _vote_context(found: Addressed, runs: Mapping[str, RunTx]) -> VoteCont
     return await vote_context(tx, payload, found.step) if tx is not None and isinstance(payload, VotePayload) else None
 
 
-async def _dispatch(matter: Matter) -> Applied:
+async def _dispatch(matter: NotificationContext) -> ApplyResult:
     match matter.notification.payload:
         case (
             VotePayload()
@@ -287,7 +297,7 @@ async def _dispatch(matter: Matter) -> Applied:
             return await _obey(matter, command)
 
 
-async def _hear(matter: Matter, payload: Said) -> Applied:
+async def _hear(matter: NotificationContext, payload: Said) -> ApplyResult:
     """Take in what a person says to a request."""
     match payload:
         case VotePayload():
@@ -297,7 +307,7 @@ async def _hear(matter: Matter, payload: Said) -> Applied:
         case WithdrawPayload():
             return await apply_withdrawal(matter, payload)
         case HandPayload():
-            return await apply_hand(matter, payload)
+            return await apply_handover(matter, payload)
         case EditPayload():
             return await apply_edit(matter, payload)
         case AskPayload():
@@ -306,7 +316,7 @@ async def _hear(matter: Matter, payload: Said) -> Applied:
             return await apply_reply(matter, payload)
 
 
-async def _obey(matter: Matter, command: Command) -> Applied:
+async def _obey(matter: NotificationContext, command: Command) -> ApplyResult:
     match command:
         case CancelPayload() as payload:
             return await apply_cancel(matter, payload)
@@ -314,28 +324,28 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_undo(matter, payload)
         case RetryPayload() as payload:
             return await apply_retry(matter, payload)
-        case MendPayload() as payload:
-            return await apply_mend(matter, payload)
-        case StrangerPayload() as payload:
-            return apply_stranger(matter, payload)
+        case RepairStepPayload() as payload:
+            return await apply_step_repair(matter, payload)
+        case UnknownActorPayload() as payload:
+            return apply_unknown_actor(matter, payload)
         case command:
             return await _administer(matter, command)
 
 
-async def _administer(matter: Matter, command: TenantCommand) -> Applied:
+async def _administer(matter: NotificationContext, command: TenantCommand) -> ApplyResult:
     """Do what is about no run alone."""
     match command:
-        case RepairPayload() as payload:
-            return await apply_repair(matter, payload)
+        case RetryBundlePayload() as payload:
+            return await apply_bundle_retry(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
-            return await apply_to_letter(matter, payload)
+            return await apply_dead_letter(matter, payload)
         case DeliveryPayload() as payload:
-            return await apply_delivery(matter, payload)
+            return await apply_redelivery(matter, payload)
         case ActivatePayload() | RetirePayload() as payload:
-            return await apply_to_life(matter, payload)
+            return await apply_status_change(matter, payload)
         case DelegatePayload() | UndelegatePayload() as payload:
             return await apply_delegation(matter, payload)
         case InstallLinkPayload() as payload:
-            return await apply_link(matter, payload)
+            return await apply_install_link(matter, payload)
         case InvitePasskeyPayload() | RegisterPasskeyPayload() | RevokePasskeyPayload() as payload:
-            return await apply_to_passkey(matter, payload)
+            return await apply_passkey_act(matter, payload)

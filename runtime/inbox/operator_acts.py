@@ -1,12 +1,22 @@
-"""What policy says of a person's wish, and what is on record of one that is not done."""
+"""Operators' acts: who asks, what policy says, and the record of an act that is refused; and links to install Slack.
 
-from policy.model import ActorInput, Ruling
+A person whom policy lets may give leave to install the Slack app in a workspace of the tenant's; that is on record.
+"""
+
+from dataclasses import replace
+
+from policy.contract import ActorInput, Authorization, OperatorQuestion
+from receipts.acts import Allowed, SlackLinkMade
+from receipts.fields import timestamp
 from runtime.engine import Engine
-from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, Notification
+from runtime.inbox.notification_context import NotificationContext
+from runtime.model.commands import InstallLinkPayload
+from runtime.model.notification import Addressed, ApplyResult, Judged, Notification
 from runtime.model.states import NotificationStatus
-from runtime.store.log_refusals import is_refused
+from runtime.store import installations as links
+from runtime.store.refusals import is_refused
 from runtime.store.run_tx import RunTx
+from runtime.store.tenants import put_act
 
 DENIED = "act.denied"
 
@@ -20,22 +30,59 @@ async def actor_of(engine: Engine, notification: Notification, submitted_by: str
     return ActorInput.model_validate(said)
 
 
-def denial(ruling: Ruling) -> str:
+def denial(ruling: Authorization) -> str:
     """Return why policy denies it, "" where it does not."""
     if ruling.answer.outcome == "allow":
         return ""
     return f"denied by policy: {'; '.join(reason.msg for reason in ruling.answer.reasons)}"
 
 
-def policy_of(ruling: Ruling) -> dict[str, str]:
+def policy_of(ruling: Authorization) -> dict[str, str]:
     """Return which decision allowed it, as it is put on record."""
     return {"decision_id": ruling.decision_id, "digest": ruling.policy_digest}
 
 
-async def refuse_wish(matter: Matter, tx: RunTx, code: str, reason: str, step: str | None = None) -> Applied:
+async def refuse_operator_act(
+    matter: NotificationContext, tx: RunTx, code: str, reason: str, step: str | None = None
+) -> ApplyResult:
     """Put on record that a wish is not done: of those that a person may not have, the first for each step and run."""
     notification, reason = matter.notification, (await tx.privacy()).text(reason)
     if code != DENIED or not await is_refused(tx.conn, tx.run_id, notification.actor.id, code, step):
         facts = {"notification_id": notification.notification_id, "code": code, "reason": reason}
         tx.leaf("notification.refused", facts, actor=notification.actor, step=step)
-    return Applied(NotificationStatus.REFUSED, {"reason": reason, "code": code})
+    return ApplyResult(NotificationStatus.REFUSED, {"reason": reason, "code": code})
+
+
+async def authorize_install_link(engine: Engine, found: Addressed) -> Addressed:
+    """Return a notification with what policy says of it; raise PolicyUnavailableError."""
+    question = OperatorQuestion(
+        time=timestamp(engine.clock()),
+        tenant=engine.tenant,
+        actor=await actor_of(engine, found.notification, ""),
+        act="install_link",
+        run=None,
+        step=None,
+    )
+    return replace(found, judged=Judged(await engine.policy.judge(question)))
+
+
+async def apply_install_link(matter: NotificationContext, payload: InstallLinkPayload) -> ApplyResult:
+    """Give leave, if policy allows it and its time is still to come."""
+    ruling, now, by = matter.judged.ruling if matter.judged else None, matter.engine.clock(), matter.notification.actor
+    if ruling is None:
+        return ApplyResult(NotificationStatus.STALE, {"reason": "policy was not asked"})
+    why = denial(ruling) or ("" if payload.expires_at > now else "it would be over before it begins")
+    if why:
+        return ApplyResult(NotificationStatus.REFUSED, {"reason": why})
+    link_id, reason = matter.engine.new_id("lnk"), matter.engine.privacy.text(payload.reason)
+    said = {"secret_sha256": payload.secret_sha256, "made_by": by.id, "policy": policy_of(ruling), "made_at": now}
+    link = {**said, "link_id": link_id, "reason": reason, "expires_at": payload.expires_at}
+    await links.add_install_link(matter.conn, matter.notification.tenant, link)
+    act = SlackLinkMade(
+        link_id=link_id,
+        expires_at=timestamp(payload.expires_at),
+        reason=reason,
+        policy=Allowed(**policy_of(ruling)),
+    )
+    await put_act(matter.conn, matter.notification.tenant, act, by, now)
+    return ApplyResult(NotificationStatus.APPLIED, {"link_id": link_id})

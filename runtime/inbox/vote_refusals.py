@@ -1,22 +1,31 @@
-"""Who says something about an approval, and why it does not count: what votes and claims share."""
+"""Refusals of votes and other acts on a request: who speaks, about which request, and why it does not count.
+
+Votes, claims, questions, edits and handovers share these rules. The request is read under its run's lock. A vote is not
+taken back, and a review not handed over, where too few eligible approvers would be left.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from receipts.chain import ONE_BY_ONE, VOTE_REFUSED, Actor
+from runtime.approvals.requests import asked_groups, left, left_to, refuse_short
 from runtime.approvals.rules import Ballot, may_still_answer
-from runtime.model.actor import Person
+from runtime.inbox.notification_context import NotificationContext
 from runtime.model.approval import Approval, AskKind
-from runtime.model.delegation import Account
-from runtime.model.notification import Applied
-from runtime.model.notification_people import PersonPayload, VotePayload
+from runtime.model.delegation import Account, AskedPerson
+from runtime.model.notification import ApplyResult
+from runtime.model.payloads import PersonPayload, VotePayload
+from runtime.model.person import Person
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Via, Vote, VoteVerdict
+from runtime.outbox import messages
 from runtime.store import approvals, directory
-from runtime.store.absentees import has_left, person_left
-from runtime.store.people_refusals import count_refusal
+from runtime.store.database.pool import Conn
+from runtime.store.directory import is_deactivated, is_person_deactivated
+from runtime.store.electorate import electorate_of
+from runtime.store.refusals import count_refusal
 from runtime.store.run_tx import RunTx
 
 UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
@@ -38,7 +47,11 @@ async def person_of(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
 async def present_person(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
     """Return the one person who speaks, or why nobody does: not by an account that was deactivated meanwhile."""
     person = await person_of(tx, payload)
-    if isinstance(person, Person) and payload.via is Via.SLACK and await has_left(tx.conn, payload.team, payload.user):
+    if (
+        isinstance(person, Person)
+        and payload.via is Via.SLACK
+        and await is_deactivated(tx.conn, payload.team, payload.user)
+    ):
         return Refusal(RefusalCode.DEACTIVATED)
     return person
 
@@ -55,16 +68,16 @@ async def accounts_of(tx: RunTx, person_id: str | None, payload: PersonPayload) 
     return await directory.accounts_of(tx.conn, tx.tenant, person_id) if person_id else ()
 
 
-async def holder_of(tx: RunTx, approval: Approval) -> Person | None:
+async def claimant_of(tx: RunTx, approval: Approval) -> Person | None:
     """Return who has claimed a review, as long as they may answer it; None where that is nobody."""
     if approval.assignee is None:
         return None
     row = await tx.loads.actor((tx.tenant, approval.assignee))
-    holder = holder_in(approval, row)
-    return None if holder is None or await person_left(tx.conn, tx.tenant, holder.id) else holder
+    holder = claimant_in(approval, row)
+    return None if holder is None or await is_person_deactivated(tx.conn, tx.tenant, holder.id) else holder
 
 
-def holder_in(approval: Approval, row: Mapping[str, Any] | None) -> Person | None:
+def claimant_in(approval: Approval, row: Mapping[str, Any] | None) -> Person | None:
     """Return the person in the directory's row who has claimed a review, if their claim still holds."""
     if row is None or row["kind"] != "person":
         return None
@@ -122,9 +135,9 @@ async def end_lapsed_claim(tx: RunTx, approval: Approval, *people: str) -> Appro
     return replace(approval, assignee=None, revision=approval.revision + 1)
 
 
-async def refuse(
+async def record_refusal(
     tx: RunTx, approval: Approval, payload: PersonPayload, wanted: VoteVerdict | ClaimAct | CardAct, refusal: Refusal
-) -> Applied:
+) -> ApplyResult:
     """Put on record that what somebody said does not count.
 
     Who says it again and again is put on record at ever longer intervals: a chain does not grow with their clicks.
@@ -140,18 +153,18 @@ async def refuse(
     if payload.person_id is None and payload.brought_by:
         actor = Actor(id=payload.brought_by, kind="agent")
     nth = await count_refusal(tx.conn, approval.approval_id, actor.id, str(refusal.code))
-    if is_told(nth):
+    if is_recorded(nth):
         counted = {} if nth <= ONE_BY_ONE else {"nth": nth}
         tx.leaf(VOTE_REFUSED, {**facts, **counted}, actor=actor, step=approval.step, approval_id=approval.approval_id)
     return _refused(_status_of(refusal.code), refusal, approval.status)
 
 
-def is_told(nth: int) -> bool:
+def is_recorded(nth: int) -> bool:
     """Return whether the how manieth refusal of one kind stands on record: the first ones, then at each doubling."""
     return nth <= ONE_BY_ONE or nth & (nth - 1) == 0
 
 
-def unknown() -> Applied:
+def unknown_request() -> ApplyResult:
     """Return what becomes of word about an approval that is not known."""
     return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
 
@@ -162,6 +175,84 @@ def _status_of(code: RefusalCode) -> NotificationStatus:
     return NotificationStatus.STALE if code in _CLOSED else NotificationStatus.REFUSED
 
 
-def _refused(status: NotificationStatus, refusal: Refusal, approval: ApprovalStatus | None) -> Applied:
+def _refused(status: NotificationStatus, refusal: Refusal, approval: ApprovalStatus | None) -> ApplyResult:
     about = {"code": str(refusal.code), "about": list(refusal.about)}
-    return Applied(status, {"counted": False, **about, "approval": approval and str(approval)})
+    return ApplyResult(status, {"counted": False, **about, "approval": approval and str(approval)})
+
+
+@dataclass(frozen=True)
+class RequestAct:
+    """The locked run, the request with its counted votes, and the one person who speaks."""
+
+    tx: RunTx
+    approval: Approval
+    votes: Sequence[Vote]
+    ballot: Ballot
+    person: Person
+
+
+async def load_act(
+    matter: NotificationContext, payload: PersonPayload, act: CardAct, stamp: str
+) -> RequestAct | ApplyResult:
+    """Return where an act stands, or what to record instead: nobody speaks, or of a request that was another then."""
+    tx = matter.run()
+    approval = None if tx is None else await tx.loads.approval(payload.approval_id)
+    if tx is None or approval is None:
+        return unknown_request()
+    person = await present_person(tx, payload)
+    if isinstance(person, Refusal):
+        return await record_refusal(tx, approval, payload, act, person)
+    votes = await tx.loads.votes(approval.approval_id)
+    ballot = ballot_of(approval, votes, tx.row, await claimant_of(tx, approval))
+    if stamp not in ("", approval.stamp) and ballot.is_open(tx.now):
+        return await record_refusal(tx, approval, payload, act, Refusal(RefusalCode.STALE))
+    return RequestAct(tx, approval, votes, ballot, person)
+
+
+async def load_act_of_caller(
+    matter: NotificationContext, payload: PersonPayload, act: CardAct, _: str
+) -> RequestAct | ApplyResult:
+    """Return where an act of a caller of the edge stands, which speaks for itself; or what to record instead."""
+    tx = matter.run()
+    approval = None if tx is None else await tx.loads.approval(payload.approval_id)
+    if tx is None or approval is None:
+        return unknown_request()
+    row = await tx.loads.actor((tx.tenant, payload.brought_by))
+    if row is None or row["kind"] != "agent":
+        return await record_refusal(tx, approval, payload, act, Refusal(RefusalCode.NOT_IN_DIRECTORY))
+    votes = await tx.loads.votes(approval.approval_id)
+    caller = Person(row["actor_id"], row["name"], ())
+    return RequestAct(tx, approval, votes, ballot_of(approval, votes, tx.row), caller)
+
+
+async def accept_act(matter: NotificationContext, answer: RequestAct) -> ApplyResult:
+    """Show on the card what was said, and return that it counts."""
+    tx, approval = answer.tx, answer.approval
+    await approvals.touch(tx.conn, approval.approval_id)
+    await messages.card_changed(matter.engine, tx, approval.approval_id)
+    return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})
+
+
+async def refuse_stranding_withdrawal(
+    conn: Conn, tenant: str, ballot: Ballot, votes: Sequence[Vote], person: str, now: datetime
+) -> Refusal | None:
+    """Return why a vote stays, or None: its person could not give it again, and too few others are left."""
+    people = await _people(conn, tenant, ballot, now)
+    others = [vote for vote in votes if vote.person != person]
+    before, after = (left(ballot.requirement, people, _barred(ballot), some) for some in (votes, others))
+    return refuse_short(before, after)
+
+
+async def refuse_stranding_handover(conn: Conn, tenant: str, ballot: Ballot, to: str, now: datetime) -> Refusal | None:
+    """Return why a review stays with its person, or None: nobody could answer it once it is that other one's."""
+    people = await _people(conn, tenant, ballot, now)
+    before = left(ballot.requirement, people, _barred(ballot))
+    return refuse_short(before, left_to(ballot.requirement, people, _barred(ballot), to))
+
+
+async def _people(conn: Conn, tenant: str, ballot: Ballot, now: datetime) -> list[AskedPerson]:
+    return await electorate_of(conn, tenant, asked_groups(ballot.requirement), now)
+
+
+def _barred(ballot: Ballot) -> frozenset[str]:
+    return frozenset({ballot.requested_by, ballot.submitted_by})

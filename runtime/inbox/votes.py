@@ -1,46 +1,111 @@
-"""Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
+"""Votes on requests: counted or refused, signed with a passkey where policy wants that, taken back while open.
+
+A counted vote leads to the approval's end, the effect's next status and the task's result. What a vote is judged by is
+read in one round trip: under the run's lock it is all of one moment. A withdrawn vote stays on record, counts no more,
+and may be given again.
+"""
 
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from receipts.canonical import digest
-from receipts.chain import Actor
+from receipts.chain import VOTE_WITHDRAWN, Actor
 from receipts.fields import timestamp
+from receipts.passkey_records import SignedWords
 from receipts.tenant_acts import delegation_name
-from runtime.approvals.rules import cast_of, counting, still_missing, tally
-from runtime.approvals.standing_in import way_to_vote
+from runtime.approvals.request_rules import refuse_withdrawal
+from runtime.approvals.rules import cast_of, counting, still_missing, tally, way_to_vote
+from runtime.approvals.webauthn import PasskeyError, check_assertion, document_of
 from runtime.engine import Engine
-from runtime.inbox.break_glass import ask_afterwards, way_past_glass
-from runtime.inbox.delegation_notices import tell_of_delegate_vote
-from runtime.inbox.endings import end_approval
-from runtime.inbox.matter import Matter
-from runtime.inbox.signing import signature_on
+from runtime.inbox.approval_endings import end_approval
+from runtime.inbox.break_glass import check_break_glass, request_review
+from runtime.inbox.delegations import tell_of_delegate_vote
+from runtime.inbox.notification_context import NotificationContext
 from runtime.inbox.vote_refusals import (
+    RequestAct,
+    accept_act,
     account_of,
+    accounts_of,
     ballot_of,
+    claimant_of,
     end_lapsed_claim,
-    holder_of,
-    refuse,
+    load_act,
+    person_of,
+    record_refusal,
     refuse_stale,
+    refuse_stranding_withdrawal,
     refuse_way,
-    unknown,
+    unknown_request,
 )
-from runtime.model.actor import Person
 from runtime.model.approval import Approval
 from runtime.model.delegation import StandIn
-from runtime.model.messages import VoteCounted
-from runtime.model.notification import Applied
-from runtime.model.notification_people import VotePayload
-from runtime.model.passkeys import Signature
-from runtime.model.states import ApprovalStatus, NotificationStatus
-from runtime.model.vote_context import VoteContext
-from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.messages import VoteCounted, VoteWithdrawn
+from runtime.model.notification import ApplyResult
+from runtime.model.passkey import Key, Passkey, Signature
+from runtime.model.payloads import VotePayload, WithdrawPayload
+from runtime.model.person import Person
+from runtime.model.states import ApprovalStatus, NotificationStatus, StepStatus
+from runtime.model.votes import CardAct, Refusal, RefusalCode, Via, Vote, VoteContext, VoteVerdict
 from runtime.outbox import messages
-from runtime.store import approvals
+from runtime.planning.advance import looks_ahead
+from runtime.planning.transition import StepMoved
+from runtime.store import approvals, passkeys
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.delegations import stand_ins_of
 from runtime.store.run_tx import RunTx
-from runtime.store.tenant_acts_named import acts_named
+from runtime.store.tenants import acts_named
+
+
+async def key_of(tx: RunTx, payload: VotePayload) -> Key:
+    """Return the passkey with which a vote is signed, locked, and the acts about it; None and nothing of a click."""
+    if payload.assertion is None:
+        return None, []
+    passkey, acts = await at_once(
+        passkeys.lock_passkey(tx.conn, tx.tenant, payload.assertion.credential_id),
+        passkeys.acts_about(tx.conn, tx.tenant, payload.assertion.credential_id),
+    )
+    return passkey, acts
+
+
+async def signature_on(
+    tx: RunTx, approval: Approval, person: Person, payload: VotePayload, key: Key
+) -> Signature | Refusal | None:
+    """Return what a vote is signed with, by its `key_of`, None where a click will do; or why it does not count.
+
+    1. Where policy asks for a passkey, a vote to approve has an assertion.
+    2. Its passkey is the person's own, and nobody has revoked it.
+    3. It is over this approval as it is, this verdict, reason, name and link; of a broken glass, over the ticket, too.
+    4. The authenticator's counter has gone on, where it has one.
+    """
+    assertion = payload.assertion
+    if assertion is None:
+        is_wanted = approval.requirement.sign_with and payload.verdict is VoteVerdict.APPROVE
+        return Refusal(RefusalCode.PASSKEY_NEEDED) if is_wanted else None  # 1
+    passkey, acts = key
+    refusal = _refuse(passkey, person)  # 2
+    if passkey is None or refusal is not None:
+        return refusal
+    try:
+        said = await statement_of(tx, person.name, payload.reason, payload.ticket)
+        document = document_of(approval, payload.verdict, assertion.nonce, said)
+        count = check_assertion(passkey, assertion, document)  # 3, 4
+    except PasskeyError:
+        return Refusal(RefusalCode.PASSKEY_WRONG)
+    passkeys.count_signature(tx.conn, tx.tenant, assertion.credential_id, count)
+    return Signature(assertion, acts)
+
+
+async def statement_of(tx: RunTx, person_name: str, reason: str, ticket: str) -> SignedWords:
+    """Return what a person says, as it is put on record and signed."""
+    privacy = await tx.privacy()
+    return SignedWords(person_name, privacy.text(reason.strip()), privacy.text(ticket.strip()))
+
+
+def _refuse(passkey: Passkey | None, person: Person) -> Refusal | None:
+    if passkey is None or passkey.person != person.id:
+        return Refusal(RefusalCode.PASSKEY_UNKNOWN)
+    return Refusal(RefusalCode.PASSKEY_REVOKED) if passkey.revoked_at else None
 
 
 class Voter(NamedTuple):
@@ -55,22 +120,22 @@ class Voter(NamedTuple):
     signature: Signature | None = None
 
 
-async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
+async def apply_vote(matter: NotificationContext, payload: VotePayload) -> ApplyResult:
     """Count a click, or refuse it; either way the run's chain says so."""
     tx, context = matter.run(), matter.vote_context
     if tx is None or context is None:
-        return unknown()
+        return unknown_request()
     # runs share transactions: how often somebody has broken the glass must not be counted by two before either writes
     async with tx.loads.alone if payload.ticket else nullcontext():
         return await _apply(matter, tx, context, payload)
 
 
-async def _apply(matter: Matter, tx: RunTx, context: VoteContext, payload: VotePayload) -> Applied:
+async def _apply(matter: NotificationContext, tx: RunTx, context: VoteContext, payload: VotePayload) -> ApplyResult:
     approval, person = context.approval, context.person
     voter = person if isinstance(person, Refusal) else await _voter(tx, context, person, payload)
     if isinstance(voter, Voter):
         return await _count(matter, tx, context, voter, payload)
-    applied = await refuse(tx, approval, payload, payload.verdict, voter)
+    applied = await record_refusal(tx, approval, payload, payload.verdict, voter)
     if payload.stamp not in ("", approval.stamp):
         await messages.card_outdated(matter.engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
@@ -81,7 +146,7 @@ async def _voter(tx: RunTx, context: VoteContext, person: Person, payload: VoteP
     stand_in = None if payload.ticket else await _way(tx, context, person, payload)
     if isinstance(stand_in, Refusal):
         return stand_in
-    glass = await way_past_glass(tx, approval, person, payload) if payload.ticket else None
+    glass = await check_break_glass(tx, approval, person, payload) if payload.ticket else None
     if isinstance(glass, Refusal):
         return glass
     signature = await signature_on(tx, approval, person, payload, context.key)
@@ -93,7 +158,7 @@ async def _way(tx: RunTx, context: VoteContext, person: Person, payload: VotePay
     approval = context.approval
     if payload.verdict is VoteVerdict.CHANGES and approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
-    ballot = ballot_of(approval, context.votes, tx.row, await holder_of(tx, approval))
+    ballot = ballot_of(approval, context.votes, tx.row, await claimant_of(tx, approval))
     asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now) if asks_for_others else []
     way = way_to_vote(ballot, person, context.accounts, stand_ins, payload.verdict, payload.reason, tx.now)
@@ -102,7 +167,9 @@ async def _way(tx: RunTx, context: VoteContext, person: Person, payload: VotePay
     return refuse_stale(approval, payload) or refuse_way(tx, approval, payload) or way
 
 
-async def _count(matter: Matter, tx: RunTx, context: VoteContext, voter: Voter, payload: VotePayload) -> Applied:
+async def _count(
+    matter: NotificationContext, tx: RunTx, context: VoteContext, voter: Voter, payload: VotePayload
+) -> ApplyResult:
     engine, notification = matter.engine, matter.notification
     person, stand_in, glass, signature = voter
     team, account = account_of(context.accounts, person)
@@ -146,7 +213,7 @@ async def _count(matter: Matter, tx: RunTx, context: VoteContext, voter: Voter, 
     status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
     if glass:
-        await ask_afterwards(engine, tx, approval, vote)
+        await request_review(engine, tx, approval, vote)
     else:
         await _tell_vote(engine, tx, approval, name, vote, votes)
     await tell_of_delegate_vote(engine, tx, approval, name, vote)
@@ -155,7 +222,7 @@ async def _count(matter: Matter, tx: RunTx, context: VoteContext, voter: Voter, 
         await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
     else:
         await end_approval(engine, tx, approval, status, votes)
-    return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
+    return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
 
 
 async def _delegation(tx: RunTx, stand_in: StandIn) -> dict[str, Any]:
@@ -176,3 +243,72 @@ async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, v
         missing=list(still_missing(approval.requirement, signed)),
     )
     await messages.tell_thread_once(engine, tx, approval, name, said)
+
+
+async def apply_withdrawal(matter: NotificationContext, payload: WithdrawPayload) -> ApplyResult:
+    """Take a vote back, or refuse that; either way the run's chain says so."""
+    answer = await load_act(matter, payload, CardAct.WITHDRAW, payload.stamp)
+    if isinstance(answer, ApplyResult):
+        return answer
+    voters = frozenset(vote.person for vote in answer.votes)
+    refusal = refuse_withdrawal(answer.ballot, answer.person, voters, payload.reason, answer.tx.now)
+    tx = answer.tx
+    if refusal is None:
+        refusal = await refuse_stranding_withdrawal(
+            tx.conn, tx.tenant, answer.ballot, answer.votes, answer.person.id, tx.now
+        )
+    if refusal:
+        return await record_refusal(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
+    return await _withdraw(matter, answer, payload)
+
+
+async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: WithdrawPayload) -> ApplyResult:
+    tx, approval, person = answer.tx, answer.approval, answer.person
+    reason = (await tx.privacy()).text(payload.reason.strip())
+    vote = await approvals.withdraw_vote(tx.conn, approval.approval_id, person.id, tx.now)
+    facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
+    tx.leaf(
+        VOTE_WITHDRAWN,
+        {**facts, "reason": reason},
+        actor=Actor(id=person.id, kind="person"),
+        step=approval.step,
+        approval_id=approval.approval_id,
+        effect_id=approval.effect_id,
+    )
+    left = counting(approval.requirement, [cast_of(one) for one in answer.votes if one.person != person.id])
+    said = VoteWithdrawn(
+        person=vote.given_by,
+        reason=reason,
+        count=len(left),
+        quorum=approval.requirement.quorum,
+        missing=list(still_missing(approval.requirement, left)),
+    )
+    name = f"withdrawn:{matter.notification.notification_id}"
+    await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
+    return await accept_act(matter, answer)
+
+
+async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> VoteContext | None:
+    """Return what the vote is judged by, None without the request; the run's privacy is known afterwards, too.
+
+    `step` is that of the request.
+    """
+    approval_id, person_id = payload.approval_id, payload.person_id
+    looks = looks_ahead(tx, await tx.definition(), event, approval_id) if (event := _event(payload, step)) else ()
+    approval, votes, person, accounts, card, opened_at, key, *_ = await at_once(
+        tx.loads.approval(approval_id),
+        tx.loads.votes(approval_id),
+        person_of(tx, payload),
+        accounts_of(tx, person_id, payload),
+        tx.loads.card(approval_id),
+        tx.loads.opened((approval_id, person_id or "")),
+        key_of(tx, payload),
+        tx.privacy(),
+        *looks,
+    )
+    return None if approval is None else VoteContext(approval, votes, person, accounts, card, opened_at, key)
+
+
+def _event(payload: VotePayload, step: str | None) -> StepMoved | None:
+    """Return what follows if the vote decides; None where whoever brings it does not wait until it is counted."""
+    return StepMoved(step, StepStatus.SUCCEEDED) if step and payload.via is not Via.SLACK else None

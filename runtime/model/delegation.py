@@ -1,4 +1,7 @@
-"""Who stands in for whom: one person's votes in the name of another, for some of that one's groups and some time."""
+"""Delegations: one person votes in the name of another, for some of that one's groups and for some time.
+
+And whom a request reaches: the people of its groups, their accounts, and who may vote for them just now.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from receipts.fields import timestamp
-from runtime.model.actor import Person
+from runtime.model.person import Person
 
 Account = tuple[str, str]
 """A Slack (team, user). Ids of people may be renamed in the directory; the account that clicked stays the same."""
@@ -68,3 +71,23 @@ def given_by(delegation: Delegation, groups: Sequence[str]) -> tuple[str, ...]:
 def delegator_of(document: Mapping[str, Any] | None) -> str | None:
     """Return for whom a vote was given by the delegation on it, or None where it has none."""
     return None if document is None else str(document["delegator"])
+
+
+@dataclass(frozen=True)
+class Deputy:
+    """Who may vote for somebody now, in these groups of theirs; `users` are Slack accounts."""
+
+    id: str
+    name: str
+    recorded_by: str
+    groups: tuple[str, ...]
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AskedPerson:
+    """A person of a group; without `users`, their Slack accounts, they cannot be asked themselves."""
+
+    person: Person
+    users: tuple[str, ...]
+    deputies: tuple[Deputy, ...] = ()

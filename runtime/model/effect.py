@@ -1,4 +1,4 @@
-"""A proposed side effect, as a row of the outbox."""
+"""Effects: proposed side effects, as rows of the outbox."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ class Effect(Acting):
 
 
 @dataclass
-class Heir:
+class ChainedLease:
     """What is leased with a commit; `begun` is its attempt (`outbox.attempt.Attempt`), if that began with it, too."""
 
     effect: Effect
@@ -123,10 +123,10 @@ class Slot:
     owner: str
     until: datetime
     fits: Callable[[NewEffect], bool]
-    heir: Heir | None = None
+    heir: ChainedLease | None = None
 
 
-class Vacancy:
+class SlotOffer:
     """What a worker may take on with somebody else's commit; each try to commit opens a slot of its own."""
 
     def __init__(self, owner: str = "", fits: Callable[[NewEffect], bool] = lambda _: False) -> None:
@@ -140,6 +140,6 @@ class Vacancy:
         return self._slot
 
     @property
-    def heir(self) -> Heir | None:
+    def heir(self) -> ChainedLease | None:
         """Return what is leased with the commit."""
         return self._slot.heir if self._slot else None

@@ -8,10 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from runtime.model.approval import AskKind, ResultCode, StandingChange
-from runtime.model.card_messages import CardTampered
-from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
-from runtime.model.message import Message, RunName
-from runtime.model.run import HeldAct
+from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, Message, RunName
+from runtime.model.run import RepairAction
 from runtime.model.states import ApprovalStatus, RunStatus
 from runtime.model.votes import VoteVerdict
 
@@ -280,7 +278,7 @@ class HeldSettled(Message):
     kind: Literal["held_settled"] = "held_settled"
     run: RunName
     step: str
-    act: Annotated[HeldAct, Field(strict=False)]
+    act: Annotated[RepairAction, Field(strict=False)]
     person: str
     why: str
 

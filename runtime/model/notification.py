@@ -1,4 +1,4 @@
-"""An inbound fact, and what became of it. Payloads are parsed by their kind, when recorded and when loaded."""
+"""Notifications: inbound facts, and what became of them. Payloads are parsed by kind, when recorded and when loaded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,17 +6,21 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from policy.model import Ruling, Verdict
+from policy.contract import Authorization, Verdict
 from receipts.chain import Actor
-from runtime.model.answering import Answering
-from runtime.model.answers import Answer, SignalPayload
-from runtime.model.notification_moments import Signal
-from runtime.model.notification_people import ClaimPayload, EditPayload, VotePayload
-from runtime.model.payload import PayloadError
+from runtime.model.commands import RunCommand, TenantCommand
+from runtime.model.payloads import (
+    Answer,
+    Answering,
+    ClaimPayload,
+    EditPayload,
+    PayloadError,
+    Signal,
+    SignalPayload,
+    VotePayload,
+)
 from runtime.model.run import FoundStep
-from runtime.model.run_payloads import RunCommand
 from runtime.model.states import NotificationStatus
-from runtime.model.tenant_payloads import TenantCommand
 from runtime.model.wait import NamedWait
 
 Command = RunCommand | TenantCommand
@@ -35,7 +39,7 @@ def parse_payload(kind: str, document: Mapping[str, Any]) -> Payload:
         raise PayloadError("; ".join(faults)) from error
 
 
-def word_key(what: str, tenant: str, sender: str, ref: str) -> str:
+def dedupe_key_of(what: str, tenant: str, sender: str, ref: str) -> str:
     """Return the dedupe key of what a sender says under a ref of its own, beside answers: one ref may be of each kind.
 
     Answers have `TENANT:CALLER:ID`, and their ids may hold anything. No tenant's name has the `_` of `word_`.
@@ -63,7 +67,7 @@ class Notification:
 class Judged:
     """What policy says of an act, and the held step of which it was told, None where it was told of the run alone."""
 
-    ruling: Ruling
+    ruling: Authorization
     step: FoundStep | None = None
 
 
@@ -83,7 +87,7 @@ class Addressed:
 
 
 @dataclass(frozen=True)
-class Standing:
+class NotificationState:
     """Where a notification stands, and the facts of what became of it."""
 
     status: NotificationStatus
@@ -91,7 +95,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Applied:
+class ApplyResult:
     """What became of a notification, and the facts to keep with it.
 
     Where it `is_passed_on`, what it said stands elsewhere now, and is forgotten here.

@@ -1,8 +1,11 @@
-"""What those who decide ask whoever asked for something, and what they are answered."""
+"""Questions that deciders ask about a request, their answers, and how long the request's clock is paused. Pure.
 
-from collections.abc import Mapping
+Rule: the union of the times in which a question is open counts, each moment once, and never more than policy allows.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from receipts.fields import timestamp
@@ -64,3 +67,32 @@ def answer_of(by: str, kind: str, name: str, text: str, at: datetime, group: str
     """
     answer = {"by": by, "kind": kind, "name": name, "text": text, "at": timestamp(at)}
     return {**answer, "group": group} if group else answer
+
+
+_NONE = timedelta(0)
+
+
+def pause_so_far(questions: Sequence[Question], longest: timedelta) -> timedelta:
+    """Return by how much everything comes later that the clock brings; while a question is open, by the `longest`.
+
+    So a deadline that is moved when a question is put never comes too early; it is moved back with the answer.
+    """
+    lasted, open_since = _open_time(questions)
+    return longest if open_since is not None else min(lasted, longest)
+
+
+def paused_until(questions: Sequence[Question], longest: timedelta) -> datetime | None:
+    """Return when the clock goes on at the latest, None where no question is open; a moment that may be past."""
+    lasted, open_since = _open_time(questions)
+    return None if open_since is None else open_since + max(longest - lasted, _NONE)
+
+
+def _open_time(questions: Sequence[Question]) -> tuple[timedelta, datetime | None]:
+    """Return how long questions were open until the first that still is, and from when on that one counts."""
+    lasted, end = _NONE, None
+    for one in sorted(questions, key=lambda question: question.asked_at):
+        start = one.asked_at if end is None else max(one.asked_at, end)
+        if one.answered_at is None:
+            return lasted, start
+        lasted, end = lasted + max(one.answered_at - start, _NONE), max(start, one.answered_at)
+    return lasted, None

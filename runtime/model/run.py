@@ -1,4 +1,4 @@
-"""A run as a trigger claims it, and its steps as the planner and the workers know them."""
+"""Runs as a trigger claims them, and their steps as the planner and the workers know them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class NewRun:
 class StepState:
     """What the planner knows of a step.
 
-    `error_code` says of what kind an error is (`runtime.model.errors`). `held` is what a node that calls no verb keeps
+    `error_code` says of what kind an error is (`runtime.model.steps`). `held` is what a node that calls no verb keeps
     while it goes on: the branch that was taken, the item of an iteration.
     """
 
@@ -45,7 +45,7 @@ class StepState:
     held: Any = None
 
 
-class HeldAct(StrEnum):
+class RepairAction(StrEnum):
     """How a person lets a held step go on."""
 
     RETRY = "retry"  # anew from its start
@@ -54,7 +54,7 @@ class HeldAct(StrEnum):
     END = "end"  # not at all: the run fails
 
 
-WHILE_WAITING = frozenset({HeldAct.SUPPLY, HeldAct.SKIP})
+WHILE_WAITING = frozenset({RepairAction.SUPPLY, RepairAction.SKIP})
 """How a person lets a step go on that waits, and has not failed."""
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions of a tenant: which events of runs go to which webhook. Values in, values out."""
+"""Webhook subscriptions of a tenant: which events of runs go to which webhook. Values in, values out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def gone_key(name: str, digest: str) -> str:
     return f"gone:{name}:{digest}"
 
 
-def letters_key(name: str, digest: str) -> str:
+def dead_letter_key(name: str, digest: str) -> str:
     """Return the correlation key of a subscription's other letters."""
     return f"delivery:{name}:{digest}"
 

@@ -1,13 +1,16 @@
-"""What people say to what they are asked, and why it may not count."""
+"""Votes, claims and other acts on a request, why one may not count, and what a vote is judged by at one moment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipts.fields import timestamp
-from runtime.model.delegation import delegator_of
+from runtime.model.approval import Approval
+from runtime.model.delegation import Account, delegator_of
+from runtime.model.passkey import Key
+from runtime.model.person import Person
 
 
 class VoteVerdict(StrEnum):
@@ -112,7 +115,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Together:
+class JointDecision:
     """One act that decided several requests, a vote each: its id, and how many they were."""
 
     id: str
@@ -179,3 +182,18 @@ class Vote:
             "slack": {"team": self.team, "user": self.account},
             "at": timestamp(self.at),
         }
+
+
+class VoteContext(NamedTuple):
+    """A request with its counted votes and newest card, who votes by which accounts, and when they opened it.
+
+    `key` is the passkey with which the vote is signed, where it is.
+    """
+
+    approval: Approval
+    votes: Sequence[Vote]
+    person: Person | Refusal
+    accounts: Sequence[Account]
+    card: str | None
+    opened_at: datetime | None
+    key: Key

@@ -12,9 +12,9 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
 from runtime.model.approval import Approval, AskKind, NewApproval, StandingChange
-from runtime.model.card_messages import CardTampered
+from runtime.model.chat_message import CardTampered, Message, RunName
+from runtime.model.delivery import NOTHING_SAID, Rank, rank_of
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
-from runtime.model.message import Message, RunName
 from runtime.model.messages import (
     ApprovalOpened,
     DirectMessage,
@@ -29,15 +29,13 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
-from runtime.model.notices import NOTHING_SAID
-from runtime.model.ranks import Rank, rank_of
-from runtime.model.route import is_person
+from runtime.model.routing import is_person
 from runtime.model.states import ApprovalStatus
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import directory
-from runtime.store.messages import Asking
-from runtime.store.people_standing import outgrown_voters
+from runtime.store.electorate import outgrown_voters
+from runtime.store.held_steps import HeldStepMessage
 from runtime.store.run_tx import RunTx
 
 MOST_DIRECT = 10
@@ -184,7 +182,7 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, s
     await tell_people(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
 
 
-async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSettled | HeldOver) -> None:
+async def close_question(engine: Engine, tx: RunTx, asked: HeldStepMessage, then: HeldSettled | HeldOver) -> None:
     """Have a message that asks about a held step say what came of it; the first to say so is who is heard."""
     said = StepHeld.model_validate(asked.said)
     message = UpdateMessage(message=asked.effect_id, said=said, then=then)

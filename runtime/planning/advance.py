@@ -21,13 +21,14 @@ from runtime.model.run import StepState
 from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stopped, is_final
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
+from runtime.outbox.attempts import subject_of
 from runtime.outbox.propose import propose
-from runtime.outbox.subject import subject_of
-from runtime.planning.children import cancel_child, cancel_children, is_waited_for, tell_parent
-from runtime.planning.ending import Ending, StepNote, ending_of
-from runtime.planning.mending_again import anew
-from runtime.planning.mending_telling import tell_held, tell_over
-from runtime.planning.planner import (
+from runtime.planning.child_runs import cancel_child, cancel_children, is_waited_for, tell_parent
+from runtime.planning.planner import plan, reach, reach_on
+from runtime.planning.replay import POST_TASK, SAID, step_facts
+from runtime.planning.run_endings import Ending, StepNote, ending_of, response_of
+from runtime.planning.step_repair import tell_run_over, tell_steps_held, with_retry_names
+from runtime.planning.transition import (
     Event,
     NotLoadedError,
     Proposal,
@@ -36,16 +37,12 @@ from runtime.planning.planner import (
     StepMoved,
     Timer,
     Transition,
-    plan,
 )
-from runtime.planning.reach import reach, reach_on
-from runtime.planning.replay import POST_TASK, SAID, step_facts
-from runtime.planning.response import response_of
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
-from runtime.store.database.round_trips import at_once
-from runtime.store.leftovers import StepOf, withdraw_questions
+from runtime.store.database.buffered_connection import at_once
+from runtime.store.open_work import RunStep, withdraw_questions
 from runtime.store.run_tx import RunTx
 
 
@@ -53,11 +50,11 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
     planned, is_open = await at_once(_plan(engine, tx, definition, event), _is_open(tx, definition, event))
-    transition = await anew(tx, event, await _cleaned(tx, planned))
+    transition = await with_retry_names(tx, event, await _cleaned(tx, planned))
     await _write_steps(tx, definition, transition)
     await _close_durable_steps(engine, tx, definition, transition, is_open)
     await _emit(engine, tx, definition, transition)
-    await tell_held(engine, tx, transition)
+    await tell_steps_held(engine, tx, transition)
     await _move_run(engine, tx, definition, transition)
     if transition.reads:
         tx.conn.on_commit(engine.wakeup.poke)
@@ -66,7 +63,7 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
 
 def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
     """Return reads of what planning `event` looks at first, where it follows from the end of an approval (`ends`)."""
-    wanted, step = step_rows.Wanted(tx.run_id, reach(definition, event)), StepOf(tx.run_id, event.path)
+    wanted, step = step_rows.WantedSteps(tx.run_id, reach(definition, event)), RunStep(tx.run_id, event.path)
     looks: list[Awaitable[None]] = [tx.look(wanted, tx.loads.steps(wanted))]
     if has_stopped(event.status) and may_wait(definition, event.path):
         looks.append(tx.look(step, tx.loads.is_open(replace(step, beside=ends))))
@@ -78,7 +75,7 @@ async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event)
     paths, depth = reach(definition, event), 1
     signers = await approvals.signers_of(tx.conn, tx.run_id) if definition.reads_signers else {}
     while True:
-        steps, others = await tx.once(tx.loads.steps, step_rows.Wanted(tx.run_id, paths))
+        steps, others = await tx.once(tx.loads.steps, step_rows.WantedSteps(tx.run_id, paths))
         snapshot = replace(_snapshot(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
         try:
             return plan(definition, snapshot, event)
@@ -246,12 +243,12 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         return
     was, tx.status = tx.status, transition.run
     if tx.is_over:
-        steps, _ = await tx.loads.steps(step_rows.Wanted(tx.run_id, None))
+        steps, _ = await tx.loads.steps(step_rows.WantedSteps(tx.run_id, None))
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending, await response_of(tx, definition, steps))
         await cancel_children(engine, tx, definition)
-        await tell_over(engine, tx, definition)
+        await tell_run_over(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
         facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}
@@ -271,7 +268,7 @@ def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
 async def _is_open(tx: RunTx, definition: Definition, event: Event) -> Mapping[str, bool]:
     """Return of the step that an event ends, if it may wait, whether anything of it is open; read with its state."""
     if isinstance(event, StepMoved) and has_stopped(event.status) and may_wait(definition, event.path):
-        return {event.path: await tx.once(tx.loads.is_open, StepOf(tx.run_id, event.path))}
+        return {event.path: await tx.once(tx.loads.is_open, RunStep(tx.run_id, event.path))}
     return {}
 
 
@@ -284,7 +281,7 @@ async def _close_durable_steps(
     for path, state in transition.steps.items():
         if not has_stopped(state.status) or not may_wait(definition, path):
             continue
-        if is_open[path] if path in is_open else await tx.loads.is_open(StepOf(tx.run_id, path)):
+        if is_open[path] if path in is_open else await tx.loads.is_open(RunStep(tx.run_id, path)):
             await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
             await _reject_and_cancel(engine, tx, f"the step has ended: {state.status}", path)
         if state.status is not StepStatus.SUCCEEDED:

@@ -9,20 +9,19 @@ from runtime.definitions.cel.expressions import evaluate_condition, render
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.nodes import MAX_ITERATIONS, RepeatSpec
 from runtime.definitions.scope import references_in, references_in_condition, steps_of
-from runtime.model.errors import ParamsError
-from runtime.model.paths import inside, iterated, iteration
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
-from runtime.planning.context import Context, context_of
-from runtime.planning.params import expect_kept
+from runtime.model.steps import ParamsError, inside, iterated, iteration
+from runtime.planning.expression_context import Context, context_of
 from runtime.planning.plan_builder import STATE_BYTES, Planning
-from runtime.planning.values import Json
+from runtime.planning.step_params import expect_kept
+from runtime.planning.transition import Json
 
 COLLECTED_BYTES = STATE_BYTES
 """Of what the iterations of a repeat give, as JSON: like the state it is read and written whole."""
 
 
-def start(planning: Planning, path: str, context: Context) -> None:
+def start_repeat(planning: Planning, path: str, context: Context) -> None:
     """Begin with the first iteration, or as many as may go on at once."""
     spec = _spec(planning, path)
     if spec.for_each is not None:
@@ -34,7 +33,7 @@ def start(planning: Planning, path: str, context: Context) -> None:
         _start_next(planning, path, 0, fresh=True)
 
 
-def close(planning: Planning, path: str) -> None:
+def close_iteration(planning: Planning, path: str) -> None:
     """End an iteration, and go on with the next, or end with the last."""
     holder, index = iterated(path) or ("", 0)
     spec = _spec(planning, holder)

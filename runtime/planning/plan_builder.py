@@ -6,13 +6,12 @@ from typing import Any
 
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, BranchName
-from runtime.model.errors import CLASS_OF, ErrorClass, ErrorCode, ParamsError
-from runtime.model.json_limits import fault
-from runtime.model.paths import address_of, inside
+from runtime.model.limits import json_fault
 from runtime.model.run import StepState
 from runtime.model.states import STEP, StepStatus, check, has_stopped, is_final
-from runtime.planning.params import fits
-from runtime.planning.values import Json, NotLoadedError, Snapshot, Transition
+from runtime.model.steps import CLASS_OF, ErrorClass, ErrorCode, ParamsError, address_of, inside
+from runtime.planning.step_params import fits
+from runtime.planning.transition import Json, NotLoadedError, Snapshot, Transition
 
 DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED, StepStatus.FAILED_HANDLED})
 """What a step must have come to before those that need it may start."""
@@ -130,7 +129,7 @@ class Planning:
 def state_with(definition: Definition, state: Mapping[str, Json], values: Mapping[str, Json]) -> dict[str, Json]:
     """Return the business state with other values; raise ParamsError where it would not fit what is declared."""
     changed = {**state, **values}
-    if wrong := fault(changed, STATE_DEPTH, STATE_BYTES):
+    if wrong := json_fault(changed, STATE_DEPTH, STATE_BYTES):
         raise ParamsError(f"state: {wrong}")
     if definition.state is not None:
         fits(definition.state, changed, "state")

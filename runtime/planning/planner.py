@@ -5,85 +5,64 @@ leave out steps that the event does not reach (`reach`): the plan is the one tha
 names the steps to load first. So what one event costs does not grow with the run. The snapshot holds what costly
 expressions give, too, or the plan is an error that names the expression: the shell evaluates it in another process.
 
-The rules: a step starts when all that it needs has succeeded or was skipped, or has failed and a branch took that up.
-A step with a `when` starts if the condition holds and is skipped if not; a step without one is skipped when something
-it needs was skipped. A step with others in it has ended when those have. One step that fails for good, and has no
-branch for that, ends the run: what has not ended is canceled. A run succeeds if and only if every step has succeeded,
-was skipped or failed and was handled, or if one of its steps said that it ends; a failure that the same event brought
-about wins over an end. A step that fails and whose runbook
-wants a person for that is held: others go on, and it does as the person says.
+The rules: a step starts when all that it needs has succeeded or was skipped, or has failed and a branch took that up. A
+step with a `when` starts if the condition holds and is skipped if not; a step without one is skipped when something it
+needs was skipped. A step with others in it has ended when those have. One step that fails for good, and has no branch
+for that, ends the run: what has not ended is canceled. A run succeeds if and only if every step has succeeded, was
+skipped or failed and was handled, or if one of its steps said that it ends; a failure that the same event brought about
+wins over an end. A step that fails and whose runbook wants a person for that is held: others go on, and it does as the
+person says.
+
+Reach of an event: which steps a plan will look at, so that no others need to be loaded. A guess, and never the last
+word: the planner names what is missing, and more is loaded then.
+
+`begin` plans a run ahead, before it exists: its first effects, and whether a denial of one would end it. Nothing is
+committed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice
+from typing import Any
 
 from receipts.errors import ReceiptsError
+from receipts.fields import timestamp
 from runtime.definitions.cel.expressions import EVALUATED, PINNED, evaluate_condition, render
-from runtime.definitions.cel.outcomes import ExpressionError
+from runtime.definitions.cel.outcomes import ExpressionError, Outcome
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
 from runtime.definitions.scope import references_in, steps_of
-from runtime.model.errors import ParamsError
-from runtime.model.paths import block_of, inside, iterated
-from runtime.model.run import WHILE_WAITING, HeldAct, StepState
+from runtime.model.run import WHILE_WAITING, RepairAction, StepState
 from runtime.model.states import RUN, IllegalTransitionError, RunStatus, StepStatus, check_run, is_final
-from runtime.planning import node_call as call
-from runtime.planning import node_end as end
+from runtime.model.steps import ErrorCode, ParamsError, around, block_of, inside, iterated, iteration
+from runtime.planning import node_kinds
 from runtime.planning import node_repeat as repeat
-from runtime.planning import node_state as state
-from runtime.planning import node_switch as switch
-from runtime.planning import node_wait as wait
-from runtime.planning.context import Context, approvals_of, context_of, run_facts
-from runtime.planning.errors import step_error
-from runtime.planning.params import expect_kept, fits, resolve_params
+from runtime.planning.expression_context import Context, approvals_of, context_of, run_facts
 from runtime.planning.plan_builder import DONE, Planning, branch_taken
-from runtime.planning.values import (
+from runtime.planning.step_errors import step_error
+from runtime.planning.step_params import expect_kept
+from runtime.planning.transition import (
     Canceled,
-    Ended,
     Event,
-    Mended,
     NotLoadedError,
     Proposal,
-    Read,
-    SignalWait,
     Snapshot,
     Started,
     StepMoved,
-    Timer,
+    StepRepaired,
     Transition,
+    snapshot_after,
 )
 
-__all__ = [
-    "DONE",
-    "Canceled",
-    "Ended",
-    "Event",
-    "Mended",
-    "NotLoadedError",
-    "Proposal",
-    "Read",
-    "SignalWait",
-    "Snapshot",
-    "Started",
-    "StepMoved",
-    "Timer",
-    "Transition",
-    "fits",
-    "freed_by",
-    "plan",
-    "resolve_params",
-    "run_status",
-]
-
 START: Mapping[NodeKind, Callable[[Planning, str, Context], None]] = {
-    NodeKind.CALL: call.start,
-    NodeKind.SET: state.start_set,
-    NodeKind.REFERENCE: state.start_reference,
-    NodeKind.SWITCH: switch.start,
-    NodeKind.REPEAT: repeat.start,
-    NodeKind.WAIT: wait.start,
-    NodeKind.END: end.start,
+    NodeKind.CALL: node_kinds.start_call,
+    NodeKind.SET: node_kinds.start_set,
+    NodeKind.REFERENCE: node_kinds.start_reference,
+    NodeKind.SWITCH: node_kinds.start_switch,
+    NodeKind.REPEAT: repeat.start_repeat,
+    NodeKind.WAIT: node_kinds.start_wait,
+    NodeKind.END: node_kinds.start_end,
 }
 
 
@@ -126,7 +105,7 @@ def freed_by(definition: Definition, event: Event) -> Collection[str]:
             return [path for path in definition.block("") if not definition.needs(path)]
         case StepMoved(path, status) if status in DONE:
             return definition.needed_by(path)
-        case Mended(path):
+        case StepRepaired(path):
             return definition.needed_by(path)
         case _:
             return ()
@@ -147,8 +126,8 @@ def _go_on(planning: Planning, event: Event) -> RunStatus:
         moved = StepState(event.status, event.result, event.error, event.error_code)
         _guarded(planning, event.path, partial(planning.move, event.path, moved))
         _start_what_is_free(planning, _freed(planning))
-    elif isinstance(event, Mended):
-        _mend(planning, event)
+    elif isinstance(event, StepRepaired):
+        _repair(planning, event)
         _start_what_is_free(planning, _freed(planning))
     else:
         _start_what_is_free(planning, freed_by(planning.definition, event))
@@ -159,20 +138,20 @@ def _go_on(planning: Planning, event: Event) -> RunStatus:
     return run_status(planning.present())
 
 
-def _mend(planning: Planning, event: Mended) -> None:
+def _repair(planning: Planning, event: StepRepaired) -> None:
     """Let a held or waiting step go on as a person says; raise ParamsError where their result cannot be kept."""
     path, held = event.path, planning.look(event.path)
     if held.status is not StepStatus.HELD and not (held.status is StepStatus.PARKED and event.act in WHILE_WAITING):
         raise IllegalTransitionError(f"step {path} is not held: {held.status}")
     match event.act:
-        case HeldAct.RETRY:
+        case RepairAction.RETRY:
             planning.steps[path] = replace(held, status=StepStatus.PENDING)
             _guarded(planning, path, partial(_start, planning, path))
-        case HeldAct.SUPPLY:
+        case RepairAction.SUPPLY:
             planning.put(path, StepState(StepStatus.SUCCEEDED, event.result))
-        case HeldAct.SKIP:
+        case RepairAction.SKIP:
             planning.put(path, StepState(StepStatus.SKIPPED, error=event.reason))
-        case HeldAct.END:
+        case RepairAction.END:
             ended = StepState(StepStatus.FAILED_TERMINAL, error=event.reason, error_code=held.error_code)
             planning.put(path, ended)
 
@@ -228,9 +207,9 @@ def _close_if_done(planning: Planning, block: str) -> None:
         return
     match kind:
         case NodeKind.REPEAT:
-            repeat.close(planning, block)
+            repeat.close_iteration(planning, block)
         case NodeKind.SWITCH:
-            switch.close(planning, block)
+            node_kinds.close_switch(planning, block)
         case _:
             planning.move(block, StepState(StepStatus.SUCCEEDED))
 
@@ -298,3 +277,78 @@ def _give_output(planning: Planning) -> None:
             transition.output, transition.has_output = given, True
         except (ExpressionError, ParamsError, ReceiptsError) as error:
             transition.output_error = f"output: {str(error).removeprefix('output: ')}"
+
+
+NEEDS_READ = 32
+"""Of a step that needs more than these, most others wait for something else as well: the rest is read if it must be."""
+
+
+def reach(definition: Definition, event: Event) -> frozenset[str] | None:
+    """Return the steps that planning `event` will look at, as far as one can say before; None: all of them."""
+    if not isinstance(event, StepMoved | StepRepaired) or _ends_the_run(definition, event):
+        return None
+    own = definition.needs(event.path) if isinstance(event, StepRepaired) else ()
+    followers = freed_by(definition, event)
+    needs = list(chain.from_iterable(_some_needs(definition, follower, event.path) for follower in followers))
+    branches = (inside(path, branch) for path in (event.path, *needs) for branch in definition.branches(path))
+    return frozenset({event.path, *own, *followers, *needs, *branches, *_holders(event.path)})
+
+
+def reach_on(definition: Definition, loaded: frozenset[str], missing: frozenset[str], depth: int) -> frozenset[str]:
+    """Return what to load where the plan went on to `missing` steps: with them, `depth` rows of what follows."""
+    found, row = set(loaded | missing), set(missing)
+    for _ in range(depth):
+        row = {follower for path in row for follower in definition.needed_by(path)}
+        found |= row.union(*(definition.needs(path) for path in row))
+    return frozenset(found)
+
+
+def _ends_the_run(definition: Definition, event: StepMoved | StepRepaired) -> bool:
+    if isinstance(event, StepRepaired):
+        return event.act is RepairAction.END
+    failed = event.status is StepStatus.FAILED_TERMINAL
+    return failed and not definition.branches(event.path) and not definition.node(event.path).holds
+
+
+def _holders(path: str) -> Iterable[str]:
+    """Yield the steps in which a step stands, and the iteration behind each of its iterations."""
+    for holder in around(path) if "." in path else ():
+        yield holder
+        if number := iterated(holder):
+            yield iteration(number[0], number[1] + 1)
+
+
+def _some_needs(definition: Definition, path: str, moved: str) -> Iterable[str]:
+    """Return some of a step's needs, those behind the one that moved first: steps tend to end in their order."""
+    needs = definition.needs(path)
+    if len(needs) <= NEEDS_READ:
+        return needs
+    place = needs.index(moved)
+    return islice(chain(needs[place:], needs), NEEDS_READ)
+
+
+def begin(
+    definition: Definition, run: Mapping[str, Any], about: str, evaluated: Mapping[str, Outcome]
+) -> tuple[Snapshot, Sequence[Proposal]]:
+    """Return a run, by the row that it would have, as it begins, and the effects that it begins with.
+
+    Raise NotEvaluatedError where that takes what a costly expression gives.
+    """
+    queued = Snapshot(
+        run["run_id"],
+        run["tenant"],
+        RunStatus.QUEUED,
+        run["trigger"],
+        {path: StepState(StepStatus.PENDING) for path in definition.block("")},
+        started_at=timestamp(run["created_at"]),
+        reference=about,
+        evaluated=evaluated,
+    )
+    transition = plan(definition, queued, Started())
+    return snapshot_after(queued, transition), transition.proposals
+
+
+def ends_by_denial(definition: Definition, begun: Snapshot, path: str) -> bool:
+    """Return whether the run fails where policy denies a step; not where the runbook says how it goes on then."""
+    denied = StepMoved(path, StepStatus.FAILED_TERMINAL, error_code=ErrorCode.DENIED)
+    return plan(definition, begun, denied).run is RunStatus.FAILED_TERMINAL

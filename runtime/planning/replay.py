@@ -15,12 +15,22 @@ from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
 from runtime.model.action import Acting, commitment
-from runtime.model.run import HeldAct, StepState, Tried
+from runtime.model.run import RepairAction, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
-from runtime.planning.mending_names import renamed
-from runtime.planning.planner import Canceled, Event, Mended, Proposal, Snapshot, Started, StepMoved, Transition, plan
-from runtime.planning.runbook_choice import holds
-from runtime.planning.values import after
+from runtime.planning.planner import plan
+from runtime.planning.runbook_selection import takes_trigger
+from runtime.planning.step_repair import retry_proposal
+from runtime.planning.transition import (
+    Canceled,
+    Event,
+    Proposal,
+    Snapshot,
+    Started,
+    StepMoved,
+    StepRepaired,
+    Transition,
+    snapshot_after,
+)
 
 POST_TASK = "slack::post_task"
 
@@ -117,7 +127,7 @@ def replay(recorded: Recorded) -> Replayed:
                 found.difference = Difference(leaf.seq, f"nothing: {error}", _shown(said))
                 return found
             found.events += 1
-            snapshot = after(snapshot, transition)
+            snapshot = snapshot_after(snapshot, transition)
             expected.extend(_expected(transition, recorded))
             if leaf.event in _TOLD:
                 continue
@@ -133,7 +143,7 @@ def replay(recorded: Recorded) -> Replayed:
 def _chosen(recorded: Recorded) -> str:
     """Return which of the definitions takes the trigger, as the chain named them and as they are stored."""
     try:
-        return _named([one for one in recorded.among if holds(one.when, recorded.trigger)])
+        return _named([one for one in recorded.among if takes_trigger(one.when, recorded.trigger)])
     except ExpressionError as error:
         return f"nothing: {error}"
 
@@ -165,7 +175,7 @@ def _event(leaf: Leaf, recorded: Recorded, found: Replayed, snapshot: Snapshot) 
     path = leaf.correlation.step or ""
     if leaf.event == HELD_SETTLED:
         said = f"{leaf.actor.id}: {leaf.data['reason']}"
-        return Mended(path, HeldAct(leaf.data["act"]), said, _result(leaf, recorded, found, path))
+        return StepRepaired(path, RepairAction(leaf.data["act"]), said, _result(leaf, recorded, found, path))
     if not leaf.event.startswith("step.") or not _may_hear(recorded.definition, snapshot, path):
         raise ValueError("nothing had happened that it follows from")
     status = StepStatus(leaf.event.removeprefix("step."))
@@ -187,13 +197,13 @@ def _result(leaf: Leaf, recorded: Recorded, found: Replayed, path: str) -> Any:
 
 def _as_named(recorded: Recorded, leaf: Leaf, event: Event, transition: Transition) -> Transition:
     """Return the transition with what a new try of a held step wants under the names that it gets."""
-    if not isinstance(event, Mended) or event.act is not HeldAct.RETRY:
+    if not isinstance(event, StepRepaired) or event.act is not RepairAction.RETRY:
         return transition
     before = [one for one in recorded.leaves if one.seq < leaf.seq and one.correlation.step == event.path]
     proposed = sum(one.event == "effect.proposed" for one in before)
     done = any(one.event == "receipt.written" and one.data["outcome"] == "success" for one in before)
     tried = Tried(proposed, done, unsettled=False)
-    proposals = [renamed(one, tried) if one.path == event.path else one for one in transition.proposals]
+    proposals = [retry_proposal(one, tried) if one.path == event.path else one for one in transition.proposals]
     return replace(transition, proposals=proposals)
 
 

@@ -1,47 +1,146 @@
 """Triggers: how runs begin. Each is claimed once by (tenant, type, ref); a second claim returns the first run.
 
-Where a runbook says what its triggers are about, one run of it at most goes on about the same: a trigger that comes
-meanwhile is a signal to that run. Who claims one holds the matter, so that two at one moment are a run and a signal.
+Correlation: where a runbook says what its triggers are about, at most one open run is about the same subject. A trigger
+that comes meanwhile is a signal to that run. Claiming locks the subject, so that two at one moment are a run and a
+signal. The signal is recorded in the transaction that found the run, and applied after it, like all that comes in.
+Should the run end before, the inbox starts one after all (`runtime.inbox.signals`).
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from receipts.chain import EVIDENCE_FORMAT, GENESIS, RUN_QUEUED, Actor
-from runtime.definitions.model import Definition
-from runtime.engine import Engine
+from runtime.definitions.cel.expressions import render_text
+from runtime.definitions.cel.outcomes import ExpressionError
+from runtime.definitions.model import About, Definition
+from runtime.engine import HEAD_START, Engine
 from runtime.failpoints import Point, at
 from runtime.model.action import commitment
-from runtime.model.errors import ParamsError
-from runtime.model.json_limits import fault
-from runtime.model.life import Life
+from runtime.model.limits import json_fault
+from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.payloads import SignalPayload, TriggerSaid
 from runtime.model.run import NewRun
+from runtime.model.runbook_version import RunbookVersion
 from runtime.model.states import RunStatus
+from runtime.model.steps import ParamsError
+from runtime.model.wait import signal_key
 from runtime.planning.advance import advance
-from runtime.planning.claims import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
-from runtime.planning.correlation import find_signal, reference_of, send_signal
-from runtime.planning.planner import Started, fits
-from runtime.store import directory, runs
+from runtime.planning.node_kinds import REFERENCE_LIMIT
+from runtime.planning.step_params import fits
+from runtime.planning.transition import Started
+from runtime.store import directory, notifications, runs
 from runtime.store.database.pool import Conn
 from runtime.store.run_tx import RunTx
-from runtime.store.runs_by_subject import hold_matter, run_about
-from runtime.store.tenant_rows import salt_of
-from runtime.store.together import side_by_side
+from runtime.store.runs import lock_subject, run_by_subject
+from runtime.store.tenants import salt_of
+from runtime.store.transaction_batcher import for_each_run
 
-__all__ = [
-    "Claim",
-    "SignalSent",
-    "Trigger",
-    "TriggerConflictError",
-    "TriggerError",
-    "check_payload",
-    "claim",
-    "claim_in",
-    "find_claim",
-    "start_next",
-    "start_run",
-]
+
+class TriggerError(Exception):
+    """The trigger cannot start a run; the message says what is wrong with it."""
+
+
+class TriggerConflictError(TriggerError):
+    """The ref was claimed before, by a trigger that said something else."""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it.
+
+    `parent` is the step of another run that starts this one (`NewRun.parent`). `among` are the versions that were
+    looked at when the type alone did not say what starts; none where its sender named the runbook.
+    """
+
+    tenant: str
+    type: str
+    ref: str
+    payload: Mapping[str, Any]
+    requested_by: Actor
+    submitted_by: str
+    request_id: str
+    parent: Mapping[str, Any] | None = None
+    among: Sequence[RunbookVersion] = ()
+
+
+@dataclass(frozen=True)
+class SignalSent:
+    """The signal that a trigger became: its name, and the notification as which it was recorded.
+
+    `status` and `reason` say what became of it so far.
+    """
+
+    name: str
+    notification_id: str
+    status: str = "received"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The run that a trigger started, or to which it was sent as a signal; `is_new` is False where it came before."""
+
+    run_id: str
+    is_new: bool
+    signal: SignalSent | None = None
+
+
+def reference_of(about: About, payload: Mapping[str, Any]) -> str:
+    """Return what a trigger is about; raise TriggerError where its payload does not say it."""
+    try:
+        reference = render_text(about.reference, {"trigger": dict(payload)})
+    except ExpressionError as error:
+        raise TriggerError(f"about: {error}") from error
+    if not 0 < len(reference) <= REFERENCE_LIMIT:
+        raise TriggerError(f"about: a reference has 1 to {REFERENCE_LIMIT} characters, not {len(reference)}")
+    return reference
+
+
+async def find_signal(conn: Conn, trigger: Trigger) -> Claim | None:
+    """Return as which signal the trigger was sent before, or None; raise TriggerConflictError where it said else."""
+    notification_id = await notifications.find_recorded(conn, _signal_key(trigger))
+    if notification_id is None:
+        return None
+    (found,) = await notifications.addressed(conn, [notification_id])
+    if isinstance(found, Exception):
+        raise found
+    first = found.notification
+    if not isinstance(first.payload, SignalPayload):
+        raise TypeError(f"{notification_id} is no signal")
+    is_same = first.forgotten or first.payload.data == dict(trigger.payload)
+    if not is_same or first.actor != trigger.requested_by:
+        raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")
+    return Claim(first.payload.run_id, is_new=False, signal=SignalSent(first.payload.name, notification_id))
+
+
+async def send_signal(engine: Engine, conn: Conn, name: str, run_id: str, trigger: Trigger, left_by: str) -> Claim:
+    """Record the trigger as a signal to the run; `left_by` as for `claim_in`."""
+    if trigger.parent is not None and "token" in trigger.parent:
+        raise TriggerError(f"run {run_id} is about the same and goes on, and another run cannot wait for its end")
+    new = Notification(
+        notification_id=engine.new_id("ntf"),
+        tenant=trigger.tenant,
+        dedupe_key=dedupe_key_of("left", trigger.tenant, trigger.type, left_by) if left_by else _signal_key(trigger),
+        correlation_key=signal_key(run_id, name),
+        payload=SignalPayload(
+            run_id=run_id,
+            name=name,
+            data=dict(trigger.payload),
+            trigger=TriggerSaid(type=trigger.type, ref=trigger.ref, submitted_by=trigger.submitted_by),
+        ),
+        actor=trigger.requested_by,
+        request_id=trigger.request_id,
+    )
+    now = engine.clock()
+    await notifications.record_all(conn, [new], now, now + HEAD_START)
+    return Claim(run_id, is_new=True, signal=SignalSent(name, new.notification_id))
+
+
+def _signal_key(trigger: Trigger) -> str:
+    return dedupe_key_of("trigger", trigger.tenant, trigger.type, trigger.ref)
+
 
 AT_ONCE = 16
 """Runs that are started in one transaction."""
@@ -65,7 +164,7 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
 
 def check_payload(definition: Definition, trigger: Trigger) -> None:
     """Raise TriggerError where the payload is not one of the definition's trigger, or does not say what it is about."""
-    if wrong := fault(dict(trigger.payload)):
+    if wrong := json_fault(dict(trigger.payload)):
         raise TriggerError(f"payload: {wrong}")
     try:
         fits(definition.trigger_schema, dict(trigger.payload), "payload")
@@ -83,10 +182,10 @@ async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: 
     if definition.about is None:
         return await _start_new(engine, conn, definition, trigger, "")
     about = reference_of(definition.about, trigger.payload)
-    await hold_matter(conn, trigger.tenant, definition.name, about)
+    await lock_subject(conn, trigger.tenant, definition.name, about)
     if not left_by and (before := await find_claim(conn, trigger)):
         return before
-    if going_on := await run_about(conn, trigger.tenant, definition.name, about):
+    if going_on := await run_by_subject(conn, trigger.tenant, definition.name, about):
         return await send_signal(engine, conn, definition.about.signal, going_on, trigger, left_by)
     return await _start_new(engine, conn, definition, trigger, about)
 
@@ -151,7 +250,7 @@ async def _name_of(tx: RunTx, requester: Actor) -> dict[str, str]:
     return {"requester_name": row["name"]} if row and row["name"] else {}
 
 
-def _named(life: Life) -> dict[str, Any]:
+def _named(life: RunbookVersion) -> dict[str, Any]:
     return {"name": life.name, "version": life.version, "digest": life.digest}
 
 
@@ -184,7 +283,7 @@ def _is_same(first: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
 
 async def start_run(engine: Engine, run_id: str) -> None:
     """Start a queued run, unless another worker has."""
-    await engine.on_run(run_id, lambda tx: _start(engine, tx))
+    await engine.on_run(run_id, lambda tx: _start_claimed(engine, tx))
 
 
 async def start_next(engine: Engine, but: set[str]) -> int:
@@ -207,7 +306,7 @@ async def _start_some(engine: Engine, but: set[str], most: int) -> int:
             return 0
         try:
             txs = await engine.lock_runs(conn, run_ids, wait=True)
-            await side_by_side(txs.values(), lambda tx: _start(engine, tx))
+            await for_each_run(txs.values(), lambda tx: _start_claimed(engine, tx))
             await conn.write()
             at(Point.RUN_STARTING)
         except BaseException:
@@ -218,7 +317,7 @@ async def _start_some(engine: Engine, but: set[str], most: int) -> int:
     return len(run_ids)
 
 
-async def _start(engine: Engine, tx: RunTx) -> None:
+async def _start_claimed(engine: Engine, tx: RunTx) -> None:
     if tx.status is RunStatus.QUEUED:
         tx.leaf("run.started", {"worker": engine.worker})
         await advance(engine, tx, Started())

@@ -1,27 +1,33 @@
-"""A request's rows as the view that people see."""
+"""A request's rows as the view that people see: never secrets, and what edits made of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
-from runtime.model.approval import AskKind, Result, stamp
-from runtime.model.execute import ExecuteWhen
-from runtime.model.requirement import Requirement
-from runtime.model.route import NOWHERE, Route
+from runtime.engine import Engine
+from runtime.model.approval import AskKind, Result, ResultCode, stamp
+from runtime.model.requirement import ExecuteWhen, Requirement
+from runtime.model.routing import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote, VoteVerdict
 from runtime.model.wait import Progress
 from runtime.services.approval_view import (
+    NOTHING,
     ApprovalView,
+    Declared,
+    EditsView,
     ExecuteView,
     ProgressView,
     VoteView,
 )
-from runtime.services.declared_model import NOTHING, Declared
-from runtime.services.fields import shown_fields
-from runtime.store.cards_before import UNKNOWN, Before
+from runtime.services.editing import editable_verb
+from runtime.services.fields import changed_by, edits_before, shown_fields
+from runtime.store.database.pool import Conn
+from runtime.store.edits import replacement_of
+from runtime.store.metrics import NOTHING_KNOWN, Before
 
 NOTHING_BEFORE: Mapping[tuple[str, str], Before] = {}
 
@@ -115,7 +121,7 @@ def vote_view(vote: Vote, before: Before | None = None, *, counts: bool = True) 
     """Return a vote as people see it, with what came before it."""
     ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
     return VoteView(
-        vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts, *(before or UNKNOWN)
+        vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts, *(before or NOTHING_KNOWN)
     )
 
 
@@ -129,3 +135,26 @@ def _progress(document: dict[str, Any] | None) -> ProgressView | None:
 def _review(row: dict[str, Any]) -> dict[str, str]:
     """Return what a review's card is about: its title, not the posting of the card."""
     return {"connector": "", "operation": str(row["fields"].get("title") or row["step"]), "target": ""}
+
+
+async def seen_edits(
+    engine: Engine, conn: Conn, row: dict[str, Any], view: ApprovalView, edits: Sequence[Mapping[str, Any]]
+) -> ApprovalView:
+    """Return the view with what it says of the edits of its effect, and of what may be edited now."""
+    if view.kind is not AskKind.EFFECT:
+        return view
+    if edits:
+        known = {**row, "edits": edits}
+        before = edits_before(known)
+        view = replace(view, fields=shown_fields(known, view.kind), edited=_seen(before) if before else None)
+    if view.result is not None and view.result.code is ResultCode.REPLACED:
+        return replace(view, replaced_by=await replacement_of(conn, view.approval_id))
+    return replace(view, can_edit=await editable_verb(engine, conn, row) is not None)
+
+
+def _seen(edits: Sequence[Mapping[str, Any]]) -> EditsView:
+    return EditsView(
+        by=tuple(dict.fromkeys(edit["person_name"] for edit in edits)),
+        changes=changed_by(edits),
+        reasons=tuple((edit["person_name"], edit["reason"]) for edit in edits),
+    )

@@ -21,15 +21,10 @@ from receipts.chain import (
     VOTE_COUNTED,
     Leaf,
 )
-from receipts.log.hashes import TreeHead
-from receipts.log.range import EMPTY, CompactRange
-from runtime.services.audit_chains import check_spans, leaves_of
-from runtime.services.audit_findings import Finding
-from runtime.services.audit_rows import check_bundle, check_rows
-from runtime.services.audit_tenant import check_tenant
+from receipts.log.hashes import EMPTY, CompactRange, TreeHead
+from runtime.services.audit_chains import Finding, check_bundle, check_rows, check_spans, check_tenant, leaves_of
 from runtime.store import audit as rows
-from runtime.store.audit import ChainRows, Place, RunRows
-from runtime.store.tenant import own
+from runtime.store.audit import ChainRows, Place, RunRows, tenant_rows
 
 _NAMED = {"policy_decisions": DECISION_RECORDED, "receipts": RECEIPT_WRITTEN, "reads": READ_RECORDED}
 _BINDING = 2
@@ -62,10 +57,10 @@ def audit(dsn: str, tenant: str, kept: Sequence[TreeHead]) -> Audit:
     """
     with rows.open_view(dsn) as conn:
         heads = [*rows.signed_heads(conn, tenant), *kept]
-        found = Audit(list(map(_is_missing, rows.strangers(conn, tenant))))
+        found = Audit(list(map(_is_missing, rows.chains_without_run(conn, tenant))))
         found.size, findings = check_places(rows.places(conn, tenant), heads)
         found.findings += findings
-        acts = own(conn, tenant)
+        acts = tenant_rows(conn, tenant)
         found.findings += check_tenant(acts)
         times = _Times()
         times.add(acts)

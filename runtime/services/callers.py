@@ -5,40 +5,33 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from policy.model import Reason
+from policy.contract import Reason
+from receipts.acts import RequestRefused
 from receipts.chain import Actor
-from receipts.refused import RequestRefused
 from runtime.definitions.loading.catalog import Catalog
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.gate.foresight import denied_at_once
 from runtime.inbox import inbox
-from runtime.model.answers import CompletionPayload, ProgressPayload
-from runtime.model.finding import FoundRun, Sought
-from runtime.model.life import Life, NotActiveError
 from runtime.model.notification import Notification
+from runtime.model.payloads import CompletionPayload, ProgressPayload
+from runtime.model.runbook_version import NotActiveError, RunbookVersion
+from runtime.model.search import FoundRun, Sought
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
-from runtime.planning.runbook_choice import choose
+from runtime.planning.runbook_selection import select_runbook
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
-from runtime.services.link_addresses import run_link
+from runtime.services.links import run_link
 from runtime.store import runs
-from runtime.store.bundles_found import find_runs
-from runtime.store.lives import lives_of_trigger
-from runtime.store.tenant_acts import put_act
+from runtime.store.bundle_search import find_runs
+from runtime.store.definitions import versions_of_trigger
+from runtime.store.tenants import put_act
 
 __all__ = [
-    "Answer",
-    "AnswerConflictError",
-    "CallerDesk",
     "Claim",
-    "Grants",
-    "NoRunbookError",
     "NotActiveError",
     "TriggerConflictError",
     "TriggerError",
-    "Wish",
-    "grants_of",
 ]
 
 
@@ -103,7 +96,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class CallerDesk:
+class TriggerApi:
     """The desk of one tenant."""
 
     engine: Engine
@@ -180,16 +173,16 @@ class CallerDesk:
         told = replace(claim.signal, status=str(facts["status"]), reason=str(facts.get("reason", "")))
         return replace(claim, run_id=run_id, signal=told)
 
-    async def runbook_for(self, wish: Wish) -> tuple[Definition, Sequence[Life]]:
+    async def runbook_for(self, wish: Wish) -> tuple[Definition, Sequence[RunbookVersion]]:
         """Return the version that such a wish starts, and among which it was chosen, none where there was no choice.
 
         Raise NoRunbookError or NotActiveError.
         """
         async with self.engine.pool.connection() as conn:
-            lives = await lives_of_trigger(conn, self.tenant, wish.type)
+            lives = await versions_of_trigger(conn, self.tenant, wish.type)
             if not lives:
                 raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
-            life, among = choose(lives, wish.version, wish.payload)
+            life, among = select_runbook(lives, wish.version, wish.payload)
             if life.name in self.catalog.unavailable:
                 raise NoRunbookError(
                     f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files"

@@ -1,4 +1,4 @@
-"""Where cards are remembered, so that they can be edited after a restart and shown in evidence."""
+"""The ledger of cards: where each stands, to be edited after a restart, and what it showed, for evidence."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from runtime.failpoints import Point, at
 from runtime.model.states import ApprovalStatus
 from runtime.outbox import messages
 from runtime.store import approvals
-from runtime.store.posted import Location, approval_at, location_of, remember_card, title_of
+from runtime.store.cards import Location, approval_at, location_of, remember_card, title_of
 from runtime.store.run_tx import RunTx
 
 

@@ -1,14 +1,27 @@
-"""What people say of a request, as it goes into the inbox: clicks in Slack."""
+"""Clicks: what a person says of a request in Slack, on record before they are told that it was heard."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.model.actor import SlackAccount
-from runtime.model.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
-from runtime.model.json_limits import error_text
-from runtime.model.notification_people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
+from receipts.chain import Actor
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.limits import error_text
+from runtime.model.notification import Notification, Payload
+from runtime.model.payloads import (
+    Answering,
+    AskPayload,
+    ClaimPayload,
+    HandPayload,
+    ReplyPayload,
+    TogetherPayload,
+    VotePayload,
+    VoteRefusal,
+    WithdrawPayload,
+)
+from runtime.model.person import SlackAccount
 from runtime.model.states import ApprovalStatus
-from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Together, VoteVerdict
+from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, RefusalCode, VoteVerdict
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,7 @@ class Click:
     request_id: str
     ticket: str = ""  # of an emergency, in which the person does without the others
     about: str = ""  # to whom a request is handed, or the question that is answered
-    together: Together | None = None
+    together: JointDecision | None = None
 
 
 @dataclass(frozen=True)
@@ -88,3 +101,22 @@ def _refusal_of(click: Click) -> VoteRefusal | None:
     if click.person_id is None:
         return VoteRefusal(code=RefusalCode.NOT_IN_DIRECTORY, about=())
     return None
+
+
+async def record_said(
+    engine: Engine, tenant: str, payload: Payload, *, by: str, about: str, key: str, request_id: str
+) -> str:
+    """Write it into the inbox, durably; return the notification's id. Repeats of a key return the first's.
+
+    `by` is the person's id, or that of the Slack account of nobody; `about` is what it is correlated by.
+    """
+    notification = Notification(
+        notification_id=engine.new_id("ntf"),
+        tenant=tenant,
+        dedupe_key=key,
+        correlation_key=about,
+        payload=payload,
+        actor=Actor(id=by, kind="person"),
+        request_id=request_id,
+    )
+    return await inbox.record(engine, notification)

@@ -1,11 +1,10 @@
-"""What people are shown of an action: its fields, without what nobody may see."""
+"""Fields of an action, as people are shown them: without what nobody may see."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.model.action import Acting, Action, Tier
-from runtime.model.approval import AskKind
-from runtime.model.edits import Change, as_before
+from runtime.model.approval import AskKind, Change, as_before
 from runtime.services.approval_view import FieldView
 
 _PLUMBING = ("approval_id", "channel", "groups", "title")

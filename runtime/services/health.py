@@ -4,23 +4,23 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from runtime.approvals.reaching import able
+from runtime.approvals.electorate import able
 from runtime.approvals.rules import shortfall
 from runtime.model.requirement import Requirement
 from runtime.model.run import FoundStep
 from runtime.services.audit import Audit, audit
 from runtime.store import bundles as stored
 from runtime.store import checkpoints, directory, runs
-from runtime.store import holds as stored_holds
+from runtime.store import legal_holds as stored_holds
 from runtime.store.bundles import OpenBundle
 from runtime.store.checkpoints import LogStanding, Signed
 from runtime.store.database import health
 from runtime.store.database.health import DirectoryRights
 from runtime.store.database.pool import Conn
-from runtime.store.held_effects import Held, list_held_effects
+from runtime.store.electorate import electorate_of
+from runtime.store.held_steps import Held, list_held_effects
 from runtime.store.held_steps import list_held as held_steps
-from runtime.store.reaching import asked_in
-from runtime.store.usergroups import Heard, heard
+from runtime.store.usergroups import Heard, usergroup_state
 
 __all__ = [
     "Audit",
@@ -47,7 +47,7 @@ __all__ = [
 
 async def server(conn: Conn) -> dict[str, Any]:
     """Return {version, now, is_replica} of the server, and {login, is_superuser, is_owner} of who we are there."""
-    return await health.server(conn)
+    return await health.server_state(conn)
 
 
 async def directory_rights(conn: Conn) -> DirectoryRights:
@@ -62,12 +62,12 @@ async def try_write(conn: Conn) -> None:
 
 async def round_trip(conn: Conn) -> float:
     """Return the seconds that a trivial statement takes: the least of several."""
-    return await health.round_trip(conn)
+    return await health.measure_round_trip(conn)
 
 
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:
     """Return whether a person with a Slack account is in the group."""
-    return await health.reachable(conn, tenant, group)
+    return await health.is_group_reachable(conn, tenant, group)
 
 
 async def shortfalls(
@@ -78,7 +78,7 @@ async def shortfalls(
     for name, document in requirements.items():
         requirement = Requirement.of(document)
         asked = (*requirement.groups, *requirement.leads)
-        people = able(await asked_in(conn, tenant, asked, now), set(asked), frozenset(requirement.exclude))
+        people = able(await electorate_of(conn, tenant, asked, now), set(asked), frozenset(requirement.exclude))
         if why := shortfall(requirement, people, frozenset()):
             found[name] = why
     return found
@@ -91,7 +91,7 @@ async def directory_edition(conn: Conn, tenant: str) -> directory.Edition | None
 
 async def user_groups(conn: Conn, tenant: str) -> Heard:
     """Return what the directory has from Slack's user groups."""
-    return await heard(conn, tenant)
+    return await usergroup_state(conn, tenant)
 
 
 async def held(conn: Conn, tenant: str) -> list[Held]:
@@ -126,9 +126,9 @@ async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
 
 async def newest_checkpoint(conn: Conn, tenant: str) -> Signed | None:
     """Return the newest checkpoint of the tenant's audit log."""
-    return await checkpoints.newest(conn, tenant)
+    return await checkpoints.newest_checkpoint(conn, tenant)
 
 
 async def log_standing(conn: Conn, tenant: str) -> LogStanding:
     """Return how the tenant's audit log stands: how many leaves await their places, and how old what was signed is."""
-    return await checkpoints.standing(conn, tenant)
+    return await checkpoints.log_standing(conn, tenant)

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from receipts.act import Act
+from receipts.acts import Act
 from receipts.canonical import digest
 from receipts.chain import PROGRAM
 from receipts.register import Entry, RegisterError, entry, revoked, succeeded
 from receipts.signing import SigningKey
 from receipts.tenant_acts import KeyRegistered, KeyRevoked, KeySucceeded, KeyVouched
-from runtime.store import keys
+from runtime.store import signing_keys
 from runtime.store.database.pool import Conn
-from runtime.store.keys import needed_by, newest_key, register_of
-from runtime.store.tenant_acts import put_act
+from runtime.store.signing_keys import needed_by, newest_key, register_of
+from runtime.store.tenants import put_act
 
 __all__ = ["Entry", "RegisterError", "needed_by", "register_key", "register_of", "revoke_key", "signs", "signs_by_now"]
 
@@ -35,13 +35,13 @@ async def signs_by_now(conn: Conn, tenant: str, key: SigningKey, now: datetime) 
 async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> Sequence[Entry]:
     """Return the register, in which the key stands now; a new one vouches for the one before it."""
     async with conn.transaction():
-        register = await keys.lock_register(conn, tenant)
+        register = await signing_keys.lock_register(conn, tenant)
         if key.public.key_id in {one.id for one in register}:
             return register
         if register:
             changed = succeeded(register, key, now)
         else:
-            changed = [entry(key.public, await keys.sealing_since(conn, tenant, now))]
+            changed = [entry(key.public, await signing_keys.sealing_since(conn, tenant, now))]
         await _keep(conn, tenant, register, changed, now)
     return changed
 
@@ -49,7 +49,7 @@ async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) 
 async def revoke_key(conn: Conn, tenant: str, key_id: str, by: SigningKey, now: datetime, why: str) -> Sequence[Entry]:
     """Put on record that a key counts no more from now on; raise RegisterError where it cannot be so."""
     async with conn.transaction():
-        register = await keys.lock_register(conn, tenant)
+        register = await signing_keys.lock_register(conn, tenant)
         changed = revoked(register, key_id, by, now, why)
         await _keep(conn, tenant, register, changed, now)
     return changed
@@ -57,7 +57,7 @@ async def revoke_key(conn: Conn, tenant: str, key_id: str, by: SigningKey, now: 
 
 async def _keep(conn: Conn, tenant: str, before: Sequence[Entry], after: Sequence[Entry], now: datetime) -> None:
     """Write the register as it is now, and put on the tenant's record what is said of which key."""
-    await keys.keep_register(conn, tenant, after)
+    await signing_keys.keep_register(conn, tenant, after)
     known = {one.id: one for one in before}
     for one in after:
         if one != known.get(one.id):

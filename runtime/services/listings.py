@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from runtime.model.errors import class_of
-from runtime.planning.undo_asking import find_undoings
-from runtime.store import listings
+from runtime.model.steps import class_of
+from runtime.planning.undo import find_undoings
+from runtime.store import operator_lists
+from runtime.store.break_glass import open_reviews
 from runtime.store.database.pool import Conn
-from runtime.store.deliveries import list_subscriptions
-from runtime.store.glass import open_reviews
 from runtime.store.held_steps import find_step, list_held
-from runtime.store.listings import (
+from runtime.store.operator_lists import (
     Wanted,
     find_effect,
     find_letter,
@@ -17,6 +16,7 @@ from runtime.store.listings import (
     list_effects,
     list_letters,
     list_runs,
+    list_subscriptions,
     list_waits,
 )
 from runtime.store.questions import questions_in
@@ -46,14 +46,15 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
     `reviews` are those of broken glass that nobody has closed; `runs` are those that its steps started, and then those
     that undo it.
     """
-    run = await listings.find_run(conn, tenant, run_id)
+    run = await operator_lists.find_run(conn, tenant, run_id)
     if run is None:
         return None
     own = Wanted(status=None, definition=None, run_id=run_id, older_than=None, limit=_ALL_OF_A_RUN)
     return {
         **run,
         "steps": [
-            {**step, "error_class": class_of(step["error_code"])} for step in await listings.find_steps(conn, run_id)
+            {**step, "error_class": class_of(step["error_code"])}
+            for step in await operator_lists.find_steps(conn, run_id)
         ],
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
@@ -66,4 +67,4 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
 
 async def _runs_of(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
     undo = [undoing.run_id for undoing in await find_undoings(conn, tenant, run_id)]
-    return [*await listings.find_started(conn, run_id), *await listings.find_named(conn, tenant, undo)]
+    return [*await operator_lists.find_started(conn, run_id), *await operator_lists.find_named(conn, tenant, undo)]

@@ -1,31 +1,35 @@
-"""The counter at which the audit log is signed and published: its head, its tiles, its entries."""
+"""The audit log: its head signed and published, its tiles and entries, and time stamps over its checkpoints."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from receipts.chain import PROGRAM
-from receipts.log.errors import TileError
+from receipts.errors import TileError
 from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
-from receipts.log.inclusion import prove_inclusion
-from receipts.log.proofs import consistency_proof, verify_consistency
-from receipts.log.tile_data import bundle_data, check_bundle, nodes_of
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
+from receipts.log.proofs import consistency_proof, prove_inclusion, verify_consistency
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, bundle_data, check_bundle, nodes_of
 from receipts.tenant_acts import LogKeySeen
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.services.sequencer import Sequencer
-from runtime.store import bundles, checkpoints, stamps
-from runtime.store.checkpoints import Places, Signed
+from runtime.store import bundles, checkpoints
+from runtime.store.checkpoints import Places, Signed, Stamped, unstamped_since
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.database.signals import beside
-from runtime.store.tenant_acts import put_act
-from runtime.store.tenant_acts_named import acts_of_votes
+from runtime.store.tenants import acts_of_votes, put_act
 
-__all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
+__all__ = [
+    "Places",
+    "Signed",
+    "Stamped",
+    "unstamped_since",
+]
+
 
 T = TypeVar("T")
 
@@ -107,7 +111,7 @@ class LogDesk:
     async def newest(self, *, published: bool = False) -> Signed | None:
         """Return the newest checkpoint that was signed, or that is published."""
         async with self.engine.pool.connection() as conn:
-            return await checkpoints.newest(conn, self.engine.tenant, published=published)
+            return await checkpoints.newest_checkpoint(conn, self.engine.tenant, published=published)
 
     async def keep(self, head: TreeHead, note: str) -> Signed:
         """Put a signed checkpoint on record; return it, or the one that somebody else has signed of this size."""
@@ -152,7 +156,7 @@ class LogDesk:
     async def stamped_size(self, least: int) -> int | None:
         """Return the size of the first log that has all of the first leaves, so many, and a time stamp."""
         async with self.engine.pool.connection() as conn:
-            found = await stamps.first_stamped(conn, self.engine.tenant, least)
+            found = await checkpoints.first_stamped(conn, self.engine.tenant, least)
         return found.size if found else None
 
     async def acts_of(self, run_id: str) -> list[tuple[int, int]]:
@@ -185,7 +189,7 @@ class LogDesk:
             return await self._tile(place)
         first = place.index * TILE_WIDTH
         async with self.engine.pool.connection() as conn:
-            entries = await checkpoints.entries(conn, self.engine.tenant, first, first + place.width)
+            entries = await checkpoints.log_entries(conn, self.engine.tenant, first, first + place.width)
         data = bundle_data(entries)
         try:
             check_bundle(place, data, await self._tile(place.tile))
@@ -224,3 +228,51 @@ async def from_tiles(read: Callable[[Tile], Awaitable[bytes]], size: int, make: 
             return make(nodes_of(known, size))
         except _NotReadError as missing:
             tiles[missing.tile] = await read(missing.tile)
+
+
+class NoStampError(Exception):
+    """No stamp is over a run's leaves yet; the message says why."""
+
+
+async def first_after(conn: Conn, tenant: str, run_id: str) -> tuple[Stamped, Sequence[bytes]]:
+    """Return the first stamped checkpoint that is over a run's bundle, and the growth of the log from the bundle's.
+
+    Raise NoStampError, or LogChangedError.
+    """
+    size = await bundles.log_size(conn, tenant, run_id)
+    if size is None:
+        raise NoStampError(f"no bundle of {run_id} stands in the log yet")
+    stamped = await checkpoints.first_stamped(conn, tenant, size)
+    if stamped is None:
+        raise NoStampError(f"no checkpoint of {size} leaves or more has a time stamp yet")
+    growth = await from_tiles(
+        partial(read_tile, conn, tenant), stamped.size, lambda node: consistency_proof(node, size, stamped.size)
+    )
+    return stamped, growth
+
+
+@dataclass(frozen=True)
+class StampDesk:
+    """Tells which checkpoints have stamps, and keeps those that come."""
+
+    engine: Engine
+
+    async def newest(self) -> Stamped | None:
+        """Return the largest checkpoint that has a stamp."""
+        async with self.engine.pool.connection() as conn:
+            return await checkpoints.newest_stamped(conn, self.engine.tenant)
+
+    async def keep(self, size: int, stamp: bytes, asked_at: datetime) -> None:
+        """Put the stamp of the checkpoint of this size on record, unless it has one."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.keep_stamp(conn, self.engine.tenant, size, stamp, asked_at)
+
+    async def unpublished(self) -> list[Stamped]:
+        """Return what does not stand in the archive yet, in order."""
+        async with self.engine.pool.connection() as conn:
+            return await checkpoints.unpublished_stamps(conn, self.engine.tenant)
+
+    async def mark_published(self, size: int) -> None:
+        """Note that the stamp of the checkpoint of this size stands in the archive."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.mark_stamp_published(conn, self.engine.tenant, size, self.engine.clock())

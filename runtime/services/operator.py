@@ -9,25 +9,28 @@ from typing import Any
 from receipts.chain import Actor
 from runtime.clock import Clock
 from runtime.engine import new_id
-from runtime.model.answers import SignalPayload
-from runtime.model.notification import Command, Notification
-from runtime.model.notification_passkeys import InvitePasskeyPayload, RevokePasskeyPayload
-from runtime.model.notification_people import ClaimPayload, VotePayload
-from runtime.model.run import HeldAct
-from runtime.model.run_payloads import CancelPayload, MendPayload, RetryPayload, UndoPayload
-from runtime.model.tenant_payloads import (
+from runtime.model.commands import (
     ActivatePayload,
+    CancelPayload,
     DelegatePayload,
     DropPayload,
     InstallLinkPayload,
-    RepairPayload,
+    InvitePasskeyPayload,
+    RepairStepPayload,
     RequeuePayload,
     RetirePayload,
+    RetryBundlePayload,
+    RetryPayload,
+    RevokePasskeyPayload,
     UndelegatePayload,
+    UndoPayload,
 )
+from runtime.model.notification import Command, Notification
+from runtime.model.payloads import ClaimPayload, SignalPayload, VotePayload
+from runtime.model.run import RepairAction
 from runtime.model.votes import Via
 from runtime.model.wait import signal_key
-from runtime.services.inbound_said import Said, payload_of
+from runtime.services.review_answers import ReviewAnswer, answer_payload
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
@@ -58,7 +61,7 @@ class Mending:
 
     run_id: str
     step: str
-    act: HeldAct
+    act: RepairAction
     reason: str
     result: Any = None
     version: int | None = None
@@ -106,11 +109,11 @@ class OperatorDesk:
             step = await find_step(conn, self.tenant, mending.run_id, mending.step)
         if step is None:
             raise UnknownStepError(f"there is no step {mending.step} of a run {mending.run_id}")
-        return await self._record(by, mending.run_id, MendPayload(**vars(mending), submitted_by=by))
+        return await self._record(by, mending.run_id, RepairStepPayload(**vars(mending), submitted_by=by))
 
     async def repair(self, by: str, run_id: str, reason: str) -> str:
         """Ask for the stuck bundle of a run to be tried anew."""
-        return await self._record(by, run_id, RepairPayload(run_id=run_id, reason=reason))
+        return await self._record(by, run_id, RetryBundlePayload(run_id=run_id, reason=reason))
 
     async def signal(self, by: str, run_id: str, name: str, data: Mapping[str, Any]) -> str:
         """Send a signal to a run: what waits for it by this name goes on with the data."""
@@ -118,9 +121,9 @@ class OperatorDesk:
             by, signal_key(run_id, name), SignalPayload(run_id=run_id, name=name, data=dict(data))
         )
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: ReviewAnswer) -> str:
         """Answer a review, take it on or give it back, by the rules by which it is done in Slack."""
-        return await self._record(said.person, f"approval:{said.task_id}", payload_of(said, Via.COMMAND))
+        return await self._record(said.person, f"approval:{said.task_id}", answer_payload(said, Via.COMMAND))
 
     async def requeue(self, by: str, letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""

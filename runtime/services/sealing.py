@@ -11,18 +11,18 @@ from receipts.signing import SigningKey
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.model.json_limits import error_text
+from runtime.model.limits import error_text
 from runtime.model.messages import EvidenceSealed, EvidenceStuck
 from runtime.model.states import RunStatus
 from runtime.outbox import messages, retry
 from runtime.services.keys import signs
 from runtime.store import bundles as stored
-from runtime.store import holds
+from runtime.store import legal_holds
 from runtime.store.bundles import BundleLease
+from runtime.store.cards import last_card_of_run
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.payload_forgetting import forget_run
-from runtime.store.posted import last_card_of_run
-from runtime.store.story import Story, read_story
+from runtime.store.run_history import Story, read_run_history
 
 __all__ = ["BundleLease", "EvidenceDesk", "KeptBundle", "Setback", "Story", "is_away"]
 
@@ -131,7 +131,7 @@ class EvidenceDesk:
 
     async def story(self, run_id: str) -> Story:
         """Return the run's records up to its sealing, in one consistent view."""
-        return await asyncio.to_thread(read_story, self.engine.dsn, run_id)
+        return await asyncio.to_thread(read_run_history, self.engine.dsn, run_id)
 
     async def mark_failed(self, lease: BundleLease, setback: Setback) -> timedelta | None:
         """Keep why a try failed; return the pause before the next, or None where there is none: it is stuck."""
@@ -164,7 +164,7 @@ class EvidenceDesk:
         """
         async with self.engine.run_tx(run_id) as tx:
             if await stored.mark_stored(tx.conn, run_id, vars(bundle)):
-                await holds.note_stored(tx.conn, tx.tenant, run_id)
+                await legal_holds.note_stored(tx.conn, tx.tenant, run_id)
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
                 thread = await last_card_of_run(tx.conn, run_id)

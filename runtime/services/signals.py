@@ -7,8 +7,8 @@ from typing import Any
 from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.answers import SignalPayload
-from runtime.model.notification import Notification, word_key
+from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.payloads import SignalPayload
 from runtime.model.wait import signal_key
 from runtime.services.callers import AnswerConflictError
 from runtime.store import notifications
@@ -49,7 +49,7 @@ class SignalDesk:
         Sent again, it gets the present outcome, whatever its reference names by then. Raise NoSuchRunError,
         SeveralRunsError, and AnswerConflictError where its ref was used for another.
         """
-        dedupe_key = word_key("signal", self.tenant, caller, signal.ref)
+        dedupe_key = dedupe_key_of("signal", self.tenant, caller, signal.ref)
         first_id = await self._recorded(dedupe_key)
         if first_id is None:
             run_id = await self._run_of(trigger_types, signal)

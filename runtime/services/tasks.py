@@ -9,17 +9,17 @@ from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.approval import AskKind
-from runtime.model.notification import Notification, word_key
+from runtime.model.notification import Notification, dedupe_key_of
 from runtime.model.votes import Via
 from runtime.services.approval_rows import view_of
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import AnswerConflictError, Grants, grants_of
-from runtime.services.inbound_said import Said, payload_of
+from runtime.services.review_answers import ReviewAnswer, answer_payload
 from runtime.store import approvals, directory
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn
-from runtime.store.database.round_trips import at_once
-from runtime.store.tasks import NOBODY, SoughtTasks, find_tasks
-from runtime.store.tenant_rows import is_mocked
+from runtime.store.request_lists import NOBODY, SoughtTasks, find_tasks
+from runtime.store.tenants import is_mocked
 
 __all__ = ["NOBODY", "SoughtTasks", "TaskDesk", "list_tasks", "show_task"]
 
@@ -68,7 +68,7 @@ class TaskDesk:
             )
         return grants_of(agent), _asked(view, who)
 
-    async def bring(self, caller: str, ref: str, said: Said) -> Mapping[str, Any]:
+    async def bring(self, caller: str, ref: str, said: ReviewAnswer) -> Mapping[str, Any]:
         """Record what a person says, brought by a caller, and apply it; return the facts of its outcome.
 
         The same ref is applied once. Raise AnswerConflictError where it was used for something else.
@@ -76,9 +76,9 @@ class TaskDesk:
         new = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            dedupe_key=word_key("task", self.tenant, caller, ref),
+            dedupe_key=dedupe_key_of("task", self.tenant, caller, ref),
             correlation_key=f"approval:{said.task_id}",
-            payload=payload_of(said, Via.EDGE, caller),
+            payload=answer_payload(said, Via.EDGE, caller),
             actor=Actor(id=said.person, kind="person"),
             request_id=self.engine.new_id("req"),
         )

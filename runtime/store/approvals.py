@@ -8,16 +8,16 @@ from typing import Any
 from runtime.model.action import Tier
 from runtime.model.approval import Approval, AskKind, NewApproval, Result
 from runtime.model.requirement import Requirement
-from runtime.model.route import Route
+from runtime.model.routing import Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Via, Vote, VoteVerdict
-from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind
 from runtime.store.delegations import GROUPS_NOW
 
 _EXPIRES = "coalesce(prolonged_until, expires_at)"
 _COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")
-_COUNTED = Kind(
+_COUNTED = WriteKind(
     "counted",
     "votes",
     """
@@ -46,7 +46,7 @@ _COUNTED = Kind(
     ),
     key=2,
 )
-_TOUCHED = Kind(
+_TOUCHED = WriteKind(
     "touched",
     "approvals",
     """
@@ -62,7 +62,7 @@ class ApprovalEndedError(Exception):
     """An approval that was to be ended had ended before."""
 
 
-_CLOSED = Kind(
+_CLOSED = WriteKind(
     "closed",
     "approvals",
     """

@@ -1,5 +1,9 @@
-"""What an audit of the log reads, in one consistent view: every place, and each run with all that its leaves name."""
+"""Audit of the log: every place, each run with all that its leaves name, and the tenant's own chain.
 
+All is read in one consistent view.
+"""
+
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,10 +14,33 @@ import psycopg
 from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
+from receipts import canonical
+from receipts.acts import SlackInstalled, SlackRemoved, slack_record
+from receipts.chain import GENESIS, PROGRAM
 from receipts.log.hashes import TreeHead
-from receipts.tenant_acts import chain_of
+from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked, passkey_record
+from receipts.tenant_acts import (
+    DefinitionActivated,
+    DefinitionRetired,
+    DelegationEnded,
+    DelegationRecorded,
+    HoldLifted,
+    HoldSet,
+    chain_of,
+    definition_name,
+    delegation_record,
+    directory_record,
+    hold_record,
+    key_name,
+    life_record,
+    policy_name,
+)
 from runtime.model.questions import Question
-from runtime.store.story import asked, edited, question, vote
+from runtime.model.states import DefinitionStatus
+from runtime.store.delegations import delegation_of
+from runtime.store.passkeys import passkey_of
+from runtime.store.run_history import asked, edit_document, question_document, vote_document
+from runtime.store.tenants import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 
 _AT_ONCE = 200
 """Runs that are read together."""
@@ -102,7 +129,7 @@ def signed_heads(conn: View, tenant: str) -> list[TreeHead]:
     return [TreeHead(row["size"], row["root"]) for row in rows]
 
 
-def strangers(conn: View, tenant: str) -> list[str]:
+def chains_without_run(conn: View, tenant: str) -> list[str]:
     """Return chains that have places, and of which there is no run: the tenant's own is of none."""
     query = """
         SELECT DISTINCT chain FROM log_entries e
@@ -156,12 +183,12 @@ def _fill_asked(conn: View, found: Mapping[str, RunRows], ids: list[str]) -> Non
         found[row["run_id"]].cards[row["approval_id"]] = row["cards"]
     query = "SELECT a.run_id, v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
     for row in all_rows(conn, query, ids):
-        found[row["run_id"]].votes[row["approval_id"]].append(vote(row))
+        found[row["run_id"]].votes[row["approval_id"]].append(vote_document(row))
     query = "SELECT a.run_id, q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
     for row in all_rows(conn, query, ids):
-        found[row["run_id"]].questions[row["approval_id"]].append(question(row))
+        found[row["run_id"]].questions[row["approval_id"]].append(question_document(row))
     for row in all_rows(conn, "SELECT * FROM edits WHERE run_id = ANY(%s)", ids):
-        found[row["run_id"]].edits[row["approval_id"]].append(edited(row))
+        found[row["run_id"]].edits[row["approval_id"]].append(edit_document(row))
 
 
 def pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
@@ -175,3 +202,95 @@ def pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
 def all_rows(conn: View, query: str, *values: Any) -> list[DictRow]:
     """Return the rows that a query gives."""
     return conn.execute(query.encode(), values).fetchall()
+
+
+_MOVES = {
+    DefinitionStatus.ACTIVE: DefinitionActivated.event,
+    DefinitionStatus.RETIRED: DefinitionRetired.event,
+}
+_LIVES = """
+    SELECT l.name, l.version, d.digest, l.run_id, l.status, l.changed_by
+      FROM definition_lives l JOIN definitions d USING (name, version) WHERE l.tenant = %s AND l.status <> 'draft'
+"""
+
+
+@dataclass
+class TenantRows(ChainRows):
+    """A tenant's chain, and by their names the digests of the records that its acts are about.
+
+    `of_others` are names of records that all tenants share, and that another tenant's chain has.
+    """
+
+    records: dict[str, str] = field(default_factory=dict)
+    of_others: set[str] = field(default_factory=set)
+
+
+def tenant_rows(conn: View, tenant: str) -> TenantRows:
+    """Return the tenant's chain with all that is to be compared."""
+    chain = chain_of(tenant)
+    ends = all_rows(conn, "SELECT audit_seq, audit_hash FROM tenants WHERE tenant = %s", tenant)
+    rows = TenantRows(chain, **ends[0]) if ends else TenantRows(chain, GENESIS.seq, GENESIS.hash)
+    for row in all_rows(conn, "SELECT seq, hash, leaf FROM tenant_leaves WHERE tenant = %s ORDER BY seq", tenant):
+        rows.leaves.append((row["seq"], row["hash"].hex(), row["leaf"]))
+    for row in all_rows(conn, "SELECT first_seq, count FROM log_entries WHERE chain = %s", chain):
+        rows.placed.append((row["first_seq"], row["first_seq"] + row["count"] - 1))
+    rows.waiting += pending(conn, tenant).get(chain, ())
+    rows.records.update(_records(conn, tenant))
+    rows.of_others.update(_of_others(conn, tenant))
+    return rows
+
+
+def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT name, version, canonical FROM definitions"):
+        yield definition_name(row["name"], row["version"]), hashlib.sha256(row["canonical"]).hexdigest()
+    for row in all_rows(conn, "SELECT digest, files FROM policy_texts"):
+        yield policy_name(row["digest"]), canonical.digest(row["files"])
+    for row in all_rows(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s", tenant):
+        yield key_name(row["key_id"]), canonical.digest(row["entry"])
+    for row in all_rows(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant):
+        read = (all_rows(conn, query, tenant) for query in (ACTORS, ACCOUNTS, SETTINGS))
+        rows = rows_digest(*read)
+        yield from directory_record({**row, "rows": rows}).items()
+    for row in all_rows(conn, _LIVES, tenant):
+        said = {name: row[name] for name in ("name", "version", "digest", "run_id")}
+        yield from life_record(_MOVES[DefinitionStatus(row["status"])], said, row["changed_by"]).items()
+    for row in all_rows(conn, "SELECT * FROM evidence_holds WHERE tenant = %s", tenant):
+        said = {name: row[name] for name in ("hold_id", "kind", "subject")}
+        yield from hold_record(HoldSet.event, {**said, "reason": row["reason"]}, row["set_by"]).items()
+        if row["lifted_at"] is not None:
+            lifted = {**said, "reason": row["lifted_reason"]}
+            yield from hold_record(HoldLifted.event, lifted, row["lifted_by"]).items()
+    for row in all_rows(conn, "SELECT * FROM delegations WHERE tenant = %s", tenant):
+        said = delegation_of(row).said()
+        yield from delegation_record(DelegationRecorded.event, said, row["recorded_by"]).items()
+        if row["ended_at"] is not None:
+            ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
+            yield from delegation_record(DelegationEnded.event, ended, row["ended_by"]).items()
+    yield from _installations(conn, tenant)
+
+
+def _installations(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT * FROM slack_installations WHERE tenant = %s", tenant):
+        said = {name: row[name] for name in SlackInstalled.model_fields}
+        yield from slack_record(SlackInstalled.event, said, row["installed_by"]).items()
+        if row["removed_at"] is not None:
+            removed = {"installation_id": row["installation_id"], "why": row["removed_why"]}
+            yield from slack_record(SlackRemoved.event, removed, PROGRAM.id).items()
+    yield from _passkeys(conn, tenant)
+
+
+def _passkeys(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT * FROM passkeys WHERE tenant = %s", tenant):
+        yield from passkey_record(PasskeyRegistered.event, passkey_of(row).said(), row["person"]).items()
+        if row["revoked_at"] is not None:
+            revoked = {"credential_id": row["credential_id"], "person": row["person"], "reason": row["revoked_reason"]}
+            yield from passkey_record(PasskeyRevoked.event, revoked, row["revoked_by"]).items()
+
+
+def _of_others(conn: View, tenant: str) -> list[str]:
+    """Return the definitions and policies that other tenants' chains name."""
+    query = """
+        SELECT once FROM tenant_leaves
+         WHERE tenant <> %s AND (once LIKE 'definition %%' OR once LIKE 'policy %%')
+    """
+    return [row["once"] for row in all_rows(conn, query, tenant)]

@@ -203,7 +203,7 @@ async def mark_stuck(conn: Conn, run_id: str, error: str, faults: int, in_the_wa
     return done.rowcount == 1
 
 
-async def try_anew(conn: Conn, run_id: str) -> dict[str, Any] | None:
+async def retry_bundle(conn: Conn, run_id: str) -> dict[str, Any] | None:
     """Have a stuck bundle tried again, under the next name where its own is taken; return {file_number, in_the_way}.
 
     None where it is not stuck.

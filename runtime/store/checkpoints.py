@@ -1,4 +1,7 @@
-"""Checkpoints of the Merkle log, and what they are over: its tiles and its entries."""
+"""Checkpoints of the Merkle log, the tiles and entries that they cover, and the time stamps over them.
+
+A stamp is an authority's answer, kept as it came.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +53,7 @@ class LogStanding:
     fault: str
 
 
-async def standing(conn: Conn, tenant: str) -> LogStanding:
+async def log_standing(conn: Conn, tenant: str) -> LogStanding:
     """Return how the tenant's log stands."""
     row = await (
         await conn.execute(
@@ -109,7 +112,7 @@ async def note_fault(conn: Conn, tenant: str, fault: str) -> None:
     await conn.execute("UPDATE log_leases SET fault = %s WHERE tenant = %s", (fault, tenant))
 
 
-async def newest(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
+async def newest_checkpoint(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
     """Return the checkpoint of the largest log, or of those that are published."""
     row = await (
         await conn.execute(
@@ -172,7 +175,7 @@ async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes
     return bytes(row["hashes"]) if row else b""
 
 
-async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
+async def log_entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     """Return the entries of the log from an index up to, and not with, another: each leaf as its hash was taken."""
     rows = await (
         await conn.execute(
@@ -215,3 +218,69 @@ def _entry(row: Mapping[str, Any], before: str) -> bytes:
         return entry
     said = {name: value for name, value in orjson.loads(row["said"]).items() if name != "hash"}
     return canonical.dumps({**said, "run_id": row["chain"], "seq": row["seq"], "prev_hash": before})
+
+
+_STAMP_COLUMNS = (
+    "SELECT s.size, c.note, s.stamp, s.asked_at FROM log_stamps s JOIN log_checkpoints c USING (tenant, size)"
+)
+
+
+@dataclass(frozen=True)
+class Stamped:
+    """A checkpoint (its size, its note), its stamp (DER), and when that was asked for, by our clock."""
+
+    size: int
+    note: str
+    stamp: bytes
+    asked_at: datetime
+
+
+async def keep_stamp(conn: Conn, tenant: str, size: int, stamp: bytes, asked_at: datetime) -> None:
+    """Put the stamp of a checkpoint on record, unless it has one."""
+    await conn.execute(
+        "INSERT INTO log_stamps (tenant, size, stamp, asked_at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (tenant, size, stamp, asked_at),
+    )
+
+
+async def newest_stamped(conn: Conn, tenant: str) -> Stamped | None:
+    """Return the largest checkpoint that has a stamp."""
+    query = f"{_STAMP_COLUMNS} WHERE tenant = %s ORDER BY size DESC LIMIT 1"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    return Stamped(**row) if row else None
+
+
+async def first_stamped(conn: Conn, tenant: str, size: int) -> Stamped | None:
+    """Return the smallest checkpoint of a log of this size, or larger, that has a stamp."""
+    query = f"{_STAMP_COLUMNS} WHERE tenant = %s AND size >= %s ORDER BY size LIMIT 1"
+    row = await (await conn.execute(query, (tenant, size))).fetchone()
+    return Stamped(**row) if row else None
+
+
+async def unpublished_stamps(conn: Conn, tenant: str) -> list[Stamped]:
+    """Return what was stamped and does not stand in the archive, in order. They are published in their order."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT s.size, c.note, s.stamp, s.asked_at FROM log_stamps s JOIN log_checkpoints c USING (tenant, size)
+             WHERE tenant = %(tenant)s AND size > coalesce((SELECT max(size) FROM log_stamps
+                    WHERE tenant = %(tenant)s AND published_at IS NOT NULL), 0)
+             ORDER BY size
+            """,
+            {"tenant": tenant},
+        )
+    ).fetchall()
+    return [Stamped(**row) for row in rows]
+
+
+async def mark_stamp_published(conn: Conn, tenant: str, size: int, now: datetime) -> None:
+    """Note that a stamp stands in the archive."""
+    await conn.execute("UPDATE log_stamps SET published_at = %s WHERE tenant = %s AND size = %s", (now, tenant, size))
+
+
+async def unstamped_since(conn: Conn, tenant: str) -> datetime | None:
+    """Return when the oldest checkpoint was signed that no stamp is over, or None where there is none."""
+    query = """SELECT min(signed_at) AS since FROM log_checkpoints WHERE tenant = %(tenant)s
+        AND size > coalesce((SELECT max(size) FROM log_stamps WHERE tenant = %(tenant)s), 0)"""
+    row = await (await conn.execute(query, {"tenant": tenant})).fetchone()
+    return row["since"] if row else None

@@ -1,14 +1,20 @@
-"""Stored definitions: immutable, by name and version."""
+"""Definitions, immutable by name and version, and where each version of a runbook stands in a tenant.
 
-from collections.abc import Collection
+Each move of a version is on record in the tenant's chain.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from receipts.chain import PROGRAM
-from receipts.tenant_acts import DefinitionStored
+from receipts.chain import PROGRAM, Actor
+from receipts.tenant_acts import DefinitionActivated, DefinitionRetired, DefinitionStored
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.model import Definition
+from runtime.model.runbook_version import RunbookVersion
+from runtime.model.states import DEFINITION, DefinitionStatus, IllegalTransitionError
 from runtime.store.database.pool import Conn
-from runtime.store.tenant_acts import put_act
+from runtime.store.tenants import put_act
 
 
 class DefinitionChangedError(Exception):
@@ -101,3 +107,167 @@ class Definitions:
         if len(self._known) > MOST_KNOWN:
             del self._known[next(iter(self._known))]
         return found
+
+
+_VERSION = """
+    SELECT l.name, l.version, d.digest, l.trigger_type, l.status, l.trigger_when AS "when"
+      FROM definition_lives l JOIN definitions d USING (name, version)
+     WHERE l.tenant = %(tenant)s
+"""
+
+
+async def lock_versions(conn: Conn, tenant: str) -> None:
+    """Keep all others from moving a version of the tenant's until the caller's transaction ends."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('definition_lives:' || %s, 0))", (tenant,))
+
+
+async def add_drafts(
+    conn: Conn, tenant: str, definitions: Collection[Definition], now: datetime
+) -> set[tuple[str, int]]:
+    """Take in what the tenant does not know yet, as drafts; return name and version of each that was new."""
+    query = """
+        INSERT INTO definition_lives
+               (tenant, name, version, trigger_type, trigger_when, status, arrived_at, changed_at)
+        SELECT %s, d.name, d.version, d.type, d.condition, 'draft', %s, %s
+          FROM unnest(%s::text[], %s::int[], %s::text[], %s::text[]) AS d (name, version, type, condition)
+        ON CONFLICT DO NOTHING RETURNING name, version
+    """
+    names = [one.name for one in definitions]
+    versions = [one.version for one in definitions]
+    types = [one.trigger_type for one in definitions]
+    conditions = [one.when for one in definitions]
+    rows = await (await conn.execute(query, (tenant, now, now, names, versions, types, conditions))).fetchall()
+    return {(row["name"], row["version"]) for row in rows}
+
+
+async def versions_of_runbook(conn: Conn, tenant: str, name: str) -> list[RunbookVersion]:
+    """Return all versions of a runbook in the tenant, the oldest first."""
+    return (await versions_of_runbooks(conn, tenant, [name]))[name]
+
+
+async def versions_of_runbooks(conn: Conn, tenant: str, names: Sequence[str]) -> dict[str, list[RunbookVersion]]:
+    """Return all versions of several runbooks in the tenant, by their names, the oldest first."""
+    found: dict[str, list[RunbookVersion]] = {name: [] for name in names}
+    query = _VERSION + " AND l.name = ANY(%(names)s) ORDER BY l.name, l.version"
+    for life in await _versions(conn, query, tenant, names=list(names)):
+        found[life.name].append(life)
+    return found
+
+
+async def versions_of_trigger(conn: Conn, tenant: str, trigger_type: str) -> list[RunbookVersion]:
+    """Return all versions that take triggers of a type, whatever they are called; the last to be moved comes first.
+
+    Of those that were moved at one moment the names count, and then the newest version.
+    """
+    order = "ORDER BY l.changed_at DESC, l.name, l.version DESC"
+    return await _versions(conn, f"{_VERSION} AND l.trigger_type = %(type)s {order}", tenant, type=trigger_type)
+
+
+async def find_version(conn: Conn, tenant: str, name: str, version: int) -> RunbookVersion | None:
+    """Return a version, or None where the tenant has none by that name and number."""
+    found = await _versions(
+        conn, _VERSION + " AND l.name = %(name)s AND l.version = %(version)s", tenant, name=name, version=version
+    )
+    return found[0] if found else None
+
+
+async def keep_active(conn: Conn, tenant: str, name: str, version: int) -> bool:
+    """Return whether a version is active, and have it stay so until the caller's transaction ends.
+
+    It waits for a move that is under way.
+    """
+    query = """
+        SELECT 1 FROM definition_lives
+         WHERE tenant = %s AND name = %s AND version = %s AND status = 'active' FOR SHARE
+    """
+    return await (await conn.execute(query, (tenant, name, version))).fetchone() is not None
+
+
+async def move_version(
+    conn: Conn, tenant: str, life: RunbookVersion, to: DefinitionStatus, by: Actor, run_id: str | None, now: datetime
+) -> None:
+    """Move a version, and put it on record; the caller has the lives locked. Raise IllegalTransitionError.
+
+    To stay is no move: nobody has something on record that was so before.
+    """
+    if to not in DEFINITION[life.status]:
+        raise IllegalTransitionError(f"{life} is {life.status}")
+    conn.put(
+        "UPDATE definition_lives SET status = %(to)s, changed_by = %(by)s, run_id = %(run_id)s, changed_at = %(now)s"
+        " WHERE tenant = %(tenant)s AND name = %(name)s AND version = %(version)s",
+        {
+            "to": to,
+            "by": by.id,
+            "run_id": run_id,
+            "now": now,
+            "tenant": tenant,
+            "name": life.name,
+            "version": life.version,
+        },
+    )
+    form = DefinitionActivated if to is DefinitionStatus.ACTIVE else DefinitionRetired
+    act = form(name=life.name, version=life.version, digest=life.digest, run_id=run_id)
+    await put_act(conn, tenant, act, by, now)
+
+
+async def requester_of(conn: Conn, run_id: str) -> Actor:
+    """Return who is behind a run; raise LookupError."""
+    query = "SELECT requested_by, requester_kind FROM runs WHERE run_id = %s"
+    row = await (await conn.execute(query, (run_id,))).fetchone()
+    if row is None:
+        raise LookupError(f"no run {run_id}")
+    return Actor(id=row["requested_by"], kind=row["requester_kind"])
+
+
+async def moves_of(conn: Conn, tenant: str, life: RunbookVersion) -> list[dict[str, Any]]:
+    """Return what is on record of a version's moves: when, which, by whom, for which run."""
+    query = """
+        SELECT (leaf ->> 'at')::timestamptz AS at, leaf ->> 'event' AS event, leaf -> 'actor' ->> 'id' AS by,
+               leaf -> 'data' ->> 'run_id' AS run_id
+          FROM tenant_leaves
+         WHERE tenant = %s AND leaf ->> 'event' IN ('definition.activated', 'definition.retired')
+           AND leaf -> 'data' ->> 'name' = %s AND leaf -> 'data' ->> 'version' = %s::text
+         ORDER BY seq
+    """
+    return await (await conn.execute(query, (tenant, life.name, life.version))).fetchall()
+
+
+async def moves_for(conn: Conn, tenant: str, run_id: str) -> list[tuple[str, int]]:
+    """Return what is on record of the moves that a run asked for: which, and of which version."""
+    query = """
+        SELECT leaf ->> 'event' AS event, (leaf -> 'data' ->> 'version')::int AS version
+          FROM tenant_leaves
+         WHERE tenant = %s AND leaf ->> 'event' IN ('definition.activated', 'definition.retired')
+           AND leaf -> 'data' ->> 'run_id' = %s
+         ORDER BY seq
+    """
+    rows = await (await conn.execute(query, (tenant, run_id))).fetchall()
+    return [(row["event"], row["version"]) for row in rows]
+
+
+async def list_versions(
+    conn: Conn, tenant: str, name: str | None, status: DefinitionStatus | None, after: tuple[str, int], limit: int
+) -> list[dict[str, Any]]:
+    """Return versions by name, the newest first, from behind `after` on: at most so many."""
+    query = """
+        SELECT l.name, l.version, l.status, l.trigger_type, d.digest, l.changed_by, l.changed_at, l.run_id, l.arrived_at
+          FROM definition_lives l JOIN definitions d USING (name, version)
+         WHERE l.tenant = %(tenant)s AND (%(name)s::text IS NULL OR l.name = %(name)s)
+           AND (%(status)s::text IS NULL OR l.status = %(status)s)
+           AND (l.name, -l.version) > (%(after)s, -%(version)s::int)
+         ORDER BY l.name, l.version DESC LIMIT %(limit)s
+    """
+    asked: Mapping[str, Any] = {
+        "tenant": tenant,
+        "name": name,
+        "status": status,
+        "after": after[0],
+        "version": after[1],
+        "limit": limit,
+    }
+    return await (await conn.execute(query, asked)).fetchall()
+
+
+async def _versions(conn: Conn, query: str, tenant: str, **values: Any) -> list[RunbookVersion]:
+    rows = await (await conn.read(query, {"tenant": tenant, **values})).fetchall()
+    return [RunbookVersion(**{**row, "status": DefinitionStatus(row["status"])}) for row in rows]

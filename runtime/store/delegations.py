@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.model.actor import Person
 from runtime.model.delegation import Delegation, StandIn, given_by
+from runtime.model.person import Person
 from runtime.store.database.pool import Conn
 
 _HOLDS = "d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s"

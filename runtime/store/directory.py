@@ -1,4 +1,7 @@
-"""The directory of people and agents, as the database holds it."""
+"""The directory of people and agents: loading it, looking people up, and their deactivated accounts.
+
+People are listed with those for whom they stand in now. An account is deactivated when Slack says so.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,12 +12,10 @@ from typing import Any
 
 from receipts.chain import PROGRAM
 from receipts.tenant_acts import DirectoryLoaded
-from runtime.model.actor import Person
-from runtime.model.usergroups import NO_SOURCES, Sources
+from runtime.model.person import NO_SOURCES, Person, Sources
 from runtime.store.database.pool import Conn
-from runtime.store.tenant_acts import put_act
-from runtime.store.tenant_existing import directory_digest
-from runtime.store.usergroups import carry_over, heard, lock_directory
+from runtime.store.tenants import directory_digest, put_act
+from runtime.store.usergroups import carry_over, lock_directory, usergroup_state
 
 _DOCUMENTS = ("groups", "grants", "notices")
 
@@ -69,7 +70,7 @@ async def replace_directory(
     """
     async with conn.transaction():
         await lock_directory(conn, tenant)
-        before = await heard(conn, tenant)
+        before = await usergroup_state(conn, tenant)
         loaded = await edition_of(conn, tenant)
         check_edition(loaded, edition)
         await conn.execute(
@@ -226,3 +227,71 @@ async def accounts_in_groups(
         )
     ).fetchall()
     return [row["account"] for row in rows]
+
+
+_NOW = "d.ended_at IS NULL AND d.starts_at <= clock_timestamp() AND d.ends_at > clock_timestamp()"
+_PEOPLE = f"""
+    SELECT a.actor_id AS person, a.name, a.groups,
+           (SELECT coalesce(json_agg(s.team || ' ' || s.account ORDER BY s.team, s.account), '[]')
+              FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id) AS slack,
+           (SELECT coalesce(json_agg(DISTINCT d.delegator), '[]')
+              FROM delegations d WHERE d.tenant = a.tenant AND d.delegate = a.actor_id AND {_NOW}) AS stands_in_for,
+           (SELECT coalesce(json_agg(DISTINCT d.delegate), '[]')
+              FROM delegations d WHERE d.tenant = a.tenant AND d.delegator = a.actor_id AND {_NOW}) AS delegates
+      FROM actors a
+     WHERE a.tenant = %(tenant)s AND a.kind = 'person'
+       AND (%(group)s::text IS NULL OR a.groups::jsonb ? %(group)s)
+       AND (%(person)s::text IS NULL OR a.actor_id = %(person)s)
+     ORDER BY a.actor_id
+"""  # noqa: S608 - our own clause
+
+
+async def find_people(conn: Conn, tenant: str, group: str | None, person: str | None) -> list[dict[str, Any]]:
+    """Return people by their ids, those of a group or one of them, if that is named."""
+    given = {"tenant": tenant, "group": group, "person": person}
+    return await (await conn.execute(_PEOPLE.encode(), given)).fetchall()
+
+
+async def note_account_state(
+    conn: Conn, tenant: str, team: str, account: str, now: datetime, *, is_active: bool
+) -> bool:
+    """Note what Slack says of an account of the directory; return whether that is new."""
+    if is_active:
+        query = "DELETE FROM slack_absentees WHERE tenant = %s AND team = %s AND account = %s"
+        return (await conn.execute(query, (tenant, team, account))).rowcount == 1
+    query = """
+        INSERT INTO slack_absentees (tenant, team, account, since)
+        SELECT %(tenant)s, %(team)s, %(account)s, %(now)s
+         WHERE EXISTS (SELECT FROM slack_accounts
+                        WHERE tenant = %(tenant)s AND team = %(team)s AND account = %(account)s)
+        ON CONFLICT DO NOTHING
+    """
+    said = {"tenant": tenant, "team": team, "account": account, "now": now}
+    return (await conn.execute(query, said)).rowcount == 1
+
+
+async def is_deactivated(conn: Conn, team: str, account: str) -> bool:
+    """Return whether an account is deactivated."""
+    query = "SELECT 1 FROM slack_absentees WHERE (team, account) = (%s, %s)"
+    return await (await conn.execute(query, (team, account))).fetchone() is not None
+
+
+async def is_person_deactivated(conn: Conn, tenant: str, person: str) -> bool:
+    """Return whether all accounts of a person are deactivated; of somebody who has none, False."""
+    query = """
+        SELECT bool_and(EXISTS (SELECT FROM slack_absentees x
+                                 WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))) AS has_left
+          FROM slack_accounts s WHERE s.tenant = %s AND s.actor_id = %s
+    """
+    row = await (await conn.execute(query, (tenant, person))).fetchone()
+    return bool(row and row["has_left"])
+
+
+async def deactivated_people(conn: Conn, tenant: str) -> list[str]:
+    """Return the people all of whose accounts are deactivated."""
+    query = """
+        SELECT s.actor_id FROM slack_accounts s
+          LEFT JOIN slack_absentees a ON (a.tenant, a.team, a.account) = (s.tenant, s.team, s.account)
+         WHERE s.tenant = %s GROUP BY s.actor_id HAVING bool_and(a.account IS NOT NULL) ORDER BY s.actor_id
+    """
+    return [row["actor_id"] for row in await (await conn.execute(query, (tenant,))).fetchall()]

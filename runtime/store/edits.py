@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from runtime.model.edits import Edit
+from runtime.model.approval import Edit
 from runtime.model.effect import LeaseLostError
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.pool import Conn

@@ -7,17 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.action import Action, Tier
-from runtime.model.effect import Effect, Heir, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
+from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
 from runtime.model.states import EFFECT, EffectStatus, check
-from runtime.store.database.documents import written
-from runtime.store.database.gathered import Kind, document_of, rows_of
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind, document_of, json_text, rows_of
 
 _LEASE = (("effect_id", "text"), ("attempt", "int"), ("owner", "text"))
 # What has an owner is leased: the table's check says so, and the planner is not led to look among all that is leased.
 _IS_OURS = "effects.effect_id = r.effect_id AND effects.attempt = r.attempt AND effects.lease_owner = r.owner"
 _TAKEN = ("uq_effects_claimed_key", KeyInUseError)
-_BEGUN = Kind(
+_BEGUN = WriteKind(
     "begun",
     "effects",
     f"""
@@ -30,7 +29,7 @@ _BEGUN = Kind(
     lost=LeaseLostError,
     taken=_TAKEN,
 )
-_SETTLED = Kind(
+_SETTLED = WriteKind(
     "settled",
     "effects",
     f"""
@@ -60,7 +59,7 @@ _SETTLED = Kind(
     lost=LeaseLostError,
 )
 
-_PROPOSED = Kind(
+_PROPOSED = WriteKind(
     "proposed",
     "effects",
     """
@@ -141,7 +140,7 @@ async def insert_step_effect(
     if slot is None:
         await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN))
     else:
-        slot.heir = Heir(leased(run_id, tenant, effect, action, times, slot))
+        slot.heir = ChainedLease(leased(run_id, tenant, effect, action, times, slot))
         await conn.gather(_PROPOSED, (*values, EffectStatus.LEASED, 1, slot.owner, slot.until, *_NOT_BEGUN))
 
 
@@ -173,9 +172,9 @@ def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Tim
         **vars(effect),
         "digest": action.digest,
         "hides": bool(action.redacted),
-        "fields": written(effect.fields),
-        "redact": written(effect.redact),
-        "retry": written(dict(effect.retry)),
+        "fields": json_text(effect.fields),
+        "redact": json_text(effect.redact),
+        "retry": json_text(dict(effect.retry)),
         "run_id": run_id,
         "tenant": tenant,
         "next_try_at": times.not_before or times.now,

@@ -11,7 +11,7 @@ _SELECT = "SELECT version, deleted, fields FROM entities WHERE tenant = %s AND e
 
 
 @dataclass(frozen=True)
-class Place:
+class EntityKey:
     """Which entity of a tenant: its kind and its id."""
 
     tenant: str
@@ -25,7 +25,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Row:
+class EntityRow:
     """An entity as it stands; `version` counts its changes from 1."""
 
     version: int
@@ -34,7 +34,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Done:
+class EntityChange:
     """A change that was made under a key: the fingerprint of what was asked, and what was answered."""
 
     key: str
@@ -42,19 +42,19 @@ class Done:
     result: dict[str, Any]
 
 
-async def find(conn: Conn, place: Place) -> Row | None:
+async def find_entity(conn: Conn, place: EntityKey) -> EntityRow | None:
     """Return the entity, or None."""
     row = await (await conn.execute(_SELECT, place.key)).fetchone()
-    return Row(**row) if row else None
+    return EntityRow(**row) if row else None
 
 
-async def lock(conn: Conn, place: Place) -> Row | None:
+async def lock_entity(conn: Conn, place: EntityKey) -> EntityRow | None:
     """Return the entity, or None, and keep others from changing it until the transaction ends."""
     row = await (await conn.execute(f"{_SELECT} FOR UPDATE", place.key)).fetchone()
-    return Row(**row) if row else None
+    return EntityRow(**row) if row else None
 
 
-async def find_change(conn: Conn, tenant: str, key: str) -> Done | None:
+async def find_change(conn: Conn, tenant: str, key: str) -> EntityChange | None:
     """Return what was done under a key, or None."""
     row = await (
         await conn.execute(
@@ -63,10 +63,10 @@ async def find_change(conn: Conn, tenant: str, key: str) -> Done | None:
             (tenant, key),
         )
     ).fetchone()
-    return Done(**row) if row else None
+    return EntityChange(**row) if row else None
 
 
-async def put(conn: Conn, place: Place, row: Row, done: Done) -> bool:
+async def put_entity(conn: Conn, place: EntityKey, row: EntityRow, done: EntityChange) -> bool:
     """Write the entity's next version, and what was done; False where another has written that version meanwhile."""
     written = await conn.execute(
         "INSERT INTO entities (tenant, entity, entity_id, version, deleted, fields) VALUES (%s, %s, %s, %s, %s, %s)"

@@ -1,10 +1,14 @@
-"""Steps that are held: who looks for them, what policy is told of one, and what a new try of one starts from."""
+"""Held steps and held effects: what waits for a person to repair it, and the messages that ask people to.
+
+A held step failed, and a person says how it goes on. A held effect waits until somebody repairs something outside.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from runtime.model.run import FoundStep, Tried
-from runtime.model.states import StepStatus
+from runtime.model.states import EffectStatus, StepStatus
 from runtime.store.database.pool import Conn
 
 _FOUND = """
@@ -44,7 +48,7 @@ def _found(row: Mapping[str, Any]) -> FoundStep:
     return FoundStep(**{**row, "status": StepStatus(row["status"])})
 
 
-async def tried(conn: Conn, run_id: str, path: str) -> Tried:
+async def step_tries(conn: Conn, run_id: str, path: str) -> Tried:
     """Return what a step has wanted so far; the caller holds the run's row."""
     row = await (
         await conn.execute(
@@ -62,7 +66,7 @@ async def tried(conn: Conn, run_id: str, path: str) -> Tried:
     return Tried(**row)
 
 
-async def count_act(conn: Conn, run_id: str, path: str) -> None:
+async def count_repair(conn: Conn, run_id: str, path: str) -> None:
     """Note that a person lets a step go on: what others saw before is not how it is any more."""
     await conn.execute("UPDATE steps SET version = version + 1 WHERE run_id = %s AND path = %s", (run_id, path))
 
@@ -73,3 +77,81 @@ async def forget_tries(conn: Conn, run_id: str, path: str) -> None:
         "UPDATE steps SET waited = attempt, held = false, started_at = NULL WHERE run_id = %s AND path = %s",
         (run_id, path),
     )
+
+
+@dataclass(frozen=True)
+class Held:
+    """Effects that wait for somebody to mend the same thing outside."""
+
+    operation: str  # with its connector: ``slack::post_card``
+    target: str
+    error: str  # what the other side said last
+    count: int
+
+
+async def list_held_effects(conn: Conn, tenant: str) -> list[Held]:
+    """Return what the tenant's effects are held for, the most frequent first."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT connector || '::' || operation AS operation, target, error, count(*) AS count FROM effects
+             WHERE tenant = %s AND status = 'held' GROUP BY connector, operation, target, error
+             ORDER BY count(*) DESC, connector, operation, target, error
+            """,
+            (tenant,),
+        )
+    ).fetchall()
+    return [Held(**row) for row in rows]
+
+
+NEVER_POSTED = (EffectStatus.FAILED, EffectStatus.REJECTED)
+"""How an effect ends that was not performed."""
+
+
+@dataclass(frozen=True)
+class HeldStepMessage:
+    """A message that asks about a held step: the effect that posts it, to whom it goes, and what it says."""
+
+    effect_id: str
+    target: str
+    said: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PostedMessage:
+    """What became of a message: what Slack answered when it was posted, and how its effect stands."""
+
+    status: EffectStatus
+    answer: Mapping[str, Any] | None
+
+
+async def messages_about(conn: Conn, run_id: str, step: str | None) -> list[HeldStepMessage]:
+    """Return the messages about a held step of a run, or about all of them; not those that were never posted."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT effect_id, target, fields -> 'said' AS said FROM effects
+             WHERE run_id = %(run_id)s AND purpose = 'message' AND fields -> 'said' ->> 'kind' = 'step_held'
+               AND operation IN ('post_message', 'direct_message') AND status <> ALL(%(never)s)
+               AND (%(step)s::text IS NULL OR fields -> 'said' ->> 'step' = %(step)s)
+             ORDER BY created_at, effect_id
+            """,
+            {"run_id": run_id, "step": step, "never": list(NEVER_POSTED)},
+        )
+    ).fetchall()
+    return [HeldStepMessage(**row) for row in rows]
+
+
+async def find_posted(conn: Conn, tenant: str, effect_id: str) -> PostedMessage | None:
+    """Return what became of a message, or None where the tenant has no such effect."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT e.status, r.response AS answer FROM effects e LEFT JOIN receipts r
+                ON (r.tenant, r.idempotency_key, r.outcome) = (e.tenant, e.idempotency_key, 'success')
+             WHERE e.tenant = %s AND e.effect_id = %s
+            """,
+            (tenant, effect_id),
+        )
+    ).fetchone()
+    return PostedMessage(EffectStatus(row["status"]), row["answer"]) if row else None

@@ -1,13 +1,19 @@
-"""Installations of the app: each is written once and ends once; their tokens are replaced, and go when it ends."""
+"""Installations of the Slack app, their tokens, links to install it, and states of OAuth.
+
+An installation is written once and ends once; its tokens are replaced, and deleted when it ends. Of links and states
+only the digest is kept, so that nobody can read them here.
+"""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from psycopg.errors import UniqueViolation
 
 from receipts.vault import Sealed
-from runtime.model.installed import NewInstallation, Place
+from runtime.model.installation import InstallPlace, NewInstallation
 from runtime.store.database.pool import Conn
 
 _LIVE = """
@@ -23,14 +29,14 @@ class TakenError(Exception):
     """The app is installed there for another tenant."""
 
 
-async def live(conn: Conn, tenant: str) -> list[dict[str, Any]]:
+async def live_installations(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return the installations that have not ended, with their tokens under their keys, the oldest first."""
     return await (
         await conn.execute(f"{_LIVE} ORDER BY i.installed_at, i.installation_id".encode(), (tenant,))
     ).fetchall()
 
 
-async def ended(conn: Conn, tenant: str) -> list[dict[str, Any]]:
+async def ended_installations(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return team, enterprise, name, removed_at, removed_why of places where the app was installed and is not now."""
     query = """
         SELECT DISTINCT ON (team, CASE WHEN team = '' THEN enterprise END) team, enterprise, name,
@@ -43,7 +49,7 @@ async def ended(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     return await (await conn.execute(query, (tenant,))).fetchall()
 
 
-async def add(
+async def add_installation(
     conn: Conn, tenant: str, installation_id: str, new: NewInstallation, link_id: str, by: str, now: datetime
 ) -> None:
     """Write an installation; raise TakenError."""
@@ -60,7 +66,9 @@ async def add(
         raise TakenError(str(new.place)) from error
 
 
-async def end(conn: Conn, tenant: str, place: Place, why: str, at: datetime, before: datetime) -> str | None:
+async def end_installation(
+    conn: Conn, tenant: str, place: InstallPlace, why: str, at: datetime, before: datetime
+) -> str | None:
     """End the installation there, if it was made before a moment, and delete its tokens; return its id."""
     query = f"""
         WITH over AS (
@@ -92,7 +100,7 @@ async def replace_tokens(
     return done.rowcount == 1
 
 
-async def reseal(conn: Conn, installation_id: str, sealed: Sealed) -> None:
+async def reencrypt_tokens(conn: Conn, installation_id: str, sealed: Sealed) -> None:
     """Write what the same tokens are under another key, or without what is needed no more."""
     query = "UPDATE slack_tokens SET key_id = %s, token = %s WHERE installation_id = %s"
     await conn.execute(query, (sealed.key_id, sealed.data, installation_id))
@@ -119,3 +127,56 @@ async def lock_tokens(conn: Conn, tenant: str) -> list[dict[str, Any]]:
          WHERE i.tenant = %s ORDER BY t.installation_id FOR UPDATE OF t
     """
     return await (await conn.execute(query, (tenant,))).fetchall()
+
+
+def digest_of(secret: str) -> str:
+    """Return the digest under which a secret is kept."""
+    return sha256(secret.encode()).hexdigest()
+
+
+async def add_install_link(conn: Conn, tenant: str, link: Mapping[str, Any]) -> None:
+    """Write a link: link_id, secret_sha256, made_by, reason, policy, made_at, expires_at."""
+    await conn.execute(
+        """
+        INSERT INTO slack_links (link_id, tenant, secret_sha256, made_by, reason, policy, made_at, expires_at)
+        VALUES (%(link_id)s, %(tenant)s, %(secret_sha256)s, %(made_by)s, %(reason)s, %(policy)s, %(made_at)s,
+                %(expires_at)s)
+        """,
+        {**link, "tenant": tenant, "policy": json.dumps(link["policy"])},
+    )
+
+
+async def open_install_link(conn: Conn, tenant: str, secret: str, now: datetime) -> str | None:
+    """Return the id of a link that can still be used."""
+    query = """
+        SELECT link_id FROM slack_links
+         WHERE tenant = %s AND secret_sha256 = %s AND used_at IS NULL AND expires_at > %s
+    """
+    row = await (await conn.execute(query, (tenant, digest_of(secret), now))).fetchone()
+    return str(row["link_id"]) if row else None
+
+
+async def use_install_link(conn: Conn, tenant: str, link_id: str, now: datetime) -> bool:
+    """Compare and set: use a link up. False where somebody has meanwhile, or its time is over."""
+    query = """
+        UPDATE slack_links SET used_at = %s WHERE tenant = %s AND link_id = %s AND used_at IS NULL AND expires_at > %s
+    """
+    return (await conn.execute(query, (now, tenant, link_id, now))).rowcount == 1
+
+
+async def add_oauth_state(conn: Conn, state: str, link_id: str, now: datetime, expires_at: datetime) -> None:
+    """Keep a state, and forget those whose time is over."""
+    await conn.execute("DELETE FROM slack_states WHERE expires_at <= %s", (now,))
+    query = "INSERT INTO slack_states (state_sha256, link_id, expires_at) VALUES (%s, %s, %s)"
+    await conn.execute(query, (digest_of(state), link_id, expires_at))
+
+
+async def take_oauth_state(conn: Conn, tenant: str, state: str, now: datetime) -> str | None:
+    """Use a state up; return the id of its link, or None where there is no such state of the tenant's any more."""
+    query = """
+        DELETE FROM slack_states s USING slack_links l
+         WHERE l.link_id = s.link_id AND l.tenant = %s AND s.state_sha256 = %s
+        RETURNING s.link_id, s.expires_at > %s AS is_alive
+    """
+    row = await (await conn.execute(query, (tenant, digest_of(state), now))).fetchone()
+    return str(row["link_id"]) if row and row["is_alive"] else None

@@ -1,4 +1,4 @@
-"""Leases: what a worker may take, and how it holds on to it, each lease under its own attempt."""
+"""Leases: what a worker may take, and how it keeps it, each lease under its own attempt."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ _WAITING = f"""
 
 
 @dataclass(frozen=True)
-class Due:
+class DueWork:
     """Whether there is anything of each kind that a worker may take: looked at before anything is leased."""
 
     notifications: bool
@@ -84,7 +84,7 @@ class Due:
     runs: bool
 
 
-async def look(conn: Conn, tenant: str, now: datetime) -> Due:
+async def due_work(conn: Conn, tenant: str, now: datetime) -> DueWork:
     """Return what is due, in one statement: most looks find nothing, or one kind alone."""
     row = await (
         await conn.execute(
@@ -100,7 +100,7 @@ async def look(conn: Conn, tenant: str, now: datetime) -> Due:
             {"tenant": tenant, "now": now},
         )
     ).fetchone()
-    return Due(**row) if row else Due(*[True] * 5)
+    return DueWork(**row) if row else DueWork(*[True] * 5)
 
 
 async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room) -> list[Effect]:
@@ -210,7 +210,7 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
     return [ReadLease(**row) for row in rows]
 
 
-async def extend(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], until: datetime) -> None:
+async def extend_leases(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], until: datetime) -> None:
     """Hold the worker's leases until `until`; one that was lost meanwhile stays lost.
 
     What is locked just now is about to be settled, and may be left out: whoever settles many locks them in an order of
@@ -250,7 +250,7 @@ async def extend(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], un
         )
 
 
-async def expired(conn: Conn, tenant: str, now: datetime, limit: int) -> list[str]:
+async def expired_leases(conn: Conn, tenant: str, now: datetime, limit: int) -> list[str]:
     """Return ids of the tenant's effects whose lease has run out, but for those of runs that are locked just now."""
     rows = await (
         await conn.execute(

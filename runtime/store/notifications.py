@@ -1,4 +1,4 @@
-"""The inbox: facts from outside, each recorded once."""
+"""The inbox of notifications: facts from outside, each recorded once."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ import orjson
 from pydantic import ValidationError
 
 from receipts.chain import Actor
-from runtime.model.notification import Addressed, Notification, Standing, parse_payload
-from runtime.model.payload import PayloadError
+from runtime.model.notification import Addressed, Notification, NotificationState, parse_payload
+from runtime.model.payloads import PayloadError
 from runtime.model.states import NOTIFICATION, NotificationStatus, check
 from runtime.model.wait import NamedWait
-from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind
 
 _COLUMNS = (
     "notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, status, outcome, forgotten"
 )
-_APPLIED = Kind(
+_APPLIED = WriteKind(
     "applied",
     "notifications",
     # IS TRUE: each is found by its id, and not among all that are received, however few the planner takes those for
@@ -171,7 +171,7 @@ def _addressed(row: Mapping[str, Any]) -> Addressed | PayloadError:
     return Addressed(notification, [NamedWait(*wait) for wait in row["waits"] or ()], row["run_id"], row["step"])
 
 
-async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[Standing]:
+async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[NotificationState]:
     """Return where notifications stand, locked in the caller's transaction, which has locked their runs before."""
     rows = await (
         await conn.look(
@@ -182,7 +182,9 @@ async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[Standin
             keys=set(notification_ids),
         )
     ).fetchall()
-    found = {row["notification_id"]: Standing(NotificationStatus(row["status"]), row["outcome"]) for row in rows}
+    found = {
+        row["notification_id"]: NotificationState(NotificationStatus(row["status"]), row["outcome"]) for row in rows
+    }
     return [found[one] for one in notification_ids]
 
 
@@ -235,7 +237,7 @@ async def unconfirmed(conn: Conn, tenant: str) -> Sequence[Mapping[str, Any]]:
     ).fetchall()
 
 
-async def is_answered_by_letter(conn: Conn, tenant: str, correlation_key: str) -> bool:
+async def has_dead_letter(conn: Conn, tenant: str, correlation_key: str) -> bool:
     """Return whether a dead letter stands under the key that nobody has had looked at again."""
     query = (
         "SELECT 1 FROM notifications WHERE tenant = %s AND correlation_key = %s"
@@ -244,7 +246,7 @@ async def is_answered_by_letter(conn: Conn, tenant: str, correlation_key: str) -
     return await (await conn.execute(query, (tenant, correlation_key))).fetchone() is not None
 
 
-async def count_letters(conn: Conn, tenant: str, correlation_key: str, since: datetime, most: int) -> int:
+async def count_dead_letters(conn: Conn, tenant: str, correlation_key: str, since: datetime, most: int) -> int:
     """Return how many dead letters since then stand under the key, as far as `most`."""
     query = """
         SELECT count(*) FROM (
@@ -354,7 +356,7 @@ async def find_recorded(conn: Conn, dedupe_key: str) -> str | None:
     return row["notification_id"] if row else None
 
 
-async def bury_early(conn: Conn, tenant: str, before: datetime, outcome: Mapping[str, Any]) -> list[str]:
+async def expire_early_answers(conn: Conn, tenant: str, before: datetime, outcome: Mapping[str, Any]) -> list[str]:
     """Make early answers that came before a moment dead letters; return their ids. Signals wait with their run."""
     rows = await (
         await conn.execute(

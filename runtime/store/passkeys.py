@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from receipts.passkeys import registration_name, revocation_name
-from runtime.model.passkeys import Link, LinkPurpose, Passkey
+from receipts.passkey_records import registration_name, revocation_name
+from runtime.model.passkey import Link, LinkPurpose, Passkey
 from runtime.store.database.pool import Conn
-from runtime.store.tenant_acts_named import acts_named
+from runtime.store.tenants import acts_named
 
 _SELF = ", ".join(Passkey.__dataclass_fields__)
 _LINK = ", ".join(Link.__dataclass_fields__)

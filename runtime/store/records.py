@@ -5,20 +5,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from policy.model import PolicyText
+from policy.contract import PolicyText
 from receipts.chain import PROGRAM
-from receipts.costs import rollup, usages_of
 from receipts.fields import timestamp
-from receipts.model import Receipt
-from receipts.read import ReadRecord
+from receipts.receipt import Receipt
 from receipts.tenant_acts import PolicySeen
+from receipts.usage import ReadRecord, rollup, usages_of
 from runtime.model.effect import LeaseLostError
-from runtime.store.database.documents import written
-from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
-from runtime.store.tenant_acts import put_act
+from runtime.store.database.write_buffer import WriteKind, json_text
+from runtime.store.tenants import put_act
 
-_DECIDED = Kind(
+_DECIDED = WriteKind(
     "decided",
     "policy_decisions",
     """
@@ -37,7 +35,7 @@ _DECIDED = Kind(
     ),
     key=1,
 )
-_RECEIVED = Kind(
+_RECEIVED = WriteKind(
     "received",
     "receipts",
     """
@@ -63,7 +61,7 @@ _RECEIVED = Kind(
 )
 
 
-_READ = Kind(
+_READ = WriteKind(
     "read_",
     "reads",
     "INSERT INTO reads (run_id, seq, step, attempt, outcome, document) SELECT * FROM {r}",
@@ -132,7 +130,7 @@ async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes
             receipt.fingerprint,
             receipt.outcome,
             document.decode(),
-            None if receipt.response is None else written(receipt.response),
+            None if receipt.response is None else json_text(receipt.response),
             now,
         ),
     )

@@ -1,4 +1,4 @@
-"""One transaction on one run: the row is locked, changes and audit leaves are gathered, one write ends it.
+"""Transactions on runs: a run's row is locked, changes and audit leaves are buffered, and one write ends it.
 
 A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
 """
@@ -18,33 +18,32 @@ from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
 from runtime.model.effect import Slot
 from runtime.model.states import RUN, RunStatus, is_final
-from runtime.store.batches import Batches
-from runtime.store.database.gathered import Kind
+from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind
 from runtime.store.definitions import Definitions
-from runtime.store.loads import Loads
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-log = logging.getLogger("countersign.state")  # one line for each audit leaf
+state_log = logging.getLogger("countersign.state")  # one line for each audit leaf
 
 
-_LEAVES = Kind(
+_LEAVES = WriteKind(
     "leaves",
     "audit_leaves",
     "INSERT INTO audit_leaves (run_id, seq, hash, leaf) SELECT * FROM {r}",
     (("run_id", "text"), ("seq", "int"), ("hash", "bytea"), ("leaf", "json")),
     key=2,
 )
-_PENDING = Kind(
+_PENDING = WriteKind(
     "pending",
     "log_pending",
     "INSERT INTO log_pending (chain, first_seq, hashes, tenant) SELECT * FROM {r}",
     (("chain", "text"), ("first_seq", "int"), ("hashes", "bytea"), ("tenant", "text")),
     key=2,
 )
-_RUNS = Kind(
+_RUNS = WriteKind(
     "runs_",
     "runs",
     """
@@ -90,7 +89,7 @@ class RunTx:
     head: Head
     hides: bool
     settings_privacy: Privacy
-    loads: Loads
+    loads: BatchedReads
     leaves: list[Written] = field(default_factory=list)
     slot: Slot | None = None  # of a worker, free with the commit
     told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
@@ -150,7 +149,7 @@ class RunTx:
         """Read something for what may follow in this transaction (`once`)."""
         self.ahead[wanted] = await read
 
-    async def once(self, load: Batches[T, R], wanted: T) -> R:
+    async def once(self, load: Batcher[T, R], wanted: T) -> R:
         """Return what was read ahead, the first time that it is wanted; else read it now."""
         found: R = self.ahead.pop(wanted) if wanted in self.ahead else await load(wanted)
         return found
@@ -229,17 +228,17 @@ class RunTx:
         told = json.dumps(self.told) if self.told else None
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)
         await self.conn.gather(_RUNS, (self.run_id, *run))
-        if log.isEnabledFor(logging.INFO):
-            self.conn.on_commit(partial(_tell, self.tenant, leaves))
+        if state_log.isEnabledFor(logging.INFO):
+            self.conn.on_commit(partial(_log_state, self.tenant, leaves))
         self.leaves.clear()
         self.told.clear()
 
 
-def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:
+def _log_state(tenant: str, leaves: Sequence[Leaf]) -> None:
     """Log what came about: who and what, by their ids, and nothing that anybody wrote."""
     for leaf in leaves:
         ids = {name: value for name, value in leaf.correlation.__dict__.items() if value is not None}
-        log.info(leaf.event, extra={"tenant": tenant, "seq": leaf.seq, "actor": leaf.actor.id, **ids})
+        state_log.info(leaf.event, extra={"tenant": tenant, "seq": leaf.seq, "actor": leaf.actor.id, **ids})
 
 
 async def lock_runs(
@@ -264,7 +263,7 @@ async def lock_runs(
             (list(run_ids), tenant),
         )
     ).fetchall()
-    loads = Loads(conn)
+    loads = BatchedReads(conn)
     return {
         # a clock that was set back, or another machine's, must not make what came later look earlier
         row["run_id"]: _tx(conn, row, max(now, row["updated_at"]), definitions, privacy, loads)
@@ -273,7 +272,7 @@ async def lock_runs(
 
 
 def _tx(
-    conn: Conn, row: dict[str, Any], now: datetime, definitions: Definitions, privacy: Privacy, loads: Loads
+    conn: Conn, row: dict[str, Any], now: datetime, definitions: Definitions, privacy: Privacy, loads: BatchedReads
 ) -> RunTx:
     return RunTx(
         conn=conn,

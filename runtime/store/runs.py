@@ -1,4 +1,8 @@
-"""Definitions, runs and steps."""
+"""Runs: claimed by triggers, found by reference or subject, selected for cancellation, and summed up.
+
+Of a runbook's runs one at a time goes on about a subject. Whoever asks which one locks the subject first, so that the
+answer stays true.
+"""
 
 import json
 from collections.abc import Collection, Sequence
@@ -10,8 +14,9 @@ from psycopg.types.json import Json
 
 from receipts.chain import EVIDENCE_FORMAT
 from runtime.definitions.model import Definition
-from runtime.model.errors import class_of
 from runtime.model.run import NewRun
+from runtime.model.states import RunStatus
+from runtime.model.steps import class_of
 from runtime.store.database.pool import Conn
 from runtime.store.records import costs_of_run
 from runtime.store.steps import _insert_steps
@@ -193,3 +198,55 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         {**step, "error_class": class_of(step["error_code"]), "progress": words.get(step["path"])} for step in steps
     ]
     return {**run, "steps": steps, "held": held, "costs": await costs_of_run(conn, run_id)}
+
+
+async def lock_subject(conn: Conn, tenant: str, runbook: str, about: str) -> None:
+    """Have no other transaction start a run of the runbook about this, or signal one, before this one ends."""
+    matter = f"about:{tenant}:{runbook}:{about}"
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (matter,))
+
+
+async def run_by_subject(conn: Conn, tenant: str, runbook: str, about: str) -> str | None:
+    """Return the run of the runbook that goes on about this, or None."""
+    row = await (
+        await conn.execute(
+            "SELECT run_id FROM runs WHERE tenant = %s AND definition_name = %s AND about = %s AND about <> ''"
+            " AND finished_at IS NULL",
+            (tenant, runbook, about),
+        )
+    ).fetchone()
+    return row["run_id"] if row else None
+
+
+REFERENCE = "coalesce(nullif(r.reference, ''), r.trigger_ref)"
+"""What people call a run by: its business reference, and as long as it has none, its trigger's."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which runs are meant; None leaves it wide. `types` are the trigger types that a caller may ask about."""
+
+    reference: str | None = None
+    definition: str | None = None
+    status: RunStatus | None = None
+    started_after: datetime | None = None
+    started_before: datetime | None = None
+    types: list[str] | None = None
+
+
+async def find_runs_to_cancel(conn: Conn, tenant: str, chosen: Chosen, limit: int) -> list[dict[str, Any]]:
+    """Return the tenant's runs that are meant and have not ended, the oldest first."""
+    query = f"""
+        SELECT r.run_id, r.status, r.version, r.definition_name, r.definition_version, {REFERENCE} AS reference,
+               r.requested_by, r.created_at
+          FROM runs r
+         WHERE r.tenant = %(tenant)s AND r.finished_at IS NULL
+           AND (%(reference)s::text IS NULL OR {REFERENCE} = %(reference)s)
+           AND (%(definition)s::text IS NULL OR r.definition_name = %(definition)s)
+           AND (%(status)s::text IS NULL OR r.status = %(status)s)
+           AND (%(started_after)s::timestamptz IS NULL OR r.created_at >= %(started_after)s)
+           AND (%(started_before)s::timestamptz IS NULL OR r.created_at < %(started_before)s)
+           AND (%(types)s::text[] IS NULL OR r.trigger_type = ANY (%(types)s))
+         ORDER BY r.created_at, r.run_id LIMIT %(limit)s
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), {"tenant": tenant, "limit": limit, **vars(chosen)})).fetchall()

@@ -8,9 +8,8 @@ from typing import Any
 from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
-from runtime.store.database.documents import written
-from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind, json_text
 
 _OPEN = [status for status in StepStatus if not is_final(STEP, status)]
 _OVER = frozenset(status for status in StepStatus if is_final(STEP, status))
@@ -24,7 +23,7 @@ _STATE = (
     ("over", "bool"),
     ("now", "timestamptz"),
 )
-_MOVED = Kind(
+_MOVED = WriteKind(
     "moved",
     "steps",
     """
@@ -43,7 +42,7 @@ _MOVED = Kind(
     ),
     key=2,
 )
-_ENTERED = Kind(
+_ENTERED = WriteKind(
     "entered",
     "steps",
     """
@@ -63,7 +62,7 @@ _ENTERED = Kind(
     ),
     key=2,
 )
-_KEPT = Kind(
+_KEPT = WriteKind(
     "kept",
     "steps",
     "UPDATE steps SET kept = r.kept FROM {r} WHERE steps.run_id = r.run_id AND steps.path = r.path",
@@ -101,7 +100,7 @@ def _place(definition: Definition, path: str) -> tuple[str, int, str, str, bool]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSteps:
     """Steps of a run that are to be loaded: these, or all of them."""
 
     run_id: str
@@ -111,7 +110,7 @@ class Wanted:
 Loaded = tuple[dict[str, StepState], frozenset[StepStatus]]
 
 
-async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
+async def load_steps(conn: Conn, wanted: Sequence[WantedSteps]) -> list[Loaded]:
     """Return, of each run, the states of its steps in the definition's order; and the statuses among the others.
 
     Of the others' statuses those count that have not ended.
@@ -150,7 +149,7 @@ async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
     return [_loaded(found) for found in of_run.values()]
 
 
-def _wanted(wanted: Sequence[Wanted]) -> dict[str, Any]:
+def _wanted(wanted: Sequence[WantedSteps]) -> dict[str, Any]:
     named = [(one.run_id, path, number) for number, one in enumerate(wanted, 1) for path in one.paths or ()]
     return {
         "runs": [one.run_id for one in wanted],
@@ -199,7 +198,7 @@ async def write_steps(
 ) -> None:
     """Write the steps that changed; `params` holds the resolved params of those that start."""
     for path, state in changes.items():
-        await conn.gather(_MOVED, (run_id, path, *_said(state, params.get(path), now)))
+        await conn.gather(_MOVED, (run_id, path, *_step_values(state, params.get(path), now)))
 
 
 async def start_step(conn: Conn, run_id: str, path: str, now: datetime) -> None:
@@ -219,23 +218,23 @@ async def enter_steps(
 ) -> None:
     """Give steps their rows: the block in which they stand was entered."""
     for path, state in new.items():
-        await conn.gather(_ENTERED, (run_id, *_place(definition, path), *_said(state, params.get(path), now)))
+        await conn.gather(_ENTERED, (run_id, *_place(definition, path), *_step_values(state, params.get(path), now)))
 
 
 async def keep_steps(conn: Conn, run_id: str, kept: Mapping[str, Any]) -> None:
     """Write what steps that go on keep from now on."""
     for path, value in kept.items():
-        await conn.gather(_KEPT, (run_id, path, written(value)))
+        await conn.gather(_KEPT, (run_id, path, json_text(value)))
 
 
-def _said(state: StepState, params: Any, now: datetime) -> tuple[Any, ...]:
+def _step_values(state: StepState, params: Any, now: datetime) -> tuple[Any, ...]:
     """Return what the columns of `_STATE` hold; `params` is None for a step that does not start."""
     said = (state.status, _text(state.result), state.error, state.error_code, _text(params), _text(state.held))
     return (*said, state.status in _OVER, now)
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else written(value)
+    return None if value is None else json_text(value)
 
 
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:

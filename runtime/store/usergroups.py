@@ -1,4 +1,4 @@
-"""Groups that are Slack user groups: what the directory says of them, and who is in them as it was last heard."""
+"""Slack user groups as groups of the directory: what the directory says, and who was last heard to be in them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,9 @@ from typing import Any
 
 from receipts.chain import PROGRAM
 from receipts.tenant_acts import DirectoryRefreshed, GroupChange
-from runtime.model.usergroups import Account, Member, Sources, match
+from runtime.model.person import KnownAccount, Member, Sources, match_members
 from runtime.store.database.pool import Conn
-from runtime.store.tenant_acts import put_act
-from runtime.store.tenant_existing import directory_digest
+from runtime.store.tenants import directory_digest, put_act
 
 Members = Mapping[str, frozenset[str]]
 
@@ -22,7 +21,7 @@ class Heard:
 
     sources: Sources
     members: Members
-    linked: frozenset[Account]
+    linked: frozenset[KnownAccount]
     refreshed_at: datetime | None
 
 
@@ -31,7 +30,7 @@ async def lock_directory(conn: Conn, tenant: str) -> None:
     await conn.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"directory {tenant}",))
 
 
-async def heard(conn: Conn, tenant: str) -> Heard:
+async def usergroup_state(conn: Conn, tenant: str) -> Heard:
     """Return what the tenant's directory has from user groups."""
     row = await (
         await conn.execute("SELECT usergroups, refreshed_at FROM directories WHERE tenant = %s", (tenant,))
@@ -43,7 +42,7 @@ async def heard(conn: Conn, tenant: str) -> Heard:
     return Heard(sources, members, frozenset(accounts), row["refreshed_at"] if row else None)
 
 
-async def accounts_known(conn: Conn, tenant: str, *, linked: bool) -> list[Account]:
+async def accounts_known(conn: Conn, tenant: str, *, linked: bool) -> list[KnownAccount]:
     """Return the accounts that the directory lists, or those that addresses told."""
     rows = await (
         await conn.execute(
@@ -57,14 +56,14 @@ async def accounts_known(conn: Conn, tenant: str, *, linked: bool) -> list[Accou
 
 async def carry_over(conn: Conn, tenant: str, before: Heard) -> None:
     """Let a directory that was just loaded have what was heard before, as far as it still has the same from Slack."""
-    now = (await heard(conn, tenant)).sources
+    now = (await usergroup_state(conn, tenant)).sources
     same = {group for group, source in now.groups.items() if before.sources.groups.get(group) == source}
     told = {person: email for email, person in now.emails.items()}
     linked = {one for one in before.linked if before.sources.emails.get(told.get(one[2], "")) == one[2]}
     await _write(conn, tenant, {group: before.members.get(group, frozenset()) for group in same}, linked)
 
 
-async def refresh(
+async def refresh_usergroups(
     conn: Conn, tenant: str, found: Mapping[str, Sequence[Member]], now: datetime
 ) -> DirectoryRefreshed | None:
     """Have the groups hold who is in their user groups; return what changed, which is on record, or None.
@@ -73,9 +72,9 @@ async def refresh(
     """
     async with conn.transaction():
         await lock_directory(conn, tenant)
-        before = await heard(conn, tenant)
+        before = await usergroup_state(conn, tenant)
         known = await accounts_known(conn, tenant, linked=False)
-        matched = {one: match(members, known, before.sources.emails) for one, members in found.items()}
+        matched = {one: match_members(members, known, before.sources.emails) for one, members in found.items()}
         members = {
             group: matched[source].people if source in matched else before.members[group]
             for group, source in before.sources.groups.items()
@@ -123,7 +122,9 @@ async def _people(conn: Conn, tenant: str) -> dict[str, list[str]]:
     return {row["actor_id"]: row["groups"] for row in await (await conn.execute(query, (tenant,))).fetchall()}
 
 
-async def _write(conn: Conn, tenant: str, members: Members, linked: set[Account], now: datetime | None = None) -> None:
+async def _write(
+    conn: Conn, tenant: str, members: Members, linked: set[KnownAccount], now: datetime | None = None
+) -> None:
     """Make groups and accounts what was heard, now if that is said; an account that the directory lists stays."""
     told = [{"team": team, "account": user, "actor_id": person} for team, user, person in sorted(linked)]
     people = {group: sorted(found) for group, found in members.items()}

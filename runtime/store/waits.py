@@ -7,11 +7,11 @@ from typing import Any
 
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait, wait_of_token
-from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind
 
 _COLUMNS = ", ".join(Wait.__dataclass_fields__)
-_ENDED = Kind(
+_ENDED = WriteKind(
     "waited",
     "waits",
     """

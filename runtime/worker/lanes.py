@@ -1,11 +1,17 @@
-"""Slots by purpose: what hangs in one lane holds up no other."""
+"""Lanes: slots by purpose, so that what hangs in one lane holds up no other; and leases that chain in one process.
 
+What a worker takes on with the commits of others in its process, nobody has to look for and lease.
+"""
+
+import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runtime.model.effect import Effect, NewEffect
+from runtime.engine import Engine
+from runtime.model.effect import Effect, NewEffect, SlotOffer
 from runtime.model.subscription import DELIVER
 from runtime.store.leases import Room
 
@@ -85,3 +91,45 @@ def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect | NewEffect], handl
         by_connector=Counter(effect.connector for effect in under_way),
         by_target=Counter((effect.connector, effect.target) for effect in under_way),
     )
+
+
+class Hiring:
+    """Gives a vacancy to whoever applies a notification, and `take`s what was leased in it once that is committed."""
+
+    def __init__(self, engine: Engine, fits: Callable[[NewEffect], bool], take: Callable[[Effect], None]) -> None:
+        self._engine = engine
+        self._fits = fits
+        self._take = take
+        self._open: dict[SlotOffer, asyncio.Future[None]] = {}
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Have it so while the block runs."""
+        wakeup, before = self._engine.wakeup, self._engine.wakeup.vacancy
+        wakeup.vacancy = self._vacancy
+        try:
+            yield
+        finally:
+            wakeup.vacancy = before
+
+    @property
+    def hired(self) -> list[Effect]:
+        """Return what will be taken, if it is committed."""
+        return [vacancy.heir.effect for vacancy in self._open if vacancy.heir is not None]
+
+    @property
+    def ends(self) -> set[asyncio.Future[None]]:
+        """Return what ends when nothing can be taken any more by who has a vacancy now."""
+        return set(self._open.values())
+
+    @contextmanager
+    def _vacancy(self) -> Iterator[SlotOffer]:
+        vacancy = SlotOffer(self._engine.worker, self._fits)
+        self._open[vacancy] = end = asyncio.get_running_loop().create_future()
+        try:
+            yield vacancy
+            if vacancy.heir is not None:
+                self._take(vacancy.heir.effect)
+        finally:
+            del self._open[vacancy]
+            end.set_result(None)

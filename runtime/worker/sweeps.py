@@ -15,18 +15,18 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.inbox import inbox
-from runtime.inbox.early import look_after_early
-from runtime.inbox.patience_standing import look_at_open_requests
-from runtime.inbox.reviews import press_for_reviews
+from runtime.inbox.answers import sweep_early
+from runtime.inbox.break_glass import tell_of_late_reviews
+from runtime.inbox.directory_changes import recheck_open_requests
 from runtime.model.effect import Effect
 from runtime.model.notification import Notification
-from runtime.model.notification_moments import DeadlinePayload, EscalationPayload
+from runtime.model.payloads import DeadlinePayload, EscalationPayload
 from runtime.model.wait import DueWait
-from runtime.outbox.attempt import make_attempt
-from runtime.planning.passage import Passage
+from runtime.outbox.attempts import make_attempt
+from runtime.planning.effect_tx import EffectTx
 from runtime.store import effects, leases, records, waits
 from runtime.store.database.pool import Conn
-from runtime.store.passages import read_facts
+from runtime.store.passage_facts import read_facts
 from runtime.store.run_tx import RunTx
 
 BATCH = 256
@@ -113,7 +113,7 @@ async def _apply(engine: Engine, notification_id: str) -> int:
 async def reclaim_leases(engine: Engine) -> int:
     """Take back effects whose worker is gone: pending if no attempt had begun, else in doubt."""
     async with engine.pool.connection() as conn:
-        expired = await leases.expired(conn, engine.tenant, engine.clock(), BATCH)
+        expired = await leases.expired_leases(conn, engine.tenant, engine.clock(), BATCH)
     return await _side_by_side(expired, lambda effect_id: _reclaim(engine, effect_id))
 
 
@@ -129,7 +129,7 @@ async def _take_back(engine: Engine, run_id: str, effect_id: str) -> int:
         effect = await effects.expired(tx.conn, effect_id, tx.now)
         if effect is None:
             return 0
-        passage = Passage(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
+        passage = EffectTx(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
         began = passage.attempt.began = await _has_begun(tx, effect)
         log.warning("effect %s taken back from %s", effect_id, effect.lease_owner)
         passage.note("effect.reclaimed", {"began": began, "attempt": effect.attempt})
@@ -152,5 +152,5 @@ async def _has_begun(tx: RunTx, effect: Effect) -> bool:
 
 
 SWEEPS: tuple[Callable[[Engine], Coroutine[object, object, int]], ...]
-SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, look_after_early, press_for_reviews, look_at_open_requests)
+SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, sweep_early, tell_of_late_reviews, recheck_open_requests)
 """Each is ticked for itself: one that has much to do keeps no other from its turn."""

@@ -16,18 +16,17 @@ from runtime.definitions.cel.outcomes import Costly, NotEvaluatedError
 from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
-from runtime.gate import breakers, gate
-from runtime.gate.reads import do_read
+from runtime.gate import gate, gate_passage
+from runtime.gate.read_effects import do_read
 from runtime.inbox import inbox
-from runtime.model.effect import Effect, Heir, NewEffect, Purpose
+from runtime.model.effect import ChainedLease, Effect, NewEffect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
 from runtime.store import leases, notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
 from runtime.store.leases import Lessee
-from runtime.worker.chained_leases import Hiring
-from runtime.worker.lanes import Lane, room_for, share_of_again, slots_of
+from runtime.worker.lanes import Hiring, Lane, room_for, share_of_again, slots_of
 
 log = logging.getLogger(__name__)
 
@@ -123,8 +122,8 @@ class Worker:
             held = [work.lease for work in self._tasks.values() if work.lease is not None]
             with suppress(psycopg.Error, OSError):
                 async with engine.pool.connection() as conn:
-                    await leases.extend(conn, engine.worker, held, engine.clock() + lease)
-                await breakers.refresh(engine)
+                    await leases.extend_leases(conn, engine.worker, held, engine.clock() + lease)
+                await gate_passage.refresh(engine)
 
     async def _repeat(self, job: Job) -> None:
         """Do a job beside the rest, however long it takes."""
@@ -134,7 +133,7 @@ class Worker:
 
     async def _rest(self) -> None:
         with suppress(psycopg.Error, OSError):
-            await breakers.refresh(self.engine)
+            await gate_passage.refresh(self.engine)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.engine.timing.poll.total_seconds()):
                 await self.engine.wakeup.event.wait()
@@ -159,7 +158,7 @@ class Worker:
     async def claim(self) -> int:
         """Take on as much as there is room for; return how much there was."""
         async with self.engine.pool.connection() as conn:
-            due = await leases.look(conn, self.engine.tenant, self.engine.clock())
+            due = await leases.due_work(conn, self.engine.tenant, self.engine.clock())
         found = (
             (due.notifications and await self._apply_notifications())
             + (due.messages and await self._lease_effects(Lane.MESSAGES))
@@ -297,7 +296,7 @@ class Worker:
 
     async def _perform(self, lane: Lane, effect: Effect) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
-        heir: Heir | None = Heir(effect)
+        heir: ChainedLease | None = ChainedLease(effect)
         task, handed = asyncio.current_task(), 0
         while task is not None and heir is not None:
             self._tasks[task] = _Work(lane, heir.effect)

@@ -12,12 +12,11 @@ import pytest
 
 from countersign.embedded.case import Case, step
 from countersign.embedded.children import Supervisor
-from countersign.embedded.packs import example_of
-from countersign.embedded.standins import actions
+from countersign.embedded.packs import actions, example_of
 from countersign.embedded.system import Ports, embedded
 from countersign.settings import Settings
 from evidence.verify.verify import verify
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.patience import MINUTE
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from runtime.handlers import OutcomeUnknownError
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.services.clicks import Click
 from tests.bench import TEAM, Bench

@@ -12,7 +12,7 @@ from countersign_kyc.handlers import handlers as kyc
 from countersign_kyc.seed_data import CLIENT
 from countersign_kyc.standins import build, settings
 
-from policy.model import Outcome, Question, Verdict
+from policy.contract import Outcome, Question, Verdict
 from runtime.clock import SharedClock
 from runtime.gate import gate
 from runtime.handlers import (

@@ -7,8 +7,8 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from runtime.failpoints import Point
-from runtime.model.actor import SlackAccount
-from runtime.services.editing_model import EditWish
+from runtime.model.person import SlackAccount
+from runtime.services.editing import EditWish
 from tests.bench import TEAM, Bench
 from tests.faults import dying
 from tests.faults.killed import killed

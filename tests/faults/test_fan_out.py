@@ -9,8 +9,8 @@ from countersign.embedded.opa import OpaChild
 from receipts.chain import Actor
 from runtime.failpoints import Point
 from runtime.inbox import inbox
-from runtime.model.answers import CompletionPayload
 from runtime.model.notification import Notification
+from runtime.model.payloads import CompletionPayload
 from tests.bench import TENANT, Bench
 from tests.faults import dying
 from tests.faults.killed import killed

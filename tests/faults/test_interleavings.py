@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from policy.model import (
+from policy.contract import (
+    Authorization,
     OperatorQuestion,
     PolicyEngine,
     PolicyText,
     PolicyUnavailableError,
     Question,
-    Ruling,
     Verdict,
 )
 from receipts.chain import Actor
 from runtime.gate import gate
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.notification_moments import DeadlinePayload
-from runtime.model.run_payloads import CancelPayload
+from runtime.model.payloads import DeadlinePayload
 from runtime.planning.triggers import start_run
 from runtime.store import effects
 from runtime.worker import sweeps
@@ -69,7 +69,7 @@ class Away:
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         return [PolicyUnavailableError(f"away, step {question.step}") for question in questions]
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         raise PolicyUnavailableError(f"away, {question.act}")
 
     def text(self, digest: str) -> PolicyText:

@@ -13,11 +13,10 @@ import pytest
 
 from countersign.embedded.case import Case, step
 from countersign.embedded.children import Child, Supervisor
-from countersign.embedded.packs import example_of
-from countersign.embedded.standins import actions
+from countersign.embedded.packs import actions, example_of
 from countersign.embedded.system import Embedded, Ports, embedded
 from countersign.settings import ROOT, Settings
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.forked import ForkedChild
 from tests.integration.program_stage import command
 from tests.patience import MINUTE, until

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.model import Outcome, Verdict
+from policy.contract import Outcome, Verdict
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets

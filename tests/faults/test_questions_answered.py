@@ -9,7 +9,7 @@ import pytest
 from evidence.verify.verify import verify
 from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError
-from runtime.outbox.attempt import make_attempt
+from runtime.outbox.attempts import make_attempt
 from tests.bench import Bench, Target, with_handlers
 from tests.faults.test_doubt import KEY, _outcomes
 from tests.integration.conftest import Targets

@@ -6,7 +6,7 @@ import pytest
 
 from policy.client import OpaEngine
 from runtime.failpoints import Point
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import VoteVerdict
 from runtime.services.clicks import Click
 from tests.bench import TEAM, Bench, open_bench

@@ -1,6 +1,6 @@
 """What people do with a request beside deciding it, as the bot hands it in."""
 
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import CardAct
 from runtime.services.clicks import Click, ClickOutcome
 from tests.bench import TEAM, Bench

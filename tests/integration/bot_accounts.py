@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from bot.signature import sign
 from runtime.clock import Clock
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import Refusal, RefusalCode
 from runtime.services.clicks import Click, ClickOutcome
-from runtime.services.people_model import Unconfirmed
-from runtime.services.signing_model import SigningWish
+from runtime.services.signing_links import SigningWish
+from runtime.services.slack_people import Unconfirmed
 
 
 def is_unconfirmed(click: Click) -> bool:

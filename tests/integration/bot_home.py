@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.model.pages import Page
+from runtime.model.search import Page
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal
 from runtime.services.approval_view import ApprovalView
-from runtime.services.home_model import AskedFor, Choices, Entry, Look, Standing, Waiting
+from runtime.services.home import AskedFor, Choices, Entry, HomeStanding, Look, Waiting
 
 
 @dataclass
@@ -40,5 +40,5 @@ class MemoryHomes:
     async def requests(self, approval_ids: Any) -> list[Entry]:
         raise AssertionError(f"nothing here is decided at once: {approval_ids}")
 
-    async def may_decide_all(self, person_id: str, approval_ids: Any) -> list[Standing]:
+    async def may_decide_all(self, person_id: str, approval_ids: Any) -> list[HomeStanding]:
         raise AssertionError(f"nothing here is decided at once: {person_id} {approval_ids}")

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from runtime.model.actor import Person, SlackAccount
+from runtime.model.person import Person, SlackAccount
 from runtime.model.votes import RefusalCode
 from runtime.services.approval_view import ApprovalView
-from runtime.services.front_model import Filled, Form, Runs, RunView, Started
-from runtime.services.home_model import HomeDesk
-from runtime.services.standing_in import StandInWish
+from runtime.services.delegations import StandInWish
+from runtime.services.home import HomeDesk
+from runtime.services.requests import Filled, Form, Runs, RunView, Started
 
 
 @dataclass

@@ -2,14 +2,14 @@
 
 from datetime import datetime
 
-from runtime.model.installed import Place
-from runtime.services.workspaces_model import EndedWhy
+from runtime.model.installation import InstallPlace
+from runtime.services.installations import EndedWhy
 
 
 class NoLife:
     """Knows no installation and no member."""
 
-    async def remove(self, place: Place, why: EndedWhy, said_at: datetime) -> bool:
+    async def remove(self, place: InstallPlace, why: EndedWhy, said_at: datetime) -> bool:
         del place, why, said_at
         return False
 

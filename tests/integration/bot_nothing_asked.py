@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from runtime.model.questions import Answerers
 from runtime.model.votes import CardAct, Refusal
-from runtime.services.answers_model import CancelView, CancelWish
 from runtime.services.approval_view import Act
+from runtime.services.request_actions import CancelView, CancelWish
 
 
 class NothingAsked:

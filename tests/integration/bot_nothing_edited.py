@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.model.votes import Refusal
-from runtime.services.editing_model import EditForm, EditWish
+from runtime.services.editing import EditForm, EditWish
 
 
 class NothingEdited:

@@ -1,7 +1,7 @@
 """A counter of held steps for a bot that has none."""
 
-from runtime.model.actor import Person
-from runtime.services.held_model import HeldView, HeldWaiting, HeldWish, Question
+from runtime.model.person import Person
+from runtime.services.step_repair import HeldView, HeldWaiting, Question, RepairCommand
 
 
 class NothingHeld:
@@ -17,7 +17,7 @@ class NothingHeld:
     async def question(self, effect_id: str) -> Question:
         raise AssertionError(f"nothing here is held: {effect_id}")
 
-    async def record(self, wish: HeldWish) -> str:
+    async def record(self, wish: RepairCommand) -> str:
         raise AssertionError(f"nothing here is held: {wish}")
 
     async def apply(self, notification_id: str) -> str:

@@ -1,14 +1,14 @@
 """A counter of what people are told for a bot whose people are told everything at any time."""
 
-from runtime.model.delivery import Alone, AnswerTurn, Gathering, Notice, Turn
+from runtime.model.delivery import AnswerTurn, DeliveryTurn, Gathering, Notice, SendAlone
 
 
 class NothingCounted:
     """A counter that gathers nothing."""
 
-    async def take_turn(self, notice: Notice) -> Turn:
+    async def take_turn(self, notice: Notice) -> DeliveryTurn:
         assert notice.key
-        return Alone()
+        return SendAlone()
 
     async def gathering(self, gathering_id: str) -> Gathering | None:
         raise AssertionError(f"nothing here is gathered: {gathering_id}")

@@ -16,25 +16,24 @@ from bot.app import RATE, Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.handlers import Call, Handler, JsonObject
-from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import Result, ResultCode
-from runtime.model.buckets import Rate
+from runtime.model.limits import Rate
+from runtime.model.person import Person, SlackAccount
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
-from runtime.services.answers_model import AnswersDesk
 from runtime.services.approval_view import ApprovalView, FieldView, VoteView
 from runtime.services.clicks import Click, ClickOutcome
-from runtime.services.editing_model import EditingDesk
-from runtime.services.held_model import HeldDesk
-from runtime.services.links_model import LinkDesk
-from runtime.services.notices_model import NoticeDesk
-from runtime.services.people_model import GroupDesk
-from runtime.services.strangers_model import StrangerDesk
-from runtime.services.undo_model import UndoOutcome, UndoView, UndoWish
-from sandbox.client import SandboxUser
-from sandbox.harness import Faults, HandClock, served
-from sandbox.limits import Limits
+from runtime.services.compensation import UndoOutcome, UndoView, UndoWish
+from runtime.services.delivery_preferences import NoticeDesk
+from runtime.services.editing import EditingDesk
+from runtime.services.links import LinkDesk
+from runtime.services.refused_clicks import StrangerDesk
+from runtime.services.request_actions import AnswersDesk
+from runtime.services.slack_people import GroupDesk
+from runtime.services.step_repair import HeldDesk
+from sandbox.harness import Faults, HandClock, SandboxUser, served
 from sandbox.server import create_app
+from sandbox.slack_errors import Limits
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_accounts import Links, MemoryAccounts, is_unconfirmed

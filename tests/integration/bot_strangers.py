@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from receipts.tenant_acts import DirectoryRefreshed
-from runtime.model.actor import Person
-from runtime.model.figures import Figures
-from runtime.model.run_payloads import StrangerAct
-from runtime.model.usergroups import NO_SOURCES, Member, Sources
-from runtime.services.link_addresses import Linked
-from runtime.services.strangers_model import Stranger
+from runtime.model.commands import UnknownActorAct
+from runtime.model.metrics import Figures
+from runtime.model.person import NO_SOURCES, Member, Person, Sources
+from runtime.services.links import Linked
+from runtime.services.refused_clicks import Stranger
 
 
 class DatabaseDownError(Exception):
@@ -62,8 +61,8 @@ class NoLinks:
 class NoStrangers:
     """A counter to which no stranger comes."""
 
-    async def on_card(self, stranger: Stranger, approval_id: str, act: StrangerAct) -> None:
+    async def on_card(self, stranger: Stranger, approval_id: str, act: UnknownActorAct) -> None:
         raise AssertionError(f"nobody here is a stranger: {stranger} {approval_id} {act}")
 
-    async def on_step(self, stranger: Stranger, run_id: str, step: str, act: StrangerAct) -> None:
+    async def on_step(self, stranger: Stranger, run_id: str, step: str, act: UnknownActorAct) -> None:
         raise AssertionError(f"nobody here is a stranger: {stranger} {run_id} {step} {act}")

@@ -13,19 +13,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
-from policy.model import PolicyEngine
+from policy.contract import PolicyEngine
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from runtime.services.cards import StoredCards
-from runtime.services.front_counter import FrontCounter
-from runtime.services.installation_life import LifeCounter
-from sandbox.client import SandboxUser
+from runtime.services.installations import InstallationLifecycle
+from runtime.services.requests import RequestService
 from sandbox.core import Sandbox
 from sandbox.delivery import HttpCourier
-from sandbox.harness import Faults, served
-from sandbox.limits import Limits
+from sandbox.harness import Faults, SandboxUser, served
 from sandbox.people import People
 from sandbox.server import SANDBOX, create_app
+from sandbox.slack_errors import Limits
 from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched
@@ -151,9 +150,11 @@ async def chatting(
         client, cards = slack_client("xoxb-bot", f"{url}/api/"), StoredCards(bench.engine)
         handlers.update(slack_handlers(client, bench.desk, cards, bench.clock, mocked=False))
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
-        front = FrontCounter(bench.engine, TENANT, bench.catalog)
+        front = RequestService(bench.engine, TENANT, bench.catalog)
         slack = BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/")
-        bot = build_bot(slack, bench.desk, front, cards, bench.clock, Places(LifeCounter(bench.engine, TENANT)))
+        bot = build_bot(
+            slack, bench.desk, front, cards, bench.clock, Places(InstallationLifecycle(bench.engine, TENANT))
+        )
         await stack.enter_async_context(heard(bot.asgi, listener))
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from runtime.inbox import inbox
-from runtime.model.tenant_payloads import DelegatePayload
+from runtime.model.commands import DelegatePayload
 from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from runtime.handlers import Answer, Call, JsonObject
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import Refusal
-from runtime.services.editing_model import EditWish
+from runtime.services.editing import EditWish
 from tests.bench import TEAM, Bench, Target
 
 ASKED = {"company": "ACME", "text": "report", "copies": 10}

@@ -10,19 +10,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evidence.export.exceptions import exceptions_sheet
-from evidence.export.index import CHECKPOINT, INDEX, Index, RunEntry, counts_of
-from evidence.export.making import make_export, write_files
-from evidence.export.sheets import csv_of
-from evidence.export.table import order_of
+from evidence.export.approvals_table import VOTE_COLUMNS, order_of
+from evidence.export.bundle_rows import exceptions_sheet
+from evidence.export.export_files import make_export, write_files
+from evidence.export.index import CHECKPOINT, INDEX, Index, RunEntry, counts_of, csv_of
 from evidence.export.verify import ExportFault, verify_export
-from evidence.export.votes import VOTE_COLUMNS
 from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.fields import timestamp
 from receipts.log.checkpoint import LogKeys
-from receipts.log.keys import Algorithm, NoteSigner
+from receipts.log.note import Algorithm, NoteSigner
 from receipts.signing import load_or_create
 from tests.bench import TENANT
 from tests.unit.log_sample import publish

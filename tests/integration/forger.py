@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from evidence.build import build
-from evidence.dossier import Dossier
+from evidence.build import Dossier, build
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, next_leaf
 from receipts.fields import timestamp

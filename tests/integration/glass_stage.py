@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from policy.client import OpaEngine
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import VoteVerdict
 from runtime.services.clicks import Click, ClickOutcome
 from tests.bench import TEAM, Bench, open_bench

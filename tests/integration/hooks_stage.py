@@ -14,16 +14,16 @@ from typing import Any
 
 from aiohttp import web
 
-from edge.courier import Receiver, webhook_handlers
-from edge.webhook_signing import secret_of
+from edge.signing import webhook_secret
+from edge.webhooks import Receiver, webhook_handlers
 from runtime.model.subscription import EventName, Subscription, Where
-from runtime.outbox.subscribers import tell_subscribers
-from runtime.services.desk import EngineDesk
+from runtime.outbox.webhooks import tell_subscribers
+from runtime.services.approvals import ApprovalService
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.unit.setup_release_server import make_certificate
 
-SECRET = secret_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+SECRET = webhook_secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 PATH = "/in/T0KEN"
 PATIENCE = 0.5
 """Seconds in which a receiver of the tests has to answer."""
@@ -109,7 +109,7 @@ def subscribed(
         subscriptions=tuple(one for one, _ in subscriptions),
         listener=tell_subscribers if subscriptions else None,
     )
-    return replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
+    return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
 
 
 async def deliveries(bench: Bench) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from runtime.definitions.loading.catalog import Catalog
 from runtime.handlers import Handler
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim
-from runtime.services.callers import CallerDesk, Wish
+from runtime.services.callers import TriggerApi, Wish
 from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 
@@ -72,7 +72,7 @@ class Desk:
 
     async def hear(self, sys_id: str, ref: str) -> Claim:
         """Have the webhook of an incident come in."""
-        desk = CallerDesk(self.bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+        desk = TriggerApi(self.bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
         payload = {"sys_id": sys_id, "number": "INC0010042", "priority": 3}
         return await desk.trigger(Wish("servicenow.incident", None, ref, payload), SERVICENOW, SERVICENOW.id)
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from webauthn.helpers import bytes_to_base64url
 
 from receipts import canonical
-from receipts.passkey_signatures import Said, challenge_of, signed_document
+from receipts.passkey_records import SignedWords, challenge_of, signed_document
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.integration.forger import Bend, Forged, Json, Lie, later, sound
 from tests.integration.passkeys_stage import ALONE, SIGNERS, authenticator
@@ -38,7 +38,7 @@ def _plain(forged: Forged, vote: Json) -> dict[str, str]:
         requirement=requirement,
         verdict="approve",
         nonce=vote["passkey"]["nonce"],
-        said=Said(vote["person_name"], vote["reason"]),
+        said=SignedWords(vote["person_name"], vote["reason"]),
     )
 
 

@@ -15,13 +15,13 @@ from runtime.definitions.loading.catalog import Catalog, load_catalog
 from runtime.engine import Engine
 from runtime.handlers import Handler
 from runtime.inbox import inbox
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
+from runtime.services.approvals import ApprovalService
 from runtime.services.audit import Audit, audit
-from runtime.services.callers import CallerDesk, Wish
-from runtime.services.definitions_connector import definition_handlers
-from runtime.services.desk import EngineDesk
+from runtime.services.callers import TriggerApi, Wish
+from runtime.services.definition_lives import definition_handlers
 from runtime.services.operator import OperatorDesk
-from runtime.store import lives
+from runtime.store import definitions
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import PACK
@@ -65,11 +65,11 @@ class Lives:
             (runbooks / f"{place}.yaml").write_text(text, encoding="utf-8")
         return load_catalog([PACK, self.folder], self.bench.engine.handlers)
 
-    async def begin(self, *files: str, rule: Activation = Activation.FIRST) -> CallerDesk:
+    async def begin(self, *files: str, rule: Activation = Activation.FIRST) -> TriggerApi:
         """Start a process with packs that hold these files; return its callers' desk."""
         catalog = self.catalog(*files)
         await keep_definitions(self.bench.engine, catalog, rule)
-        return CallerDesk(self.bench.engine, TENANT, catalog)
+        return TriggerApi(self.bench.engine, TENANT, catalog)
 
     async def ask(self, asked: str) -> Mapping[str, Any]:
         """Apply what an operator has recorded, do all that can be done, and return the facts of what became of it."""
@@ -96,7 +96,7 @@ class Lives:
     async def statuses(self, name: str = "probe") -> dict[int, str]:
         """Return where each version stands."""
         async with self.bench.engine.pool.connection() as conn:
-            return {one.version: str(one.status) for one in await lives.lives_of_name(conn, TENANT, name)}
+            return {one.version: str(one.status) for one in await definitions.versions_of_runbook(conn, TENANT, name)}
 
     async def moves(self, name: str = "probe") -> list[tuple[str, int, str, str | None]]:
         """Return what the tenant's chain says of its moves: event, version, who, and the run that asked."""
@@ -113,14 +113,14 @@ class Lives:
         return await asyncio.to_thread(audit, self.bench.superuser, TENANT, ())
 
 
-async def started(desk: CallerDesk, ref: str, version: int | None = None) -> int:
+async def started(desk: TriggerApi, ref: str, version: int | None = None) -> int:
     """Trigger a probe; return the version that it started with."""
     claim = await desk.trigger(Wish(TYPE, version, ref, {}), RITA, "portal-bot")
     (row,) = await rows_of(desk, "SELECT definition_version FROM runs WHERE run_id = %s", claim.run_id)
     return int(row["definition_version"])
 
 
-async def rows_of(desk: CallerDesk, query: str, *values: Any) -> list[dict[str, Any]]:
+async def rows_of(desk: TriggerApi, query: str, *values: Any) -> list[dict[str, Any]]:
     """Look into the database."""
     async with desk.engine.pool.connection() as conn:
         return await (await conn.execute(query.encode(), values)).fetchall()
@@ -137,4 +137,4 @@ def life(bench: Bench, tmp_path: Path) -> Lives:
 
 def on(bench: Bench, engine: Engine) -> Bench:
     """Return the bench with another engine."""
-    return replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
+    return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))

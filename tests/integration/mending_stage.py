@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.inbox import inbox
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.services.operator import Mending, OperatorDesk
 from tests.bench import Bench
 
 
 async def wish(
-    bench: Bench, run_id: str, step: str, act: HeldAct, result: Any = None, by: str = "omar"
+    bench: Bench, run_id: str, step: str, act: RepairAction, result: Any = None, by: str = "omar"
 ) -> Mapping[str, Any]:
     """Say how a step goes on; return what became of that."""
     desk = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
@@ -19,7 +19,7 @@ async def wish(
     return facts
 
 
-async def mend(bench: Bench, run_id: str, step: str, act: HeldAct, result: Any = None) -> None:
+async def mend(bench: Bench, run_id: str, step: str, act: RepairAction, result: Any = None) -> None:
     """Let a step go on, as an operator."""
     assert (await wish(bench, run_id, step, act, result))["status"] == "applied"
 
@@ -28,10 +28,10 @@ async def play_waiting(bench: Bench) -> dict[str, str]:
     """Play a run each of whose waits is supplied or skipped before it ends."""
     run_id = (await bench.start("bench.waiting", {})).run_id
     await bench.settle()
-    await mend(bench, run_id, "ask", HeldAct.SUPPLY, {"answer": "by telephone"})
-    await mend(bench, run_id, "hear", HeldAct.SUPPLY, {"by": "omar"})
-    await mend(bench, run_id, "pause", HeldAct.SKIP)
-    await mend(bench, run_id, "below", HeldAct.SUPPLY, {"run_id": "elsewhere", "outcome": "", "output": None})
-    await mend(bench, run_id, "leave", HeldAct.SKIP)
-    await mend(bench, run_id, "rounds[0].rest", HeldAct.SKIP)
+    await mend(bench, run_id, "ask", RepairAction.SUPPLY, {"answer": "by telephone"})
+    await mend(bench, run_id, "hear", RepairAction.SUPPLY, {"by": "omar"})
+    await mend(bench, run_id, "pause", RepairAction.SKIP)
+    await mend(bench, run_id, "below", RepairAction.SUPPLY, {"run_id": "elsewhere", "outcome": "", "output": None})
+    await mend(bench, run_id, "leave", RepairAction.SKIP)
+    await mend(bench, run_id, "rounds[0].rest", RepairAction.SKIP)
     return {"waited": run_id}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.chat_stage import CHANNEL, Chat
 from tests.patience import MINUTE, until
 

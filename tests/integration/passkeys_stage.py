@@ -11,14 +11,12 @@ from countersign_access_request.standins import build, settings
 
 from policy.client import OpaEngine
 from runtime.inbox import inbox
-from runtime.model.actor import SlackAccount
-from runtime.model.passkeys import Assertion
+from runtime.model.passkey import Assertion
+from runtime.model.person import SlackAccount
 from runtime.services.clicks import ClickOutcome
 from runtime.services.operator import OperatorDesk
-from runtime.services.passkeys_counter import PasskeyCounter
-from runtime.services.passkeys_model import Closed, RegistrationPage, SigningPage
-from runtime.services.signing_counter import id_of
-from runtime.services.signing_model import SigningWish
+from runtime.services.passkey_ceremonies import Closed, PasskeyCeremonies, RegistrationPage, SigningPage
+from runtime.services.signing_links import SigningWish, id_of
 from tests.authenticator import Authenticator
 from tests.bench import PUBLIC_URL, TEAM, TENANT, Bench, HandClock, open_bench
 
@@ -42,9 +40,9 @@ async def open_vault(dsn: str, policy: OpaEngine) -> AsyncIterator[Bench]:
             yield bench
 
 
-def counter(bench: Bench) -> PasskeyCounter:
+def counter(bench: Bench) -> PasskeyCeremonies:
     """Return the counter at which the edge stands."""
-    return PasskeyCounter(bench.desk, PUBLIC_URL)
+    return PasskeyCeremonies(bench.desk, PUBLIC_URL)
 
 
 def authenticator(**differing: Any) -> Authenticator:

@@ -9,21 +9,20 @@ from pathlib import Path
 from aiohttp.test_utils import TestServer
 from countersign_incident_triage import handlers as incident_handlers
 from countersign_incident_triage import standins as incident_standins
-from countersign_incident_triage.standin_records import VPN_INCIDENT
+from countersign_incident_triage.standins import VPN_INCIDENT
 
 from policy.client import OpaEngine
 from receipts.signing import SigningKey
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
-from runtime.model.actor import SlackAccount
-from runtime.model.routing_rules import Fallback
-from runtime.model.run import HeldAct
+from runtime.model.person import SlackAccount
+from runtime.model.routing import Fallback
+from runtime.model.run import RepairAction
 from runtime.model.votes import CardAct, RefusalCode, VoteVerdict
-from runtime.services.inbound_said import Said
 from runtime.services.operator import OperatorDesk
+from runtime.services.refused_clicks import RefusedClicks, Stranger
+from runtime.services.review_answers import ReviewAnswer
 from runtime.services.sealing import EvidenceDesk, Story
-from runtime.services.strangers_counter import StrangerCounter
-from runtime.services.strangers_model import Stranger
 from runtime.services.tasks import TaskDesk
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.conftest import fresh_database
@@ -249,7 +248,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             case "canceled":
                 operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
                 stranger = Stranger(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
-                await StrangerCounter(bench.engine, TENANT).on_card(stranger, approval, "undo")
+                await RefusedClicks(bench.engine, TENANT).on_card(stranger, approval, "undo")
                 for person in ("ann", "omar"):  # ann may not
                     await inbox.apply(bench.engine, await operator.cancel(person, run_ids[name], "not needed", None))
             case "expired":
@@ -342,7 +341,7 @@ async def _claimed(bench: Bench) -> str:
     await bench.meddle("UPDATE actors SET groups = '[]' WHERE actor_id = 'sue'")
     view = await bench.desk.approval(task)
     assert view
-    said = Said(task, "cat", VoteVerdict.APPROVE, "seen and checked", view.stamp)
+    said = ReviewAnswer(task, "cat", VoteVerdict.APPROVE, "seen and checked", view.stamp)
     assert (await TaskDesk(bench.engine, TENANT).bring("officer-portal", "answer", said))["counted"]
     await bench.settle()
     return view.run_id
@@ -371,18 +370,18 @@ async def play_held(bench: Bench, targets: Targets) -> dict[str, str]:
     targets.look.answers = [RefusedError("closed")]
     targets.note.answers = [RefusedError("no such incident")]
     await bench.settle()
-    await mend(bench, run_id, "look", HeldAct.SUPPLY, {"value": 4})
-    await mend(bench, run_id, "note", HeldAct.RETRY)
+    await mend(bench, run_id, "look", RepairAction.SUPPLY, {"value": 4})
+    await mend(bench, run_id, "note", RepairAction.RETRY)
     await bench.later(days=15)
     targets.look.answers = [RefusedError("closed")]
-    await mend(bench, run_id, "ask", HeldAct.RETRY)
+    await mend(bench, run_id, "ask", RepairAction.RETRY)
     await bench.complete("acme:await_answer:M1", {"answer": "yes"})
     await bench.settle()
-    await mend(bench, run_id, "again", HeldAct.SKIP)
+    await mend(bench, run_id, "again", RepairAction.SKIP)
     targets.look.answers = [RefusedError("closed")]
     ended = (await bench.start("bench.mended", {}, ref="ended")).run_id
     await bench.settle()
-    await mend(bench, ended, "look", HeldAct.END)
+    await mend(bench, ended, "look", RepairAction.END)
     return {"mended": run_id, "ended": ended}
 
 

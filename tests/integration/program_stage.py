@@ -16,10 +16,10 @@ import psycopg
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
-from countersign.directory_loading import load_people
 from countersign.doctor.readiness import Readiness
 from countersign.embedded.system import workspace_file
-from countersign.roles import Role
+from countersign.loaded_files import load_people
+from countersign.parts import Role
 from countersign.serve import make_edge, make_refusals
 from countersign.settings import ROOT, Settings, required, variable
 from countersign.system import System, compose, prepare
@@ -28,8 +28,8 @@ from edge.server import Server
 from edge.signing import headers
 from runtime.clock import utc_now
 from sandbox.harness import served
-from sandbox.limits import Limits
 from sandbox.server import create_app
+from sandbox.slack_errors import Limits
 from sandbox.workspace import parse_workspace
 from tests.files import DIRECTORY
 from tests.forked import Forked, server

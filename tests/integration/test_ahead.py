@@ -12,7 +12,15 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.model import OperatorQuestion, PolicyText, PolicyUnavailableError, Question, Reason, Ruling, Verdict
+from policy.contract import (
+    Authorization,
+    OperatorQuestion,
+    PolicyText,
+    PolicyUnavailableError,
+    Question,
+    Reason,
+    Verdict,
+)
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.worker.lanes import slots_of
 from runtime.worker.worker import HANDED_ON, Worker
@@ -58,7 +66,7 @@ class Moody:
         says, self.says = self.says, None
         return await says(found)
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         return await self.real.judge(question)
 
     def text(self, digest: str) -> PolicyText:

@@ -11,9 +11,9 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import OutcomeUnknownError
-from runtime.model.routing_rules import Destination, Rule
+from runtime.model.routing import Destination, Rule
 from runtime.model.votes import CardAct
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.bench import ROUTING
 from tests.integration.answers_stage import say
 from tests.integration.chat_stage import CHANNEL, Chat, chatting

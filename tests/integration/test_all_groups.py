@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runtime.engine import Routing
-from runtime.model.routing_rules import Destination, Rule
-from sandbox.client import messages
+from runtime.model.routing import Destination, Rule
+from sandbox.harness import messages
 from tests.bench import ROUTING
 from tests.integration.chat_stage import CHANNEL, Chat
 from tests.integration.conftest import Targets

@@ -3,8 +3,8 @@
 from receipts.chain import Actor
 from runtime.handlers import Call, JsonObject, RefusedError
 from runtime.inbox import inbox
-from runtime.model.answers import ProgressPayload
 from runtime.model.notification import Notification
+from runtime.model.payloads import ProgressPayload
 from tests.bench import VERBS, Bench, Target, with_handlers
 from tests.integration.conftest import Targets
 

@@ -10,12 +10,11 @@ from urllib.parse import urlencode
 import aiohttp
 import pytest
 
-from bot.listeners.door import AT_ONCE, BUSY, TOO_FAST
-from bot.listeners.private import REASON_NOT_RECORDED
-from bot.listeners.timely import LATE
+from bot.listeners.admission import AT_ONCE, BUSY, LATE, TOO_FAST
+from bot.listeners.private_answers import REASON_NOT_RECORDED
 from bot.views.references import REASON, REASON_MODAL, ReasonRef
-from runtime.model.actor import Person
-from runtime.model.buckets import Rate
+from runtime.model.limits import Rate
+from runtime.model.person import Person
 from runtime.model.votes import VoteVerdict
 from tests.integration.bot_accounts import headers_of
 from tests.integration.bot_stage import (

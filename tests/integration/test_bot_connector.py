@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
-from bot.slack.pace import BURST, Pace
+from bot.slack.posts import BURST, Pace
 from runtime.handlers import (
     Done,
     HeldError,
@@ -24,11 +24,9 @@ from runtime.handlers import (
 )
 from runtime.model.approval import AskKind
 from runtime.model.states import ApprovalStatus
-from runtime.services.approval_view import FieldView
-from runtime.services.declared_model import Declared
-from sandbox.client import messages
-from sandbox.harness import HandClock, served
-from sandbox.limits import Limits
+from runtime.services.approval_view import Declared, FieldView
+from sandbox.harness import HandClock, messages, served
+from sandbox.slack_errors import Limits
 from tests.handled import result_of
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, MemoryDesk, Stage, ask, call, card_of, staged, the_card
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bot.signature import MAX_BODY
 from bot.views.references import APPROVE
-from runtime.model.buckets import Rate
+from runtime.model.limits import Rate
 from sandbox.core import ACK_SECONDS
 from tests.integration.bot_accounts import headers_of
 from tests.integration.bot_stage import (

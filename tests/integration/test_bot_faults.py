@@ -7,9 +7,8 @@ import pytest
 
 from bot.views.references import APPROVE, REJECT
 from runtime.model.states import ApprovalStatus
-from sandbox.client import SandboxUser, messages
-from sandbox.harness import Faults
-from sandbox.socket_mode import LIFETIME_SECONDS
+from sandbox.delivery import LIFETIME_SECONDS
+from sandbox.harness import Faults, SandboxUser, messages
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, Stage, ask, staged, the_card, until, whispered, whispers
 from tests.patience import MINUTE
 

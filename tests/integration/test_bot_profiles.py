@@ -7,9 +7,8 @@ import pytest
 
 from bot.slack.profiles import FRESH, Profiles
 from bot.views.references import APPROVE, REJECT
-from sandbox.client import SandboxUser
-from sandbox.harness import Faults
-from sandbox.limits import Limits
+from sandbox.harness import Faults, SandboxUser
+from sandbox.slack_errors import Limits
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, Stage, ask, staged, the_card, until, whispered, whispers
 from tests.patience import MINUTE
 

@@ -11,19 +11,19 @@ from zipfile import ZipFile
 import pytest
 from psycopg import AsyncConnection
 
-from countersign.cli.finding_words import vote_row
+from countersign.cli.audit import vote_row
 from countersign.cli.run_view import show_run
 from countersign.doctor.unsealed import why
 from evidence.verify.verify import verify
 from receipts.signing import public_path
-from runtime.inbox.reviews import press_for_reviews
-from runtime.model.finding import EvidenceState, Sought
-from runtime.services.bundle_search import find_votes
+from runtime.inbox.break_glass import tell_of_late_reviews
+from runtime.model.search import EvidenceState, Sought
+from runtime.services.bundles import find_votes
 from runtime.services.clicks import ClickOutcome
 from runtime.services.listings import find_run
-from runtime.store.bundles_found import find_runs
+from runtime.store.break_glass import lock_break_glass_count
+from runtime.store.bundle_search import find_runs
 from runtime.store.database.pool import Conn
-from runtime.store.glass import hold_glass
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
@@ -101,7 +101,7 @@ async def test_who_breaks_it_in_two_processes_at_once_does_not_pass_the_bound(be
     elsewhere, here = [(await filing(bench, ref))[1] for ref in ("a", "b")]
     other, own = [await record_break(bench, "ivy", one, "the bank is down", "INC-8", "") for one in (elsewhere, here)]
     async with await AsyncConnection.connect(bench.superuser) as conn, conn.transaction():
-        await hold_glass(cast("Conn", conn), "acme", "ivy")
+        await lock_break_glass_count(cast("Conn", conn), "acme", "ivy")
         said = json.dumps({"approval_id": elsewhere, "notification_id": other})
         await conn.execute("INSERT INTO votes SELECT (jsonb_populate_record(v, %s)).* FROM votes v", (said,))
         applying = asyncio.create_task(bench.desk.apply(own))
@@ -201,7 +201,7 @@ async def test_two_sweeps_tell_of_a_late_review_once(bench: Bench) -> None:
     _, approval = await filing(bench)
     await break_glass(bench, "ivy", approval)
     bench.clock.move(days=3)
-    await asyncio.gather(*(press_for_reviews(bench.engine) for _ in range(4)))
+    await asyncio.gather(*(tell_of_late_reviews(bench.engine) for _ in range(4)))
     await bench.settle()
     assert _late(bench) == ["UIVY", "UPAM", "USAM", "USUE"]
 

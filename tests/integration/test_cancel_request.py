@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from bot.views.more import ENTRIES
+from bot.views.more_menu import ENTRIES
 from bot.views.references import CANCEL, MORE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets

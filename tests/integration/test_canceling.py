@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Ruling, Verdict
+from policy.contract import Authorization, OperatorQuestion, PolicyUnavailableError, Question, Verdict
 from receipts.chain import Actor
 from runtime.inbox import inbox
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.run_payloads import CancelPayload
 from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
@@ -78,7 +78,7 @@ class Silent(Between):
         del question
         return verdict
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         raise PolicyUnavailableError(f"away, {question.act}")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE

@@ -10,7 +10,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from sandbox.client import SandboxUser, messages
+from sandbox.harness import SandboxUser, messages
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.delegates_stage import delegate

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
 from bot.views.references import APPROVE
-from countersign.doctor.held import held
+from countersign.doctor.held_work import held_work
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
-from runtime.model.pages import Narrowed
+from runtime.model.search import ListFilter
 from runtime.model.states import ApprovalStatus
-from runtime.services.answers_looking import refusal_to_decide
+from runtime.services.ballots import refusal_to_decide
 from runtime.store.database.pool import Conn
-from runtime.store.waiting import Looker, find_waiting
-from sandbox.client import SandboxUser, messages
+from runtime.store.request_lists import Viewer, find_waiting
+from sandbox.harness import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
@@ -84,7 +84,7 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     chat.faults.refuse("chat.postMessage", "not_in_channel")
     await chat.file("1")
     await chat.file("2")
-    found, _ = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await held_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert (found.name, found.ok) == ("held", False)
     assert f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel" in found.detail
     [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '1'")}
@@ -93,7 +93,7 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     assert card in [(one.operation, one.target, one.error) for one in run.held]
     chat.faults.lift("chat.postMessage")
     await chat.bench.later(minutes=1)
-    found, _ = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await held_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert found.ok
 
 
@@ -254,7 +254,7 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
 
 
 async def _pending(conn: Any, person: str, now: Any) -> list[dict[str, Any]]:
-    return await find_waiting(conn, Looker(TENANT, person, now), Narrowed(), None, 10)
+    return await find_waiting(conn, Viewer(TENANT, person, now), ListFilter(), None, 10)
 
 
 async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from bot.listeners.forms import NEW_REQUEST
-from countersign.directory_loading import load_directory
 from countersign.embedded.opa import OpaChild
 from countersign.engine import keep_definitions
+from countersign.loaded_files import load_directory
 from policy.client import OpaEngine
 from runtime.definitions.loading.catalog import load_catalog
-from runtime.model.actor import Person
-from runtime.model.life import Activation
-from runtime.services.front_counter import FrontCounter
-from runtime.services.front_model import Filled
-from sandbox.client import SandboxUser
+from runtime.model.person import Person
+from runtime.model.runbook_version import Activation
+from runtime.services.requests import Filled, RequestService
+from sandbox.harness import SandboxUser
 from tests.bench import TEAM, TENANT
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
@@ -171,7 +170,7 @@ async def test_a_submission_while_slack_is_slow_starts_nothing_and_can_be_made_a
 
 async def test_deliveries_of_one_submission_start_one_run(chat: Chat) -> None:
     await grant(chat, "rita", "wide.asked")
-    front = FrontCounter(chat.bench.engine, TENANT, chat.bench.catalog)
+    front = RequestService(chat.bench.engine, TENANT, chat.bench.catalog)
     rita = Person("rita", "Rita", ("onboarding",))
     filled = Filled("V1", "wide", 1, {"who": "Ann", "level": "low"})
     started = await asyncio.gather(*(front.start(rita, filled) for _ in range(4)))

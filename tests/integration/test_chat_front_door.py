@@ -9,7 +9,7 @@ import pytest
 from bot.listeners.forms import ASK_APPROVAL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from sandbox.client import SandboxUser, messages
+from sandbox.harness import SandboxUser, messages
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.test_chat_commands import HOSTILE, refusals

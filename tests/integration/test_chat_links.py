@@ -10,7 +10,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from sandbox.client import SandboxUser, messages
+from sandbox.harness import SandboxUser, messages
 from tests.bench import PUBLIC_URL
 from tests.integration.bot_stage import Stage, staged
 from tests.integration.bot_strangers import NoLinks

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.listeners.confirming import Confirming
+from bot.listeners.identity import UnconfirmedClicks
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.private import PrivateAnswers
+from bot.listeners.private_answers import PrivateAnswers
 from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
@@ -78,7 +78,9 @@ async def test_a_click_that_a_process_left_behind_is_counted_by_another_and_by_o
     others = []
     for _ in range(2):
         installation = InstallationWatch(chat.raw)
-        others.append(Confirming(chat.bench.desk, installation, PrivateAnswers(chat.raw, chat.bench.desk.notices)))
+        others.append(
+            UnconfirmedClicks(chat.bench.desk, installation, PrivateAnswers(chat.raw, chat.bench.desk.notices))
+        )
         watching = asyncio.create_task(installation.run())
         await installation.known()
         watching.cancel()

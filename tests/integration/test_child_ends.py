@@ -9,9 +9,9 @@ from evidence.verify.verify import verify
 from receipts.chain import Actor
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.run_payloads import CancelPayload
-from runtime.services.children_connector import START
+from runtime.services.child_runs import START
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.integration.forger import Forged

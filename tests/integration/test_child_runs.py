@@ -7,12 +7,12 @@ import pytest
 from receipts.chain import Actor
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.run_payloads import CancelPayload
 from runtime.services import listings
-from runtime.services.definition_moves import Mover
+from runtime.services.definition_lives import Mover
 from runtime.store.database.pool import Conn
-from runtime.store.lives import find_life
+from runtime.store.definitions import find_version
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status
@@ -167,7 +167,7 @@ async def test_a_retired_runbook_is_started_by_no_other_run(opened: Opener, targ
 
 
 async def _retire(bench: Bench, conn: Conn) -> None:
-    life = await find_life(conn, TENANT, "bench-note", 1)
+    life = await find_version(conn, TENANT, "bench-note", 1)
     assert life is not None
     await Mover(conn, TENANT, OMAR, None, bench.clock()).retire(life)
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.model.actor import Person
-from runtime.planning.runbook_choice import UndecidedError
-from runtime.services.callers import CallerDesk, Wish
-from runtime.services.replaying import as_recorded, replay
-from runtime.services.request_starts import Starting
+from runtime.model.person import Person
+from runtime.planning.runbook_selection import UndecidedError
+from runtime.services.callers import TriggerApi, Wish
+from runtime.services.requests import FormStarts
+from runtime.services.run_replay import as_recorded, replay
 from tests.bench import TENANT
 from tests.integration.lives_stage import RITA, TYPE, Lives, life, probe
 
@@ -28,7 +28,7 @@ def taking(name: str, when: str, version: int = 1) -> str:
     )
 
 
-async def begun(desk: CallerDesk, ref: str, amount: int) -> str:
+async def begun(desk: TriggerApi, ref: str, amount: int) -> str:
     return (await desk.trigger(Wish(TYPE, None, ref, {"amount": amount}), RITA, "portal-bot")).run_id
 
 
@@ -82,7 +82,7 @@ async def test_two_that_would_take_the_same_are_not_both_active(life: Lives) -> 
 async def test_what_hangs_on_all_that_is_filled_in_has_no_form(life: Lives, file: str, names: list[str]) -> None:
     grants = json.dumps({"triggers": [TYPE]})
     await life.bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = 'rita'", grants)
-    starting = Starting(await life.begin(file))
+    starting = FormStarts(await life.begin(file))
     assert [form.name for form in await starting.forms(Person("rita", "Rita", ()))] == names
 
 

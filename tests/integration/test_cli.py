@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from countersign.archive import make_jobs
-from countersign.cli import acts, canceling, operate
-from countersign.embedded.attach import announced
+from countersign.cli import acts, operate
 from countersign.embedded.children import Supervisor
-from countersign.embedded.home import held, write_private
+from countersign.embedded.home import announced, locked_home, write_private
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.system import EmbeddedError, Ports, embedded
 from countersign.settings import ROOT, Settings
@@ -131,7 +130,7 @@ async def test_a_cancellation_is_on_record_even_where_no_worker_runs(
     settings = office.system.settings.model_copy(update={"opa_url": ""})
     monkeypatch.setattr(operate, "APPLY_SECONDS", 0.0)
     monkeypatch.setattr(acts, "shared_settings", lambda *_needed: settings)
-    await asyncio.to_thread(canceling.cancel, "run_0", by="omar", reason="x")
+    await asyncio.to_thread(acts.cancel, "run_0", by="omar", reason="x")
     assert capsys.readouterr().out.startswith("on record as ntf_")
 
 
@@ -272,7 +271,7 @@ async def test_commands_use_the_system_that_runs_in_their_home_unless_told_other
     office: Office, tmp_path: Path
 ) -> None:
     home = {"COUNTERSIGN_HOME": str(tmp_path)}
-    with held(tmp_path), announced(tmp_path, office.env, {}):
+    with locked_home(tmp_path), announced(tmp_path, office.env, {}):
         assert (await command("evidence", "list", env=home)).code == 0
         other = {**home, "COUNTERSIGN_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
         assert is_one_sentence(await command("evidence", "list", env=other), "the database cannot be used")
@@ -303,7 +302,7 @@ async def test_a_file_that_others_can_read_or_that_sets_more_than_settings_is_no
     office: Office, tmp_path: Path
 ) -> None:
     file, home = tmp_path / "running.json", {"COUNTERSIGN_HOME": str(tmp_path)}
-    with held(tmp_path):
+    with locked_home(tmp_path):
         file.write_text(json.dumps({"env": office.env, "standins": {}}), encoding="utf-8")
         file.chmod(0o644)
         refused = await command("evidence", "list", env=home)

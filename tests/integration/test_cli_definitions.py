@@ -12,7 +12,7 @@ from countersign.engine import keep_definitions
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.loading.catalog import Catalog
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
 from tests.integration.lives_stage import ACTIVATED, RETIRED
 from tests.integration.program_stage import command, composed, edge_of, environment, rows, settings_of
 from tests.integration.test_cli import Office, is_one_sentence

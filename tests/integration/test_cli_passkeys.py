@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from runtime.services.passkeys_model import RegistrationPage
+from runtime.services.passkey_ceremonies import RegistrationPage
 from tests.bench import PUBLIC_URL, Bench
 from tests.integration.passkeys_stage import authenticator, counter
 from tests.integration.program_stage import command, environment, settings_of

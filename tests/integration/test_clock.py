@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.signature import sign
 from countersign.embedded.opa import OpaChild
 from runtime.clock import SharedClock, since_boot, utc_now
-from runtime.store.database.health import set_right
+from runtime.store.database.health import correct_clock
 from runtime.store.database.pool import make_pool
 from tests.integration.program_stage import SLACK_SECRET, Edge, composed, edge_of, settings_of
 
@@ -30,7 +30,7 @@ def test_the_error_left_is_half_the_round_trip_at_most(skew: timedelta, trip: fl
 async def test_a_machine_whose_clock_is_wrong_tells_the_databases_time(dsn: str, minutes: int) -> None:
     clock = SharedClock(lambda: utc_now() + timedelta(minutes=minutes), since_boot)
     async with make_pool(dsn, size=1, behind_pooler=False) as pool, pool.connection() as conn:
-        await set_right(conn, clock)
+        await correct_clock(conn, clock)
     assert abs(clock() - utc_now()) < timedelta(seconds=5)
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from countersign.configuration import note_configuration
 from countersign.embedded.opa import OpaChild
 from countersign.engine import make_routing
-from countersign.roles import Role
+from countersign.loaded_files import note_configuration
+from countersign.parts import Role
 from countersign.settings import Settings
+from countersign.subscriptions import make_subscriptions
 from countersign.system import compose, prepare
-from countersign.webhooks import make_subscriptions
+from receipts.acts import RoutingLoaded, SubscriptionsLoaded
 from receipts.chain import PROGRAM, Actor
-from receipts.loaded import RoutingLoaded, SubscriptionsLoaded
 from receipts.tenant_acts import chain_of
 from runtime.engine import Engine
 from runtime.services.audit import audit

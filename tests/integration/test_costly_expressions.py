@@ -8,8 +8,8 @@ import pytest
 
 from runtime.definitions.cel.outcomes import Costly, Outcome
 from runtime.evaluator import Evaluator, StoppedError
-from runtime.services.desk import EngineDesk
-from runtime.services.replaying import replay_run
+from runtime.services.approvals import ApprovalService
+from runtime.services.run_replay import replay_run
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
@@ -47,7 +47,7 @@ steps:
 
 def evaluating(bench: Bench, evaluator: Evaluator) -> Bench:
     engine = replace(bench.engine, evaluator=evaluator)
-    return replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
+    return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
 
 
 def evaluators() -> list[str]:

@@ -6,9 +6,8 @@ import pytest
 
 from receipts import canonical
 from receipts.chain import MAX_CARD
-from runtime.services.approval_view import ApprovalView
+from runtime.services.approval_view import NOTHING, ApprovalView, Declared, DeclaredField
 from runtime.services.cards import StoredCards
-from runtime.services.declared_model import NOTHING, Declared, DeclaredField
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from receipts.act import Act
+from receipts.acts import Act, DelegationRefused
 from receipts.chain import Leaf, in_place
-from receipts.refused import DelegationRefused
 from receipts.tenant_acts import DelegationEnded, DelegationRecorded, act_of, chain_of
 from runtime.model.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench

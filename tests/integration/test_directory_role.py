@@ -7,13 +7,13 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from countersign.doctor.directory import database as check_database
+from countersign.doctor.database import database as check_database
 from countersign.settings import Settings
 from runtime.clock import utc_now
-from runtime.model.usergroups import Sources
-from runtime.store.database.roles import make_login
+from runtime.model.person import Sources
+from runtime.store.database.migration import make_login
 from runtime.store.directory import Edition, replace_directory
-from runtime.store.roles import DIRECTORY
+from runtime.store.schema.role_names import DIRECTORY
 from runtime.store.schema.tables import metadata, rights_of
 from tests.bench import TEAM, TENANT, Bench
 from tests.logins import as_directory, as_program, loading

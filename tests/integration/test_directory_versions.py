@@ -8,12 +8,12 @@ from psycopg import connect
 from psycopg.rows import dict_row
 
 from countersign.directory import DirectoryError
-from countersign.directory_loading import load_people
-from countersign.doctor.directory import file as check_file
+from countersign.doctor.database import file as check_file
 from countersign.embedded.opa import OpaChild
+from countersign.loaded_files import load_people
 from countersign.settings import Settings
 from receipts.canonical import digest
-from runtime.store.tenant import own
+from runtime.store.audit import tenant_rows
 from tests.integration.program_stage import command, environment, program, rows, serving, settings_of
 from tests.logins import as_directory, as_program
 
@@ -176,7 +176,7 @@ async def test_how_people_are_told_is_loaded_with_them_and_part_of_what_is_on_re
     assert settings["remind"] == {"first": 14400, "factor": 1, "at_most": 3}
     leaves = rows(dsn, "SELECT leaf->'data' AS said FROM tenant_leaves WHERE leaf->>'event' = 'directory.loaded'")
     with connect(dsn, row_factory=dict_row) as conn, conn.transaction():
-        records = own(conn, "acme").records
+        records = tenant_rows(conn, "acme").records
         assert records["directory"] == digest(leaves[-1]["said"])
         conn.execute("""UPDATE actors SET notices = '{}' WHERE actor_id = 'ben'""")
-        assert own(conn, "acme").records["directory"] != records["directory"], "an audit finds what was changed"
+        assert tenant_rows(conn, "acme").records["directory"] != records["directory"], "an audit finds what was changed"

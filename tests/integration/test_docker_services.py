@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from countersign.bucket import BucketError, make_bucket
-from countersign.doctor.probe import policy_text
+from countersign.doctor.database import policy_text
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT, Settings
-from policy.bundle import build_bundle
-from policy.text import PolicyFolders
+from policy.bundle import PolicyFolders, build_bundle
 from policy.transport import connect
 from runtime.clock import utc_now
 from tests.integration.compose_file import SERVICES

@@ -13,7 +13,7 @@ from bot.slack.doctor import Fact
 from countersign.doctor.diagnosis import diagnosis
 from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
-from countersign.roles import Role
+from countersign.parts import Role
 from countersign.settings import Settings
 from receipts.signing import load_or_create
 from runtime.clock import utc_now

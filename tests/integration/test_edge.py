@@ -18,8 +18,7 @@ from bot.signature import sign as slack_sign
 from countersign.embedded.opa import OpaChild
 from countersign.logs import formatter
 from countersign.system import System
-from edge.body import BODY_LIMIT
-from edge.messages import RunOut
+from edge.messages import BODY_LIMIT, RunOut
 from edge.signing import WINDOW
 from runtime.clock import utc_now
 from tests.bench import PUBLIC_URL

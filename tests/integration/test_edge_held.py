@@ -13,16 +13,16 @@ import pytest
 from yarl import URL
 
 from edge.app import Api, build_edge
-from edge.refusals import Refusals
+from edge.callers import Refusals
 from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.loading.catalog import load_catalog
 from runtime.handlers import RefusedError
-from runtime.model.buckets import Rate
-from runtime.services.callers import CallerDesk
+from runtime.model.limits import Rate
+from runtime.services.caller_acts import CompensationApi
+from runtime.services.callers import TriggerApi
 from runtime.services.signals import SignalDesk
 from runtime.services.tasks import TaskDesk
-from runtime.services.undo_callers import TakeBackDesk
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_mending import LOOK, VALUE, Held, Opener, started
@@ -61,13 +61,13 @@ class Portal:
 async def portal(held: Held, targets: Targets, grants: dict[str, Any]) -> AsyncIterator[Portal]:
     """Serve the edge of a bench to a caller with these grants."""
     await held.bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = 'portal-bot'", json.dumps(grants))
-    desk = CallerDesk(held.bench.engine, TENANT, load_catalog([PACK], held.bench.engine.handlers))
+    desk = TriggerApi(held.bench.engine, TENANT, load_catalog([PACK], held.bench.engine.handlers))
 
     async def ready() -> list[str]:
         return []
 
     engine = held.bench.engine
-    inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT), TakeBackDesk(engine, TENANT)
+    inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT), CompensationApi(engine, TENANT)
     refusals = Refusals(desk.put_refused, desk.now)
     app = build_edge(ready, api=Api(desk, *inbound, {"portal-bot": SECRET}, Rate(100, 100), refusals), slack=None)
     listener = socket.create_server(("127.0.0.1", 0))

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from edge.app import build_edge
-from edge.routes.link_page import LinkPage
+from edge.routes.links import LinkPage
 from tests.integration.bot_stage import heard
 
 Answer = tuple[int, dict[str, str], str]

@@ -16,7 +16,7 @@ from countersign.embedded.opa import OpaChild
 from edge.app import build_edge
 from edge.server import Limits, Server
 from policy.client import OpaEngine
-from runtime.services.passkeys_counter import PasskeyCounter
+from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from tests.bench import Bench
 from tests.browser import chromium
 from tests.integration.passkeys_stage import asked, invite, open_vault, register, token_to_sign
@@ -52,7 +52,7 @@ async def front(dsn: str, opa: OpaChild) -> AsyncIterator[Front]:
     async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_vault(dsn, policy) as bench:
         listener = socket.create_server(("127.0.0.1", 0))
         origin = f"http://localhost:{listener.getsockname()[1]}"
-        app = build_edge(_ready, api=None, slack=None, passkeys=PasskeyCounter(bench.desk, origin))
+        app = build_edge(_ready, api=None, slack=None, passkeys=PasskeyCeremonies(bench.desk, origin))
         server = Server(app, Limits(connections=50, seconds=MINUTE), headers=[])
         task = asyncio.create_task(server.serve([listener]))
         try:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import CardAct
+from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
-from runtime.services.desk import EngineDesk
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import Answer, is_problem, rows
 from tests.integration.test_edge_answers import Stage, staged
@@ -31,7 +31,7 @@ async def _asked(stage: Stage, ref: str) -> str:
     await Worker(stage.system.engine).drain()
     query = "SELECT a.approval_id FROM approvals a JOIN waits w USING (run_id) WHERE w.token = %s"
     (row,) = rows(stage.dsn, query, asked["token"])
-    desk = EngineDesk(stage.system.engine, stage.system.engine.tenant)
+    desk = ApprovalService(stage.system.engine, stage.system.engine.tenant)
     click = Click(
         dedupe_key=ref,
         approval_id=row["approval_id"],

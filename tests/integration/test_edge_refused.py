@@ -15,9 +15,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from countersign.embedded.opa import OpaChild
 from countersign.system import System
-from edge.refusals import EVERY
+from edge.callers import EVERY
+from receipts.acts import MOST_TRIED, RequestRefused
 from receipts.chain import Leaf, in_place
-from receipts.refused import MOST_TRIED, RequestRefused
 from receipts.tenant_acts import act_of, chain_of
 from tests.integration.program_stage import (
     Answer,

@@ -11,17 +11,17 @@ import aiohttp
 import pytest
 
 from edge.app import Api, build_edge
-from edge.refusals import Refusals
+from edge.callers import Refusals
 from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.loading.catalog import Catalog
-from runtime.model.buckets import Rate
+from runtime.model.limits import Rate
 from runtime.model.votes import RefusalCode, VoteVerdict
-from runtime.services.callers import CallerDesk
-from runtime.services.inbound_said import Said
+from runtime.services.caller_acts import CompensationApi
+from runtime.services.callers import TriggerApi
+from runtime.services.review_answers import ReviewAnswer
 from runtime.services.signals import SignalDesk
 from runtime.services.tasks import TaskDesk
-from runtime.services.undo_callers import TakeBackDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
 from tests.integration.undo_stage import Shelves, bench, ran, shelves
@@ -62,9 +62,9 @@ async def _ready() -> list[str]:
 
 @pytest.fixture
 async def caller(bench: Bench) -> AsyncIterator[Caller]:
-    desk = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+    desk = TriggerApi(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
     signals, tasks = SignalDesk(bench.engine, TENANT), TaskDesk(bench.engine, TENANT)
-    taking_back = TakeBackDesk(bench.engine, TENANT)
+    taking_back = CompensationApi(bench.engine, TENANT)
     refusals = Refusals(desk.put_refused, desk.now)
     api = Api(desk, signals, tasks, taking_back, {CALLER: SECRET}, Rate(1000.0, 1000), refusals)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -193,7 +193,10 @@ async def test_who_brought_an_undo_brings_no_answer_to_what_people_are_asked_in_
     task = await bench.approval_id("task")
     view = await bench.desk.approval(task)
     assert view is not None
-    desk, said = TaskDesk(bench.engine, TENANT), Said(task, "omar", VoteVerdict.APPROVE, "sent a letter", view.stamp)
+    desk, said = (
+        TaskDesk(bench.engine, TENANT),
+        ReviewAnswer(task, "omar", VoteVerdict.APPROVE, "sent a letter", view.stamp),
+    )
     assert (await desk.bring(CALLER, "a-1", said))["code"] == RefusalCode.BROUGHT
     assert (await desk.bring("other-portal", "a-2", said))["counted"]
 

@@ -9,8 +9,8 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from countersign.system import System
 from receipts.chain import Actor
-from runtime.services.definition_moves import Mover
-from runtime.store.lives import find_life, lock_lives
+from runtime.services.definition_lives import Mover
+from runtime.store.definitions import find_version, lock_versions
 from tests.integration.program_stage import Edge, composed, edge_of, is_problem, rows, settings_of
 
 TENANT = "acme"
@@ -28,8 +28,8 @@ class Stage:
         """Retire the onboarding."""
         engine = self.system.engine
         async with engine.pool.connection() as conn, conn.transaction():
-            await lock_lives(conn, TENANT)
-            life = await find_life(conn, TENANT, "kyc-onboarding", 4)
+            await lock_versions(conn, TENANT)
+            life = await find_version(conn, TENANT, "kyc-onboarding", 4)
             assert life is not None
             await Mover(conn, TENANT, Actor(id="omar", kind="person"), None, engine.clock()).retire(life)
 

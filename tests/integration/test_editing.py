@@ -7,7 +7,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.model import Outcome, PolicyUnavailableError, Question, Reason, Verdict
+from policy.contract import Outcome, PolicyUnavailableError, Question, Reason, Verdict
 from receipts.canonical import digest
 from runtime.model.approval import ResultCode
 from runtime.model.votes import Refusal, RefusalCode

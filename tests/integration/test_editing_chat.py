@@ -9,7 +9,7 @@ from bot.views.references import SHOW_REPLACEMENT
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets

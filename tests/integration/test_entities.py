@@ -11,7 +11,7 @@ from psycopg import errors
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Call, Changed, Done, Handler, Json, JsonObject, RefusedError, TransientError, Untouched
-from runtime.outbox.entity_handlers import entity_handlers
+from runtime.outbox.entities import entity_handlers
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.handled import result_of
 from tests.patience import MINUTE

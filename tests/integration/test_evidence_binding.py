@@ -13,7 +13,7 @@ from receipts import canonical
 from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.inbox import inbox
-from runtime.model.notification_moments import DeadlinePayload, EscalationPayload
+from runtime.model.payloads import DeadlinePayload, EscalationPayload
 from runtime.services.sealing import EvidenceDesk
 from runtime.store import waits
 from runtime.worker import sweeps

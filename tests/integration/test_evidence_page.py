@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page
 
-from evidence.build import DossierError, build
-from evidence.dossier import Dossier
+from evidence.build import Dossier, DossierError, build
 from evidence.names import STATEMENT, is_member
 from evidence.run_record import run_as_told
 from evidence.statement import Predicate, count, make_statement
@@ -22,7 +21,7 @@ from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.chain import Leaf
-from receipts.usage import plain
+from receipts.usage import plain_decimal
 from tests.browser import Failure, failure_of, report_of, verify_page
 from tests.unit import test_evidence_chosen as chosen
 from tests.unit import test_evidence_claims as claims
@@ -265,7 +264,7 @@ AMOUNTS = ["0", "0.000000000001", "999999999999999.999999999999", "1.5", "0.25",
 
 async def test_amounts_are_added_up_exactly(page: Page) -> None:
     for number in range(1, len(AMOUNTS) + 1):
-        exact = plain(sum(map(Decimal, AMOUNTS[:number]), Decimal()))
+        exact = plain_decimal(sum(map(Decimal, AMOUNTS[:number]), Decimal()))
         assert await page.evaluate("sumOf", AMOUNTS[:number]) == exact
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from playwright.async_api import Error, Page, expect
 
-from evidence.dossier import Dossier
-from evidence.inclusion import LogProof, Span
+from evidence.build import Dossier
+from evidence.log_proofs import LogProof, Span
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
-from receipts.log.inclusion import _root, _without
-from receipts.log.keys import VerifierKey
+from receipts.log.note import VerifierKey
+from receipts.log.proofs import _root, _without
 from receipts.register import Entry, Register, entry, revoked, succeeded, write_register
 from receipts.signing import load_public
 from tests.browser import report_of, verify_page

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.given import Given
+from countersign.cli.evidence_options import VerifierInputs
 from countersign.cli.verify import verify_all
-from evidence.replay import replayed_by
-from evidence.replay_asking import AskingError, Opa
+from evidence.replay import AskingError, Opa, replayed_by
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from runtime.services.sealing import Story
@@ -182,7 +181,7 @@ def test_where_opa_cannot_be_asked_that_is_said_and_nothing_is_judged(
     opa = Opa(program, seconds=seconds)
     with pytest.raises(AskingError, match=said):
         verify(bundle, office.public, replayed_by(opa))
-    assert verify_all([bundle], Given(key=office.public), opa, as_json=True) == 3
+    assert verify_all([bundle], VerifierInputs(key=office.public), opa, as_json=True) == 3
 
 
 def test_opa_gets_nothing_but_the_policy_and_the_questions(

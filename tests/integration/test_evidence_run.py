@@ -14,8 +14,7 @@ from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
-from evidence.attestation import attestation_of
-from evidence.build import build
+from evidence.build import attestation_of, build
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 from countersign.settings import Settings
-from receipts.act import Act, Allowed
+from receipts.acts import Act, Allowed, CommandRefused, DelegationRefused, RequestRefused, Tried
 from receipts.chain import Actor
 from receipts.fields import timestamp
-from receipts.refused import CommandRefused, DelegationRefused, RequestRefused, Tried
 from receipts.tenant_acts import chain_of
-from runtime.store.tenant_acts import put_act
+from runtime.store.tenants import put_act
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 

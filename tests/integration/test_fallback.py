@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime.model.delegation import Delegation
-from runtime.model.routing_rules import Fallback
+from runtime.model.routing import Fallback
 from runtime.store.delegations import add_delegation
 from tests.bench import ROUTING, TENANT, Bench
 from tests.integration.test_routes import Benching, bench_with

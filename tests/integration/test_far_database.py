@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.doctor.directory import database
+from countersign.doctor.database import database
 from countersign.embedded.opa import OpaChild
 from runtime.clock import utc_now
 from tests.integration.program_stage import composed, edge_of, settings_of

@@ -10,8 +10,8 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.delivery import Alone, Notice, Together
-from runtime.model.routing_rules import Destination, Rule
+from runtime.model.delivery import Notice, SendAlone, SendGathered
+from runtime.model.routing import Destination, Rule
 from tests.bench import ROUTING, TENANT, Bench
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
@@ -153,7 +153,7 @@ async def test_slack_falling_silent_while_it_is_posted_makes_no_second_message(c
     assert (await _titles(chat, "rita"))[-1] == "8 more messages for you"
 
 
-async def _turns(bench: Bench, count: int) -> list[Alone | Together]:
+async def _turns(bench: Bench, count: int) -> list[SendAlone | SendGathered]:
     """Ask for the turns of so many messages at once, as many workers would."""
     notices = [Notice(f"m{number % count}", "UANN", TIMES_UP, None, asks=False) for number in range(2 * count)]
     return list(await asyncio.gather(*(bench.desk.notices.take_turn(notice) for notice in notices)))  # type: ignore[arg-type]
@@ -163,8 +163,8 @@ async def test_counting_is_exact_among_workers_and_each_message_counts_once(benc
     await _says(bench, {}, ann={"per_hour": 7})
     turns = await _turns(bench, 40)
     assert turns[:40] == turns[40:], "asked again of the same, it is the same"
-    assert turns[:40].count(Alone()) == 7
-    assert len({turn.gathering_id for turn in turns if isinstance(turn, Together)}) == 1
+    assert turns[:40].count(SendAlone()) == 7
+    assert len({turn.gathering_id for turn in turns if isinstance(turn, SendGathered)}) == 1
     assert await bench.rows("SELECT count(*) AS n FROM told WHERE tenant = %s", TENANT) == [{"n": 40}]
 
 
@@ -172,10 +172,10 @@ async def test_what_was_counted_is_forgotten_after_a_month_and_what_is_not_bound
     await _says(bench, {}, ann={"per_hour": 2})
     await _turns(bench, 5)
     bench.clock.move(days=31)
-    assert await bench.desk.notices.take_turn(Notice("new", "UANN", TIMES_UP, None, asks=False)) == Alone()
+    assert await bench.desk.notices.take_turn(Notice("new", "UANN", TIMES_UP, None, asks=False)) == SendAlone()
     assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
     assert await bench.rows("SELECT 1 FROM gatherings") == []
-    assert await bench.desk.notices.take_turn(Notice("other", "UBEN", TIMES_UP, None, asks=False)) == Alone()
+    assert await bench.desk.notices.take_turn(Notice("other", "UBEN", TIMES_UP, None, asks=False)) == SendAlone()
     assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
 
 

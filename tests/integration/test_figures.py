@@ -4,9 +4,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from receipts.fields import timestamp
-from runtime.model.actor import Person
-from runtime.model.figures import Figures, GroupFigures, PersonFigures, Spread
-from runtime.services.figures_counter import find_figures
+from runtime.model.metrics import Figures, GroupFigures, PersonFigures, Spread
+from runtime.model.person import Person
+from runtime.services.metrics import find_figures
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import break_glass, filing, glass_bench

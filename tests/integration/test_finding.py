@@ -14,7 +14,7 @@ from countersign.doctor.unsealed import why
 from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from receipts.signing import load_or_create
-from runtime.services.bundle_search import EvidenceState, FoundRun, Sought, find_runs
+from runtime.services.bundles import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Finished, command, environment
 from tests.once import Once

@@ -12,11 +12,10 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.model import Outcome, Question, Reason, Verdict
-from runtime.model.actor import Person
-from runtime.services.front_counter import FrontCounter
-from runtime.services.front_model import Filled, FormError, Started
-from sandbox.client import SandboxUser
+from policy.contract import Outcome, Question, Reason, Verdict
+from runtime.model.person import Person
+from runtime.services.requests import Filled, FormError, RequestService, Started
+from sandbox.harness import SandboxUser
 from tests.bench import TENANT
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
@@ -118,8 +117,8 @@ class Stage:
     policy: Deciding
 
     @property
-    def front(self) -> FrontCounter:
-        return FrontCounter(self.chat.bench.engine, TENANT, self.chat.bench.catalog)
+    def front(self) -> RequestService:
+        return RequestService(self.chat.bench.engine, TENANT, self.chat.bench.catalog)
 
     async def person(self, runbook: str) -> SandboxUser:
         await grant(self.chat, "rita", f"{runbook}.asked")

@@ -6,10 +6,10 @@ import pytest
 from psycopg import ProgrammingError
 
 from runtime.model.effect import KeyInUseError, LeaseLostError
-from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn, make_pool
+from runtime.store.database.write_buffer import WriteKind
 
-ADD = Kind(
+ADD = WriteKind(
     "added",
     "things",
     "INSERT INTO things SELECT * FROM {r}",
@@ -17,7 +17,7 @@ ADD = Kind(
     key=1,
     taken=("things_pkey", KeyInUseError),
 )
-SET = Kind(
+SET = WriteKind(
     "changed",
     "things",
     "UPDATE things SET n = r.n FROM {r} WHERE things.id = r.id RETURNING things.id AS id",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.client import messages
+from sandbox.harness import messages
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets

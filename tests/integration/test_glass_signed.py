@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from webauthn.helpers import bytes_to_base64url
 
-from receipts.passkey_signatures import Said, challenge_of
-from runtime.approvals.passkeys import document_of
+from receipts.passkey_records import SignedWords, challenge_of
+from runtime.approvals.webauthn import document_of
 from runtime.model.votes import VoteVerdict
 from runtime.services.clicks import ClickOutcome
-from runtime.services.signing_counter import id_of
+from runtime.services.signing_links import id_of
 from runtime.store import approvals
 from runtime.store.passkeys import find_link
 from tests.bench import TENANT, Bench
@@ -58,14 +58,14 @@ async def test_nobody_breaks_it_with_a_passkey_more_often_than_policy_lets_them(
 @pytest.mark.parametrize(
     "signed",
     [
-        Said("Ivy", "seen and checked"),
-        Said("Ivy", "seen and checked", "INC-8"),
-        Said("Ivy", "because", "INC-7"),
-        Said("Ivy Lind", "seen and checked", "INC-7"),
+        SignedWords("Ivy", "seen and checked"),
+        SignedWords("Ivy", "seen and checked", "INC-8"),
+        SignedWords("Ivy", "because", "INC-7"),
+        SignedWords("Ivy Lind", "seen and checked", "INC-7"),
     ],
     ids=["any approval", "another ticket", "another reason", "another name"],
 )
-async def test_what_was_signed_otherwise_breaks_no_glass(vault: Bench, signed: Said) -> None:
+async def test_what_was_signed_otherwise_breaks_no_glass(vault: Bench, signed: SignedWords) -> None:
     approval, mine = await asked(vault), await register(vault, "ivy")
     token, _ = await opened(vault, "ivy", approval, "INC-7")
     assert _code(await hand_in(vault, token, mine.sign(await _challenge(vault, approval, token, signed)))) == (
@@ -76,7 +76,7 @@ async def test_what_was_signed_otherwise_breaks_no_glass(vault: Bench, signed: S
 async def test_what_was_signed_to_break_the_glass_is_no_other_approval(vault: Bench) -> None:
     approval, mine = await asked(vault), await register(vault, "sam")
     token, _ = await opened(vault, "sam", approval)
-    alone = await _challenge(vault, approval, token, Said("Sam", "seen and checked", "INC-7"))
+    alone = await _challenge(vault, approval, token, SignedWords("Sam", "seen and checked", "INC-7"))
     assert _code(await hand_in(vault, token, mine.sign(alone))) == "passkey.wrong"
 
 
@@ -85,7 +85,7 @@ async def test_the_page_shows_the_ticket_and_the_reason_as_they_will_be_on_recor
     assert (page.ticket, page.reason) == ("INC-7", "seen and checked")
 
 
-async def _challenge(bench: Bench, approval: str, token: str, said: Said) -> str:
+async def _challenge(bench: Bench, approval: str, token: str, said: SignedWords) -> str:
     """Return the challenge of another document than the link's page asks to be signed."""
     async with bench.engine.pool.connection() as conn:
         link, found = await find_link(conn, TENANT, id_of(token)), await approvals.get_approval(conn, approval)

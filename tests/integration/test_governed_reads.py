@@ -13,7 +13,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from policy.model import PolicyUnavailableError, Question, Verdict
+from policy.contract import PolicyUnavailableError, Question, Verdict
 from receipts.signing import public_path
 from runtime.gate import gate
 from runtime.handlers import Answer, Call, Handler, HeldError, Metadata, OutcomeUnknownError, TransientError

@@ -9,8 +9,8 @@ from psycopg.rows import DictRow
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.finding import Sought
-from runtime.store.bundles_found import find_runs
+from runtime.model.search import Sought
+from runtime.store.bundle_search import find_runs
 from tests.bench import TENANT, open_bench
 from tests.copies import copy_row
 from tests.integration.conftest import PACK, Targets

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policy.model import Outcome, Question, Reason, Requirement, Verdict
+from policy.contract import Outcome, Question, Reason, Requirement, Verdict
 from runtime.handlers import HeldError, NotTakenError, TransientError
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from bot.home.home import HELD_SHOWN
-from bot.views.held import ACTIONS
-from countersign.doctor.held import held
+from bot.views.step_repair import ACTIONS
+from countersign.doctor.held_work import held_work
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.run import HeldAct
-from runtime.model.run_payloads import CancelPayload
-from runtime.services.held_model import HeldWish
-from sandbox.client import SandboxUser, messages
+from runtime.model.run import RepairAction
+from runtime.services.step_repair import RepairCommand
+from sandbox.harness import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.bot_stage import whispers
 from tests.integration.chat_stage import Chat, chatting
@@ -144,7 +144,7 @@ async def test_of_two_who_saw_the_same_the_second_does_nothing(chat: Chat, targe
     omar = await _click(chat, "omar", message, "skip")
     await omar.find_modal(timeout=MINUTE)
     targets.look.answers = [RefusedError("closed still")]
-    first = HeldWish("elsewhere", "omar", run_id, "look", HeldAct.RETRY, 0, "it is open again", None, "req")
+    first = RepairCommand("elsewhere", "omar", run_id, "look", RepairAction.RETRY, 0, "it is open again", None, "req")
     counter = chat.bench.desk.held
     assert await counter.apply(await counter.record(first)) == ""
     assert await _status(chat, run_id) == "held"
@@ -268,6 +268,6 @@ async def test_the_home_counts_what_is_held_beyond_what_it_shows(chat: Chat, tar
 
 async def test_the_doctor_counts_what_waits_for_a_person(chat: Chat, targets: Targets, dsn: str) -> None:
     run_id, _ = await _held(chat, targets)
-    _, found = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    _, found = await held_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert (found.name, found.ok) == ("held steps", False)
     assert found.detail == f"look of {run_id}: the register is closed"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bot.home.state import CLEAR, FIGURES, GROUP, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
+from bot.home.home_state import CLEAR, FIGURES, GROUP, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
 from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from sandbox.client import SandboxError, SandboxUser
+from sandbox.harness import SandboxError, SandboxUser
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.home_stage import copies

@@ -4,10 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from runtime.model.pages import COUNTED, Edge, Narrowed
+from runtime.model.search import COUNTED, ListFilter, PageEdge
 from runtime.model.votes import RefusalCode, VoteVerdict
-from runtime.services.home_counter import HomeCounter
-from runtime.services.home_model import Entry, Look
+from runtime.services.home import Entry, HomeQueries, Look
 from tests.bench import TENANT, Bench
 from tests.integration.home_stage import copies
 
@@ -15,8 +14,8 @@ FILING = {"company": "Halvorsen Seefracht", "text": "the owners"}
 
 
 @pytest.fixture
-def homes(bench: Bench) -> HomeCounter:
-    return HomeCounter(bench.engine, TENANT)
+def homes(bench: Bench) -> HomeQueries:
+    return HomeQueries(bench.engine, TENANT)
 
 
 async def asked(bench: Bench, ref: str = "first") -> str:
@@ -32,10 +31,10 @@ def ids(entries: object) -> list[str]:
     return [entry.view.approval_id for entry in entries if isinstance(entry, Entry)]
 
 
-async def test_pages_go_forth_and_back_and_hold_everything_once(bench: Bench, homes: HomeCounter) -> None:
+async def test_pages_go_forth_and_back_and_hold_everything_once(bench: Bench, homes: HomeQueries) -> None:
     await copies(bench, await asked(bench), 24)
     seen: list[list[str]] = []
-    edge: Edge | None = None
+    edge: PageEdge | None = None
     for _ in range(4):
         page = (await homes.waiting("ann", Look(7, edge=edge))).page
         seen.append(ids(page.entries))
@@ -51,7 +50,7 @@ async def test_pages_go_forth_and_back_and_hold_everything_once(bench: Bench, ho
     assert (ids(first.entries), first.has_before, first.has_after) == (seen[0], False, True)
 
 
-async def test_what_is_decided_meanwhile_moves_no_page(bench: Bench, homes: HomeCounter) -> None:
+async def test_what_is_decided_meanwhile_moves_no_page(bench: Bench, homes: HomeQueries) -> None:
     await copies(bench, await asked(bench), 9)
     first = (await homes.waiting("ann", Look(5))).page
     second = ids((await homes.waiting("ann", Look(5, edge=first.last))).page.entries)
@@ -59,40 +58,40 @@ async def test_what_is_decided_meanwhile_moves_no_page(bench: Bench, homes: Home
     assert ids((await homes.waiting("ann", Look(5, edge=first.last))).page.entries) == second
 
 
-async def test_requests_are_counted_as_far_as_that_and_no_further(bench: Bench, homes: HomeCounter) -> None:
+async def test_requests_are_counted_as_far_as_that_and_no_further(bench: Bench, homes: HomeQueries) -> None:
     await copies(bench, await asked(bench), COUNTED + 20)
     assert (await homes.waiting("ann", Look(3))).total == COUNTED + 1
-    assert (await homes.waiting("ann", Look(3, Narrowed(text="REF-00010")))).total == 10
+    assert (await homes.waiting("ann", Look(3, ListFilter(text="REF-00010")))).total == 10
 
 
 @pytest.mark.parametrize(
     ("narrowed", "found"),
     [
-        (Narrowed(runbook="bench-file"), 3),
-        (Narrowed(runbook="bench-fil"), 0),
-        (Narrowed(tier="high"), 3),
-        (Narrowed(tier="low"), 0),
-        (Narrowed(group="compliance"), 3),
-        (Narrowed(group="operators"), 0),
-        (Narrowed(text="ref-000002"), 1),
-        (Narrowed(text="BENCH-file"), 3),
-        (Narrowed(text="%"), 0),
-        (Narrowed(text="_"), 3),  # in ids
-        (Narrowed(text="the owners"), 0),  # what is written may be secret, and is not looked through
-        (Narrowed(runbook="bench-file", tier="high", group="compliance", text="REF-000001"), 1),
-        (Narrowed(ids=[]), 0),
+        (ListFilter(runbook="bench-file"), 3),
+        (ListFilter(runbook="bench-fil"), 0),
+        (ListFilter(tier="high"), 3),
+        (ListFilter(tier="low"), 0),
+        (ListFilter(group="compliance"), 3),
+        (ListFilter(group="operators"), 0),
+        (ListFilter(text="ref-000002"), 1),
+        (ListFilter(text="BENCH-file"), 3),
+        (ListFilter(text="%"), 0),
+        (ListFilter(text="_"), 3),  # in ids
+        (ListFilter(text="the owners"), 0),  # what is written may be secret, and is not looked through
+        (ListFilter(runbook="bench-file", tier="high", group="compliance", text="REF-000001"), 1),
+        (ListFilter(ids=[]), 0),
     ],
 )
 async def test_a_list_is_narrowed_by_runbook_tier_group_and_text(
-    bench: Bench, homes: HomeCounter, narrowed: Narrowed, found: int
+    bench: Bench, homes: HomeQueries, narrowed: ListFilter, found: int
 ) -> None:
     await copies(bench, await asked(bench), 2)
     assert (await homes.waiting("ann", Look(10, narrowed))).total == found
 
 
-async def test_what_has_less_than_a_quarter_of_its_time_left_is_due_soon(bench: Bench, homes: HomeCounter) -> None:
+async def test_what_has_less_than_a_quarter_of_its_time_left_is_due_soon(bench: Bench, homes: HomeQueries) -> None:
     approval_id = await asked(bench)
-    due = Look(10, Narrowed(is_due_soon=True))
+    due = Look(10, ListFilter(is_due_soon=True))
     view = (await homes.waiting("ann", Look(1))).page.entries[0].view
     lasts = view.expires_at - view.requested_at
     bench.clock.now = view.requested_at + lasts * 3 / 4
@@ -101,13 +100,13 @@ async def test_what_has_less_than_a_quarter_of_its_time_left_is_due_soon(bench: 
     assert ids((await homes.waiting("ann", due)).page.entries) == [approval_id]
 
 
-async def test_nobody_finds_what_they_may_not_decide(bench: Bench, homes: HomeCounter) -> None:
+async def test_nobody_finds_what_they_may_not_decide(bench: Bench, homes: HomeQueries) -> None:
     await asked(bench)
     for person in ("rita", "olga", "sam", "nobody", "portal-bot"):
         assert (await homes.waiting(person, Look(10))).total == 0, person
 
 
-async def test_a_person_finds_what_they_asked_for_with_how_it_stands(bench: Bench, homes: HomeCounter) -> None:
+async def test_a_person_finds_what_they_asked_for_with_how_it_stands(bench: Bench, homes: HomeQueries) -> None:
     approval_id = await asked(bench, "REF-7")
     (one,) = (await homes.asked_for("rita", Look(10))).entries
     assert (one.reference, one.ending, one.error, one.more) == ("REF-7", "waiting_approval", "", 0)
@@ -119,11 +118,11 @@ async def test_a_person_finds_what_they_asked_for_with_how_it_stands(bench: Benc
     (one,) = (await homes.asked_for("rita", Look(10))).entries
     assert (one.ending, one.waits_for) == ("succeeded", None)
     assert (await homes.asked_for("ann", Look(10))).entries == []
-    assert (await homes.asked_for("rita", Look(10, Narrowed(text="ref-8")))).entries == []
-    assert len((await homes.asked_for("rita", Look(10, Narrowed(text="ref-7", tier="low", group="x")))).entries) == 1
+    assert (await homes.asked_for("rita", Look(10, ListFilter(text="ref-8")))).entries == []
+    assert len((await homes.asked_for("rita", Look(10, ListFilter(text="ref-7", tier="low", group="x")))).entries) == 1
 
 
-async def test_a_person_finds_what_they_decided_the_latest_first(bench: Bench, homes: HomeCounter) -> None:
+async def test_a_person_finds_what_they_decided_the_latest_first(bench: Bench, homes: HomeQueries) -> None:
     first, second = await asked(bench, "1"), await asked(bench, "2")
     await bench.click("ann", first)
     await bench.later(seconds=1)
@@ -133,10 +132,10 @@ async def test_a_person_finds_what_they_decided_the_latest_first(bench: Bench, h
     page = await homes.decided("ann", Look(1, edge=page.last))
     assert (ids(page.entries), page.has_after, page.entries[0].own) == ([first], False, VoteVerdict.APPROVE)
     assert (await homes.decided("ben", Look(10))).entries == []
-    assert ids((await homes.decided("ann", Look(10, Narrowed(text=second)))).entries) == [second]
+    assert ids((await homes.decided("ann", Look(10, ListFilter(text=second)))).entries) == [second]
 
 
-async def test_how_requests_stand_for_a_person_is_said_of_each(bench: Bench, homes: HomeCounter) -> None:
+async def test_how_requests_stand_for_a_person_is_said_of_each(bench: Bench, homes: HomeQueries) -> None:
     first, second, third = await asked(bench, "1"), await asked(bench, "2"), await asked(bench, "3")
     await bench.click("ann", first)
     await bench.click("ben", third, "reject")
@@ -149,7 +148,7 @@ async def test_how_requests_stand_for_a_person_is_said_of_each(bench: Bench, hom
     assert one.refusal.code is RefusalCode.REQUESTER
 
 
-async def test_a_person_narrows_by_their_own_groups(bench: Bench, homes: HomeCounter) -> None:
+async def test_a_person_narrows_by_their_own_groups(bench: Bench, homes: HomeQueries) -> None:
     choices = await homes.choices("ann")
     assert list(choices.groups) == ["compliance"]
     assert "bench-file" in choices.runbooks

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from bot.home.several import CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL, EVERY, VERDICT
-from bot.home.state import SEARCH, SEVERAL
-from bot.listeners.timely import LATE
+from bot.home.bulk_votes import CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL, EVERY, VERDICT
+from bot.home.home_state import SEARCH, SEVERAL
+from bot.listeners.admission import LATE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import CardAct
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.answers_stage import say
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets

@@ -9,10 +9,9 @@ import pytest
 from receipts.chain import Actor
 from runtime.engine import new_id
 from runtime.inbox import inbox
-from runtime.model.answers import CompletionPayload, ProgressPayload
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.notification_moments import DeadlinePayload
-from runtime.model.run_payloads import CancelPayload
+from runtime.model.payloads import CompletionPayload, DeadlinePayload, ProgressPayload
 from runtime.store import waits
 from runtime.worker import sweeps
 from tests.bench import TENANT, VERBS, Bench

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
-from countersign_incident_triage.standin_records import OUTAGE_INCIDENT
-from countersign_incident_triage.standins import build
+from countersign_incident_triage.standins import OUTAGE_INCIDENT, build
 
 from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp.test_utils import TestServer
-from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
-from countersign_incident_triage.standins import build
+from countersign_incident_triage.standins import OUTAGE_INCIDENT, VPN_INCIDENT, build
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
-from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
-from countersign_incident_triage.standins import build
+from countersign_incident_triage.standins import OUTAGE_INCIDENT, VPN_INCIDENT, build
 
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify

@@ -10,7 +10,7 @@ import pytest
 from countersign.cli import operate
 from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
-from evidence.ring import KeyRing
+from evidence.key_ring import KeyRing
 from evidence.sealer import Sealer
 from receipts.register import RegisterError
 from receipts.signing import KeyFileError, load_or_create, load_public, public_path

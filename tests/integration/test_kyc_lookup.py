@@ -3,7 +3,7 @@
 from countersign_kyc.seed_data import CLIENT
 
 from runtime.inbox import inbox
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.services.operator import Mending, OperatorDesk
 from tests.integration.kyc_stage import KINDS, TRIGGER, Case, documents
 
@@ -35,7 +35,7 @@ async def to_held(case: Case) -> str:
     return run_id
 
 
-async def mend(case: Case, run_id: str, act: HeldAct, result: object = None) -> str:
+async def mend(case: Case, run_id: str, act: RepairAction, result: object = None) -> str:
     desk = OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme")
     recorded = await desk.mend("omar", Mending(run_id, "hierarchy", act, "read by hand", result))
     outcome = await inbox.apply(case.bench.engine, recorded)
@@ -54,7 +54,7 @@ async def test_a_look_up_is_tried_five_times_and_then_held(case: Case) -> None:
 
 async def test_what_a_person_supplies_is_worked_with(case: Case) -> None:
     run_id = await to_held(case)
-    assert await mend(case, run_id, HeldAct.SUPPLY, SUPPLIED) == "applied"
+    assert await mend(case, run_id, RepairAction.SUPPLY, SUPPLIED) == "applied"
     await case.bench.later(minutes=5)  # GLEIF was left alone meanwhile
     await case.answer(documents(*KINDS))
     assert (await case.result(run_id, "report"))["report"]["subject"] == ENTITY
@@ -67,12 +67,12 @@ async def test_what_a_person_supplies_is_worked_with(case: Case) -> None:
 
 async def test_what_is_no_answer_of_gleif_is_not_taken_from_a_person_either(case: Case) -> None:
     run_id = await to_held(case)
-    assert await mend(case, run_id, HeldAct.SUPPLY, {**SUPPLIED, "entities": "none"}) != "applied"
+    assert await mend(case, run_id, RepairAction.SUPPLY, {**SUPPLIED, "entities": "none"}) != "applied"
     assert (await case.bench.run(run_id))["status"] == "held"
 
 
 async def test_a_person_may_have_it_looked_up_again(case: Case) -> None:
     run_id = await to_held(case)
-    assert await mend(case, run_id, HeldAct.RETRY) == "applied"
+    assert await mend(case, run_id, RepairAction.RETRY) == "applied"
     await case.bench.later(minutes=5)  # GLEIF is left alone for that long
     assert (await case.statuses(run_id))["documents"] == "parked"

@@ -37,7 +37,7 @@ async def _reads(bench: Bench) -> list[ReadLease]:
 
 async def _extend(bench: Bench, held: Sequence[Effect | ReadLease], worker: str = "me") -> None:
     async with asyncio.timeout(MINUTE), bench.engine.pool.connection() as conn:
-        await leases.extend(conn, worker, held, bench.clock() + LONG)
+        await leases.extend_leases(conn, worker, held, bench.clock() + LONG)
 
 
 async def test_a_lease_is_held_on_to_by_its_worker_alone_and_with_its_own_attempt(bench: Bench) -> None:

@@ -13,10 +13,10 @@ from policy.client import OpaEngine
 from receipts.signing import public_path
 from runtime.handlers import Call, RefusedError
 from runtime.inbox import inbox
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
 from runtime.services.callers import NotActiveError, TriggerConflictError, Wish
-from runtime.services.definition_moves import Mover
-from runtime.store.lives import find_life, lives_of_trigger
+from runtime.services.definition_lives import Mover
+from runtime.store.definitions import find_version, versions_of_trigger
 from tests.bench import BENCH_SECRET, TENANT
 from tests.functions import installed
 from tests.integration.lives_stage import ACTIVATED, RETIRED, RITA, TYPE, Lives, life, on, probe, started
@@ -158,7 +158,7 @@ async def test_a_retirement_is_refused_if_another_version_came_active_meanwhile(
     await life.begin(probe(1), probe(2))
     facts = await inbox.apply(life.bench.engine, await life.operator.retire("rita", "probe", 1, "wrong"))
     async with life.bench.engine.pool.connection() as conn, conn.transaction():
-        two = await find_life(conn, TENANT, "probe", 2)
+        two = await find_version(conn, TENANT, "probe", 2)
         assert two is not None
         await Mover(conn, TENANT, RITA, None, life.bench.clock()).activate(two, beside=True)
     await life.bench.settle()
@@ -253,7 +253,7 @@ async def test_versions_that_were_moved_at_one_moment_are_in_one_order_wherever_
     wanted = [(name, version) for name in ("other", "probe") for version in (3, 2, 1)]
     for name, version in (("other", 2), ("probe", 1), ("other", 3), ("probe", 3)):
         async with life.bench.engine.pool.connection() as conn:
-            found = await lives_of_trigger(conn, TENANT, TYPE)
+            found = await versions_of_trigger(conn, TENANT, TYPE)
         assert [(one.name, one.version) for one in found] == wanted
         moves_the_row = "UPDATE definition_lives SET trigger_when = trigger_when WHERE name = %s AND version = %s"
         await life.bench.meddle(moves_the_row, name, version)

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from receipts.chain import Actor
 from runtime.model.states import DEFINITION, DefinitionStatus, IllegalTransitionError
-from runtime.services.definition_moves import Mover, TriggerTakenError
-from runtime.store import lives
-from runtime.store.lives import lock_lives
+from runtime.services.definition_lives import Mover, TriggerTakenError
+from runtime.store import definitions
+from runtime.store.definitions import lock_versions
 from tests.bench import TENANT
 from tests.integration.lives_stage import MOVES, TYPE, Lives, life, probe
 
@@ -34,13 +34,13 @@ async def test_any_order_of_moves_keeps_the_rules(life: Lives, wishes: list[tupl
 async def _try(life: Lives, name: str, version: int, wish: str) -> None:
     """Make a move; what is illegal is refused and changes nothing."""
     async with life.bench.engine.pool.connection() as conn:
-        one = await lives.find_life(conn, TENANT, name, version)
+        one = await definitions.find_version(conn, TENANT, name, version)
         assert one is not None
-        before = await lives.lives_of_trigger(conn, TENANT, TYPE)
+        before = await definitions.versions_of_trigger(conn, TENANT, TYPE)
         to = DefinitionStatus.RETIRED if wish == "retire" else DefinitionStatus.ACTIVE
         try:
             async with conn.transaction():
-                await lock_lives(conn, TENANT)
+                await lock_versions(conn, TENANT)
                 mover = Mover(conn, TENANT, Actor(id="rita", kind="person"), None, life.bench.clock())
                 await (mover.retire(one) if wish == "retire" else mover.activate(one, beside=wish == "beside"))
         except IllegalTransitionError:
@@ -50,7 +50,7 @@ async def _try(life: Lives, name: str, version: int, wish: str) -> None:
         else:
             assert to in DEFINITION[one.status]
             return
-        assert await lives.lives_of_trigger(conn, TENANT, TYPE) == before
+        assert await definitions.versions_of_trigger(conn, TENANT, TYPE) == before
 
 
 async def _keeps_the_rules(life: Lives) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from runtime.handlers import Call
-from runtime.model.life import Activation
-from runtime.services.definitions_showing import compare
+from runtime.model.runbook_version import Activation
+from runtime.services.definition_views import compare
 from tests.bench import TENANT
 from tests.integration.lives_stage import Lives, life, probe
 

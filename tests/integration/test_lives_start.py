@@ -6,10 +6,10 @@ import pytest
 
 from countersign.engine import keep_definitions
 from receipts.chain import PROGRAM
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
 from runtime.services.callers import NoRunbookError, NotActiveError
-from runtime.services.definition_moves import Mover
-from runtime.store.lives import find_life, lock_lives
+from runtime.services.definition_lives import Mover
+from runtime.store.definitions import find_version, lock_versions
 from tests.bench import TENANT
 from tests.integration.lives_stage import ACTIVATED, RITA, Lives, life, probe, started
 from tests.patience import until
@@ -70,10 +70,10 @@ async def test_a_start_waits_for_a_move_that_is_under_way_and_goes_by_what_came_
     catalog = life.catalog(probe(1), probe(2))
     engine = life.bench.engine
     async with engine.pool.connection() as conn, conn.transaction():
-        await lock_lives(conn, TENANT)
+        await lock_versions(conn, TENANT)
         starting = asyncio.create_task(keep_definitions(engine, catalog, Activation.NEWEST))
         await until(lambda: life.bench.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
-        one = await find_life(conn, TENANT, "probe", 1)
+        one = await find_version(conn, TENANT, "probe", 1)
         assert one is not None
         await Mover(conn, TENANT, RITA, None, life.bench.clock()).retire(one)
     await starting

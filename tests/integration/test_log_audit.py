@@ -12,14 +12,14 @@ from receipts.log.hashes import TreeHead
 from receipts.signing import load_or_create
 from runtime.model.votes import CardAct
 from runtime.services.audit import Audit, audit
-from runtime.services.audit_tenant import check_tenant
-from runtime.services.holds import HoldDesk, Subject
+from runtime.services.audit_chains import check_tenant
 from runtime.services.keys import register_key
+from runtime.services.legal_holds import LegalHolds, Subject
 from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints
+from runtime.store.audit import TenantRows
 from runtime.store.checkpoints import Signed
 from runtime.store.definitions import keep_definition
-from runtime.store.tenant import TenantRows
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.delegates_stage import delegate, undelegate
@@ -62,7 +62,7 @@ async def _play(bench: Bench, folder: Path) -> tuple[str, TreeHead]:
     await bench.start("bench.wait", WAIT, ref="w")
     await bench.start("bench.branches", {}, ref="b")
     await bench.settle()
-    desk = HoldDesk(bench.engine.pool, bench.clock, TENANT, bench.engine.privacy)
+    desk = LegalHolds(bench.engine.pool, bench.clock, TENANT, bench.engine.privacy)
     for reference in ("n", "w"):
         await desk.hold("ann", Subject("reference", reference), "asked for by the regulator")
     await desk.lift("ben", Subject("reference", "w"), "answered")

@@ -7,7 +7,7 @@ from shutil import copytree
 import pytest
 
 from evidence.archive.local import LocalArchive
-from receipts.log.keys import Algorithm
+from receipts.log.note import Algorithm
 from receipts.signing import public_path
 from tests.bench import Bench
 from tests.integration.program_stage import Finished, command

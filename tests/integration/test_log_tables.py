@@ -13,7 +13,7 @@ from receipts.signing import load_or_create
 from runtime.model.votes import CardAct
 from runtime.services.audit import Audit, audit
 from runtime.services.sequencer import Sequencer
-from runtime.store.story import story_in
+from runtime.store.run_history import run_history_in
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.editing_stage import asked, edit, request_of
@@ -101,7 +101,7 @@ async def test_what_nobody_touched_holds(office: Office) -> None:
 
 async def test_each_table_from_which_evidence_is_read_has_its_change_here(office: Office) -> None:
     with psycopg.connect(office.bench.superuser, row_factory=dict_row) as conn:
-        story_in(conn, office.edited)
+        run_history_in(conn, office.edited)
         rows = conn.execute(
             "SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0 OR coalesce(idx_scan, 0) > 0"
         ).fetchall()

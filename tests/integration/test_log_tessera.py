@@ -13,8 +13,7 @@ import pytest
 
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
-from receipts.log.tile_data import data_at
-from receipts.log.tiles import tiles_between
+from receipts.log.tiles import data_at, tiles_between
 from tests.patience import MINUTE
 from tests.unit.log_sample import MemoryLog, large_log, sample_log, signer, vkey
 from tools import tessera

@@ -12,11 +12,11 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Ruling, Verdict
+from policy.contract import Authorization, OperatorQuestion, PolicyUnavailableError, Question, Verdict
 from runtime.clock import utc_now
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.services.operator import Mending, OperatorDesk, UnknownStepError
 from runtime.store import notifications
 from tests.bench import TENANT, Bench, open_bench
@@ -48,7 +48,7 @@ class Held:
         return {"run": run["status"], **{path: step["status"] for path, step in run["steps"].items()}}
 
     async def act(self, act: str, step: str = "note", by: str = "omar", **more: Any) -> Mapping[str, Any]:
-        mending = Mending(self.run_id, step, HeldAct(act), more.pop("reason", "seen"), **more)
+        mending = Mending(self.run_id, step, RepairAction(act), more.pop("reason", "seen"), **more)
         facts = await inbox.apply(self.bench.engine, await self.desk.mend(by, mending))
         await self.bench.settle()
         return facts
@@ -262,7 +262,7 @@ async def test_an_act_loses_if_somebody_has_acted_since_it_was_looked_at(started
 async def test_only_the_operators_may_act(started: Opener, targets: Targets) -> None:
     targets.note.answers = [RefusedError("no")]
     async with started(NOTE) as held:
-        for act in HeldAct:
+        for act in RepairAction:
             facts = await held.act(act, by="ann")
             assert facts["status"] == "refused"
             assert facts["reason"] == "denied by policy: Only the tenant's operators may do this"
@@ -318,14 +318,14 @@ class Silent(Between):
         del question
         return verdict
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         raise PolicyUnavailableError(f"away, {question.act}")
 
 
 async def test_without_a_word_of_policy_nothing_is_done_until_it_has_one(started: Opener, targets: Targets) -> None:
     targets.note.answers = [RefusedError("no")]
     async with started(NOTE) as held:
-        recorded = await held.desk.mend("omar", Mending(held.run_id, "note", HeldAct.SKIP, "seen"))
+        recorded = await held.desk.mend("omar", Mending(held.run_id, "note", RepairAction.SKIP, "seen"))
         silent = replace(held.bench.engine, policy=Silent(held.bench.engine.policy))
         assert (await inbox.apply(silent, recorded))["status"] == "received"
         assert (await held.status())["note"] == "held"

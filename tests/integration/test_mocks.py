@@ -14,7 +14,7 @@ from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.system import _environment
 from countersign.engine import bind_tenant
-from countersign.roles import Role
+from countersign.parts import Role
 from countersign.settings import ConfigError, Settings
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
@@ -24,8 +24,7 @@ from receipts.signing import load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import Handler, JsonObject
 from runtime.planning.triggers import Trigger, claim
-from runtime.worker.mock_handlers import completing, overlaid
-from runtime.worker.mock_overlay import read_overlay
+from runtime.worker.mocks import completing, overlaid, read_overlay
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.kyc_stage import KINDS, PACK, TRIGGER, documents

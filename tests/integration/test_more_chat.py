@@ -9,7 +9,7 @@ from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from sandbox.client import messages
+from sandbox.harness import messages
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets

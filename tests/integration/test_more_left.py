@@ -2,10 +2,10 @@
 
 import pytest
 
-from runtime.model.actor import SlackAccount
+from runtime.model.person import SlackAccount
 from runtime.model.votes import CardAct, RefusalCode
 from runtime.services.clicks import Click
-from runtime.store import absentees
+from runtime.store import directory
 from tests.bench import TEAM, TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.editing_stage import asked, edit
@@ -27,7 +27,9 @@ async def _leave(bench: Bench, person: str, statement: str) -> None:
         await bench.meddle(statement, person)
         return
     async with bench.engine.pool.connection() as conn:
-        assert await absentees.note(conn, TENANT, TEAM, f"U{person.upper()}", bench.clock(), is_active=False)
+        assert await directory.note_account_state(
+            conn, TENANT, TEAM, f"U{person.upper()}", bench.clock(), is_active=False
+        )
 
 
 def _click(person: str, approval: str, act: CardAct, about: str) -> Click:

@@ -9,11 +9,11 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from evidence.page.report import report_on
-from evidence.reading.paths import path_in_words
+from evidence.reading.step_paths import path_in_words
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
 from runtime.services import listings
-from runtime.services.bundle_search import FoundRun, Sought, find_runs
+from runtime.services.bundles import FoundRun, Sought, find_runs
 from runtime.services.health import run as run_summary
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets

@@ -16,13 +16,10 @@ from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.notary import Notary
 from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint
-from receipts.log.hashes import TreeHead, hash_leaf
-from receipts.log.keys import Algorithm, NoteSigner
-from receipts.log.note import parse_note
+from receipts.log.hashes import EMPTY, TreeHead, hash_leaf
+from receipts.log.note import Algorithm, NoteSigner, parse_note
 from receipts.log.proofs import consistency_proof, verify_consistency
-from receipts.log.range import EMPTY
-from receipts.log.tile_data import nodes_of, read_bundle
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, nodes_of, read_bundle
 from receipts.signing import SigningKey
 from runtime.services.log import LogDesk
 from runtime.services.sequencer import Sequencer
@@ -200,10 +197,10 @@ async def test_entries_are_the_same_wherever_they_are_cut(office: Office) -> Non
     head = await office.notary.desk.head()
     assert head is not None
     async with office.bench.engine.pool.connection() as conn:
-        whole = await checkpoints.entries(conn, TENANT, 0, head.size)
+        whole = await checkpoints.log_entries(conn, TENANT, 0, head.size)
         assert EMPTY.append(map(hash_leaf, whole)).range.head() == head
         for cut in range(1, head.size):
-            parts = [await checkpoints.entries(conn, TENANT, *ends) for ends in ((0, cut), (cut, head.size))]
+            parts = [await checkpoints.log_entries(conn, TENANT, *ends) for ends in ((0, cut), (cut, head.size))]
             assert parts == [whole[:cut], whole[cut:]]
 
 

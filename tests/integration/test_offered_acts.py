@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.services.request_acts import acts_of_all
+from runtime.services.request_actions import acts_of_all
 from tests.bench import TENANT, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.counting import Counting

@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 
 from countersign.bucket import BucketError, make_bucket
+from countersign.doctor.database import policy_text
 from countersign.doctor.doctor import examine
-from countersign.doctor.probe import policy_text
 from countersign.embedded.ports import free_port
 from countersign.engine import make_policy
-from countersign.roles import Role
+from countersign.parts import Role
 from countersign.settings import ConfigError, Settings
-from policy.access import Access
-from policy.bundle import build_bundle
+from policy.bundle import PolicyFolders, build_bundle
 from policy.client import OpaEngine
-from policy.model import PolicyUnavailableError
-from policy.text import PolicyFolders
-from policy.transport import connect
+from policy.contract import PolicyUnavailableError
+from policy.transport import Access, connect
 from runtime.clock import utc_now
 from tests.certificates import Authority, Pair
 from tests.integration.minio_server import PASSWORD, USER, minio_server

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 import rfc8785
 
+from policy.bundle import read_policy
 from policy.client import MOST_QUESTIONS, OpaEngine
-from policy.model import Answer, Outcome, PolicyEngine, PolicyUnavailableError, Question, Verdict
-from policy.text import read_policy
+from policy.contract import Answer, Outcome, PolicyEngine, PolicyUnavailableError, Question, Verdict
 from tests.opa_server import POLICIES, SHIPPED, copy_policies, own_opa, question, start_opa, vote
 from tests.patience import MINUTE
 

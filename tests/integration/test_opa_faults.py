@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from policy.bundle import policy_text
 from policy.client import OpaEngine
-from policy.model import Outcome, PolicyUnavailableError, Verdict
-from policy.text import policy_text
+from policy.contract import Outcome, PolicyUnavailableError, Verdict
 from tests.opa_server import question
 from tests.patience import MINUTE, POLICY
 

@@ -7,11 +7,10 @@ import pytest
 
 from receipts.chain import Actor
 from runtime.inbox import inbox
-from runtime.inbox.matter import runs_meant
-from runtime.model.answers import CompletionPayload, SignalPayload
+from runtime.inbox.notification_context import addressed_runs
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification, Payload
-from runtime.model.notification_people import VotePayload
-from runtime.model.run_payloads import CancelPayload
+from runtime.model.payloads import CompletionPayload, SignalPayload, VotePayload
 from runtime.model.votes import VoteVerdict
 from runtime.planning.triggers import start_run
 from runtime.store import leases
@@ -75,8 +74,8 @@ async def test_what_one_tenant_says_is_for_no_run_of_another(
     theirs = replace(ours, notification_id="ntf_theirs", tenant=OTHER, dedupe_key="theirs")
     for one in (ours, theirs):
         await inbox.record(bench.engine, one)
-    assert runs_meant(await bench.engine.addressed("ntf_ours")) == {run_id}
-    assert runs_meant(await bench.engine.addressed("ntf_theirs")) == frozenset()
+    assert addressed_runs(await bench.engine.addressed("ntf_ours")) == {run_id}
+    assert addressed_runs(await bench.engine.addressed("ntf_theirs")) == frozenset()
     facts = await inbox.apply(replace(bench.engine, tenant=OTHER), "ntf_theirs")
     assert facts["status"] != "applied"
     assert await bench.chain(run_id) == before
@@ -86,7 +85,7 @@ async def test_a_worker_sees_no_work_of_another_tenant(bench: Bench) -> None:
     await start_run(bench.engine, (await bench.start("bench.branches", {})).run_id)
     await start_run(bench.engine, (await bench.start("bench.note", NOTE)).run_id)
     async with bench.engine.pool.connection() as conn:
-        ours, theirs = [await leases.look(conn, tenant, bench.clock()) for tenant in (TENANT, OTHER)]
+        ours, theirs = [await leases.due_work(conn, tenant, bench.clock()) for tenant in (TENANT, OTHER)]
     assert ours.reads
     assert ours.effects
-    assert theirs == leases.Due(notifications=False, messages=False, effects=False, reads=False, runs=False)
+    assert theirs == leases.DueWork(notifications=False, messages=False, effects=False, reads=False, runs=False)

@@ -1,9 +1,9 @@
 """Lists of what a person asked for have that alone, and who decides sees of a run what it waits for."""
 
-from bot.home.lists import run_reply
-from runtime.model.actor import Person
-from runtime.services.front_counter import FrontCounter
-from runtime.services.home_model import Look
+from bot.home.command_replies import run_reply
+from runtime.model.person import Person
+from runtime.services.home import Look
+from runtime.services.requests import RequestService
 from tests.bench import TENANT, Bench
 from tests.integration.nodes_stage import Opener
 
@@ -23,8 +23,8 @@ ANN = Person("ann", "Ann", ("compliance",))
 OMAR = Person("omar", "Omar", ("operators",))
 
 
-def _front(bench: Bench) -> FrontCounter:
-    return FrontCounter(bench.engine, TENANT, bench.catalog)
+def _front(bench: Bench) -> RequestService:
+    return RequestService(bench.engine, TENANT, bench.catalog)
 
 
 async def test_a_run_that_another_run_started_is_not_among_what_a_person_asked_for(opened: Opener) -> None:

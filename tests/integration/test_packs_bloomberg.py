@@ -8,11 +8,10 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from countersign_connector.http import Service
 from countersign_connector.standin import application, ask
-from countersign_kyc import bloomberg_client as client
+from countersign_kyc import bloomberg
 from countersign_kyc import seed_data as seed
-from countersign_kyc import subsidiaries
 from countersign_kyc.handlers import handlers
-from countersign_kyc.standin import RATE, Bloomberg, settings
+from countersign_kyc.standin_bloomberg import RATE, Bloomberg, settings
 
 from runtime.definitions.schemas import violations
 from runtime.handlers import (
@@ -45,8 +44,8 @@ class Desk:
     def operation(self, **changes: str) -> Handler:
         told = {**settings(self.url), **changes}
         credentials = (told["bloomberg_client_id"], told["bloomberg_client_secret"])
-        sign_in = client.SignIn(told["bloomberg_token_url"], *credentials, 2.0, self.clock)
-        return subsidiaries.handlers(client.service(told["bloomberg_url"], 2.0), sign_in)[OPERATION]
+        sign_in = bloomberg.SignIn(told["bloomberg_token_url"], *credentials, 2.0, self.clock)
+        return bloomberg.handlers(bloomberg.service(told["bloomberg_url"], 2.0), sign_in)[OPERATION]
 
     async def requests(self) -> int:
         return len((await ask(f"{self.url}/__standin/actions"))["actions"])
@@ -75,7 +74,7 @@ async def until_there(operation: Handler, asked: Call) -> Answer:
     """Try as the runtime tries a read: again after what says that there is no response yet."""
     with pytest.raises(TransientError, match=r"Bloomberg has no response to the request r[0-9a-f]+ yet") as early:
         await operation.run(asked)
-    assert early.value.retry_after == client.LATER
+    assert early.value.retry_after == bloomberg.LATER
     return Answer.of(await operation.run(asked))
 
 
@@ -185,8 +184,8 @@ async def test_whoever_asks_too_often_is_told_to_wait(desk: Desk) -> None:
 
 async def test_another_version_of_the_api_is_refused_in_its_words(desk: Desk) -> None:
     headers = {"api-version": "1"}
-    other = Service("Bloomberg", settings(desk.url)["bloomberg_url"], headers, 2.0, client._explain)
-    sign_in = client.SignIn(
+    other = Service("Bloomberg", settings(desk.url)["bloomberg_url"], headers, 2.0, bloomberg._explain)
+    sign_in = bloomberg.SignIn(
         settings(desk.url)["bloomberg_token_url"],
         settings(desk.url)["bloomberg_client_id"],
         settings(desk.url)["bloomberg_client_secret"],
@@ -194,11 +193,11 @@ async def test_another_version_of_the_api_is_refused_in_its_words(desk: Desk) ->
         desk.clock,
     )
     with pytest.raises(RefusedError, match="Bloomberg answered 400: The header api-version must be 2"):
-        await subsidiaries.handlers(other, sign_in)[OPERATION].run(call())
+        await bloomberg.handlers(other, sign_in)[OPERATION].run(call())
 
 
 def test_a_steps_request_has_a_name_of_letters_and_digits_of_its_own() -> None:
     asked: JsonObject = {}
-    names = {client.name_of(Call("acme", run, step, "x", asked)) for run in ("r1", "r2") for step in ("a", "b")}
+    names = {bloomberg.name_of(Call("acme", run, step, "x", asked)) for run in ("r1", "r2") for step in ("a", "b")}
     assert len(names) == 4
     assert all(name.isalnum() and name[0].isalpha() and len(name) <= 64 for name in names)

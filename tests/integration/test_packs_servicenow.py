@@ -9,8 +9,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 from countersign_incident_triage.handlers import handlers
 from countersign_incident_triage.incidents import marker
-from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
-from countersign_incident_triage.standins import PASSWORD, USER, build, settings
+from countersign_incident_triage.standins import OUTAGE_INCIDENT, PASSWORD, USER, VPN_INCIDENT, build, settings
 
 from runtime.definitions.schemas import violations
 from runtime.handlers import (

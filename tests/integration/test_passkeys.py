@@ -9,12 +9,12 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Leaf, in_place
-from receipts.passkeys import PasskeyRegistered, PasskeyRevoked
+from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.tenant_acts import act_of, chain_of
-from runtime.model.passkeys import INVITATION_LASTS, SIGNING_LASTS
+from runtime.model.passkey import INVITATION_LASTS, SIGNING_LASTS
 from runtime.model.votes import CardAct
 from runtime.services.clicks import ClickOutcome
-from runtime.services.passkeys_model import Closed, RegistrationPage, SigningPage
+from runtime.services.passkey_ceremonies import Closed, RegistrationPage, SigningPage
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.bench import PUBLIC_URL, TENANT, Bench
 from tests.integration.answers_stage import say

@@ -14,7 +14,7 @@ from evidence.verify.verify import VerificationError, verify
 from policy.client import OpaEngine
 from receipts import canonical
 from receipts.log.checkpoint import LogKeys
-from receipts.log.keys import Algorithm, NoteSigner
+from receipts.log.note import Algorithm, NoteSigner
 from receipts.signing import load_or_create, load_public
 from tests.bench import TENANT, Bench
 from tests.browser import report_of, verify_page

@@ -10,7 +10,7 @@ import pytest
 
 from receipts.fields import timestamp
 from runtime.inbox import inbox
-from runtime.model.notification_moments import DeadlinePayload
+from runtime.model.payloads import DeadlinePayload
 from runtime.model.votes import RefusalCode
 from runtime.store import waits
 from runtime.worker import sweeps

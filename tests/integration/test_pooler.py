@@ -11,10 +11,10 @@ from psycopg_pool import PoolTimeout
 
 from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
-from countersign.roles import Role
+from countersign.parts import Role
 from evidence.archive.local import LocalArchive
 from runtime.clock import utc_now
-from runtime.services.desk import EngineDesk
+from runtime.services.approvals import ApprovalService
 from runtime.store.database.pool import Pool, make_pool
 from runtime.store.database.signals import announce, listening
 from runtime.worker.worker import Worker
@@ -60,7 +60,7 @@ async def test_runs_approvals_and_evidence_come_to_their_end_through_it(
     bench: Bench, targets: Targets, pooled: Pooled, pool: Pool, tmp_path: Path
 ) -> None:
     engine = replace(bench.engine, pool=pool, dsn=pooled.through, listen_dsn=None)
-    through = replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
+    through = replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
     for number in range(RUNS):
         await through.start("bench.chain", {"case": f"C{number}"}, ref=str(number))
     filing = (await through.start("bench.file", {"company": "ACME", "text": "r"}, ref="filing")).run_id

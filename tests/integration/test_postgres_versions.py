@@ -6,15 +6,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from countersign.doctor.directory import OLDEST_POSTGRES
-from countersign.doctor.directory import database as check_database
-from countersign.doctor.directory import migrations as check_migrations
+from countersign.doctor.database import OLDEST_POSTGRES
+from countersign.doctor.database import database as check_database
+from countersign.doctor.database import migrations as check_migrations
 from countersign.embedded.opa import OpaChild
 from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from policy.client import OpaEngine
 from runtime.clock import utc_now
-from runtime.store.database.migrate import migrate
+from runtime.store.database.migration import migrate
 from tests.bench import open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.postgres_versions import servers

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from countersign.embedded.opa import OpaChild
 from countersign.logs import Cleaned
-from countersign.privacy import make_privacy
+from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.page.report import report_on
@@ -48,8 +48,8 @@ from runtime.handlers import (
     Usage,
 )
 from runtime.inbox import inbox
-from runtime.model.answers import CompletionPayload, ProgressPayload
 from runtime.model.notification import Notification
+from runtime.model.payloads import CompletionPayload, ProgressPayload
 from runtime.planning.triggers import TriggerConflictError
 from tests.bench import BENCH_PRIVACY, BENCH_SECRET, TENANT, Bench, open_bench
 from tests.forms import FORMS, cores, inside

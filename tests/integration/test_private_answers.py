@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bot.app import BotSettings, Places, build_bot
-from bot.listeners.private import PrivateAnswers
+from bot.listeners.private_answers import PrivateAnswers
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.delivery import Alone, AnswerTurn, Notice
+from runtime.model.delivery import AnswerTurn, Notice, SendAlone
 from runtime.model.messages import Plain
+from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
-from runtime.services.desk import EngineDesk
-from runtime.services.front_counter import FrontCounter
-from runtime.services.installation_life import LifeCounter
-from runtime.services.notices_counter import NoticeCounter
+from runtime.services.delivery_preferences import DeliveryPreferences
+from runtime.services.installations import InstallationLifecycle
+from runtime.services.requests import RequestService
 from runtime.store.database.pool import make_pool
-from sandbox.client import SandboxUser
 from sandbox.delivery import HttpCourier
+from sandbox.harness import SandboxUser
 from sandbox.people import People
 from tests.bench import TENANT
 from tests.integration.bot_stage import heard, until, watched, whispers
@@ -42,7 +42,7 @@ async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]
 
 def process(chat: Chat, patience: float = MINUTE) -> PrivateAnswers:
     """Return the answers of another process over the same database."""
-    return PrivateAnswers(chat.raw, EngineDesk(chat.bench.engine, TENANT).notices, patience)
+    return PrivateAnswers(chat.raw, ApprovalService(chat.bench.engine, TENANT).notices, patience)
 
 
 async def tell(answers: PrivateAnswers, words: str = WORDS, occasion: str = OCCASION) -> None:
@@ -92,7 +92,7 @@ async def test_what_slack_did_not_take_is_given_by_the_next_delivery(chat: Chat)
 
 async def test_an_answer_whose_process_died_before_it_was_given_is_given_by_another(chat: Chat) -> None:
     ann = await chat.person("ann")
-    notices = NoticeCounter(chat.bench.engine, TENANT, chat.bench.desk.may_decide)
+    notices = DeliveryPreferences(chat.bench.engine, TENANT, chat.bench.desk.may_decide)
     assert await notices.begin_answer("UANN", OCCASION, WORDS) is AnswerTurn.OURS
     await tell(process(chat, patience=0))
     await tell(process(chat))
@@ -102,7 +102,7 @@ async def test_an_answer_whose_process_died_before_it_was_given_is_given_by_anot
 async def test_while_the_database_is_down_each_process_answers(chat: Chat) -> None:
     ann = await chat.person("ann")
     async with make_pool("postgresql://nobody@127.0.0.1:1/nothing", size=1, behind_pooler=False) as pool:
-        away = EngineDesk(replace(chat.bench.engine, pool=pool), TENANT).notices
+        away = ApprovalService(replace(chat.bench.engine, pool=pool), TENANT).notices
         first, second = PrivateAnswers(chat.raw, away), PrivateAnswers(chat.raw, away)
         await tell(first)
         await tell(first)
@@ -131,11 +131,11 @@ async def test_an_answer_is_none_of_the_messages_that_are_limited(chat: Chat) ->
     await tell(process(chat))
     said = Plain(text="Your filing is done.").model_dump(mode="json")
     turn = await chat.bench.desk.notices.take_turn(Notice("k1", "UANN", said, None, asks=False))
-    assert isinstance(turn, Alone)
+    assert isinstance(turn, SendAlone)
 
 
 @dataclass(frozen=True)
-class Watched(NoticeCounter):
+class Watched(DeliveryPreferences):
     """A counter that keeps which turns it gave."""
 
     turns: list[AnswerTurn] = field(default_factory=list)
@@ -146,11 +146,11 @@ class Watched(NoticeCounter):
 
 
 @asynccontextmanager
-async def second_bot(chat: Chat, desk: EngineDesk) -> AsyncIterator[str]:
+async def second_bot(chat: Chat, desk: ApprovalService) -> AsyncIterator[str]:
     """Run another bot over the same database and workspace; give where it hears."""
     engine = chat.bench.engine
     settings = BotSettings("xoxb-bot", (SECRET,), None, chat.raw.base_url)
-    front, places = FrontCounter(engine, TENANT, chat.bench.catalog), Places(LifeCounter(engine, TENANT))
+    front, places = RequestService(engine, TENANT, chat.bench.catalog), Places(InstallationLifecycle(engine, TENANT))
     bot = build_bot(settings, desk, front, StoredCards(engine), chat.bench.clock, places)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with heard(bot.asgi, listener), watched(bot):
@@ -158,7 +158,7 @@ async def second_bot(chat: Chat, desk: EngineDesk) -> AsyncIterator[str]:
 
 
 async def test_a_mention_that_slack_delivers_to_two_processes_is_answered_once(chat: Chat) -> None:
-    ann, desk = await chat.person("ann"), EngineDesk(chat.bench.engine, TENANT)
+    ann, desk = await chat.person("ann"), ApprovalService(chat.bench.engine, TENANT)
     desk.notices = watching = Watched(chat.bench.engine, TENANT, desk.may_decide)
     event = {"type": "app_mention", "user": "UANN", "text": "<@U0BOT> help", "channel": CHANNEL, "ts": "1772445600.1"}
     async with second_bot(chat, desk) as other:

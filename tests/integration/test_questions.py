@@ -10,7 +10,7 @@ import pytest
 from bot.views.references import ANSWER
 from countersign.embedded.opa import OpaChild
 from evidence.page.report import report_on
-from evidence.reading.shown import quoted
+from evidence.reading.markdown import quoted
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
 from receipts.signing import public_path

@@ -16,15 +16,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evidence.records import RequirementRecord, VoteRecord
+from evidence.verify.authority import check_quorum
 from evidence.verify.contents import BrokenError
-from evidence.verify.quorum import check_quorum
 from policy.bundle import build_bundle
-from policy.vet import run_opa
-from receipts.passkey_signatures import PASSKEY
-from runtime.approvals.rules import Ballot, Cast, tally
-from runtime.approvals.standing_in import way_to_vote
-from runtime.model.actor import Person
+from policy.vetting import run_opa
+from receipts.passkey_records import PASSKEY
+from runtime.approvals.rules import Ballot, Cast, tally, way_to_vote
 from runtime.model.delegation import Delegation, StandIn
+from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, Vote, VoteVerdict

@@ -13,9 +13,9 @@ from evidence.verify.forms import VoteForm
 from receipts.canonical import digest
 from receipts.chain import VOTE_COUNTED, VOTE_WITHDRAWN, Actor, Correlation, Leaf
 from receipts.fields import timestamp
-from runtime.approvals.answering import refuse_withdrawal
+from runtime.approvals.request_rules import refuse_withdrawal
 from runtime.approvals.rules import Ballot, Cast, refuse_vote, tally
-from runtime.model.actor import Person
+from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote, VoteVerdict

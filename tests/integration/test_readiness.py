@@ -9,18 +9,18 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from countersign.doctor.probe import examined
+from countersign.doctor.database import examined
 from countersign.doctor.readiness import Readiness
 from countersign.embedded.opa import OpaChild
-from countersign.roles import Role
+from countersign.parts import Role
 from countersign.system import compose
-from policy.model import (
+from policy.contract import (
+    Authorization,
     OperatorQuestion,
     PolicyEngine,
     PolicyText,
     PolicyUnavailableError,
     Question,
-    Ruling,
     Verdict,
 )
 from tests.integration.program_stage import (
@@ -51,7 +51,7 @@ class Counting:
         self.asked += len(questions)
         return await self.policy.ask_all(questions)
 
-    async def judge(self, question: OperatorQuestion) -> Ruling:
+    async def judge(self, question: OperatorQuestion) -> Authorization:
         return await self.policy.judge(question)
 
     def text(self, digest: str) -> PolicyText:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from runtime.handlers import RefusedError, TransientError
-from runtime.planning import node_switch as switch
-from runtime.planning import planner
-from runtime.services.replaying import Replayed, replay, replay_run
+from runtime.planning import node_kinds, planner
+from runtime.services.run_replay import Replayed, replay, replay_run
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.editing_stage import asked, edit, request_of
@@ -79,7 +78,7 @@ async def test_a_planner_that_takes_another_case_is_found(
 ) -> None:
     async with opened(TREE) as bench:
         run_id = await play(bench, targets)
-        monkeypatch.setattr(switch, "evaluate_condition", lambda *_: True)
+        monkeypatch.setattr(node_kinds, "evaluate_condition", lambda *_: True)
         found = await replayed(bench, run_id)
     assert found.difference is not None
     assert found.difference.planned == "step.parked route (branch case_1)"

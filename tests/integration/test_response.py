@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from policy.model import Outcome
+from policy.contract import Outcome
 from receipts.chain import Actor
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.run_payloads import CancelPayload
-from runtime.planning.response import LONGEST
+from runtime.planning.run_endings import LONGEST_RESPONSE
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status
@@ -86,7 +86,7 @@ async def test_no_secret_of_the_run_and_no_line_of_somebody_elses_is_in_the_word
 async def test_words_without_end_are_cut(opened: Opener) -> None:
     async with opened(f'{NOTE}response: {{ succeeded: "${{trigger.text}}" }}\n') as bench:
         await ended(bench, text="x" * 600)
-        assert told(bench) == [f"T (1) has finished. {'x' * (LONGEST - 1)}…."]
+        assert told(bench) == [f"T (1) has finished. {'x' * (LONGEST_RESPONSE - 1)}…."]
 
 
 async def test_policy_is_asked_about_the_words_before_anybody_hears_them(opened: Opener) -> None:

@@ -10,14 +10,14 @@ import pytest
 from psycopg import errors
 from psycopg.rows import dict_row
 
-from countersign.doctor.directory import database as check_database
+from countersign.doctor.database import database as check_database
 from countersign.embedded.opa import OpaChild
 from countersign.settings import Settings
 from policy.client import OpaEngine
 from runtime.clock import utc_now
 from runtime.model.votes import CardAct
-from runtime.store import roles
-from runtime.store.database.migrate import migrate
+from runtime.store.database.migration import migrate
+from runtime.store.schema import role_names
 from runtime.store.schema.tables import INSERT_ONLY, metadata, rights_of
 from tests.bench import Bench, open_bench
 from tests.integration.answers_stage import say
@@ -282,7 +282,7 @@ def test_the_program_has_no_way_round(house: House) -> None:
 def test_what_is_no_record_may_go(house: House) -> None:
     assert {"actors", "slack_accounts"} <= WORKING
     for table in WORKING:
-        by_program = roles.PROGRAM in rights_of(metadata.tables[table])
+        by_program = role_names.PROGRAM in rights_of(metadata.tables[table])
         house.tried(PROGRAM if by_program else DIRECTORY, f"DELETE FROM {table}")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from countersign.cli import operate
-from evidence.ring import KeyRing
+from evidence.key_ring import KeyRing
 from evidence.verify.trust import Trust, trust_of
 from evidence.verify.verify import verify
 from receipts.register import write_register

@@ -8,14 +8,14 @@ import pytest
 from psycopg import InterfaceError, ProgrammingError
 from psycopg.errors import DivisionByZero, InFailedSqlTransaction, NotNullViolation
 
-from runtime.store.database.gathered import Kind
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn, make_pool
-from runtime.store.database.round_trips import at_once
+from runtime.store.database.write_buffer import WriteKind
 from tests.integration.trips import Trips, along, road_to
 
 _MAKE = "INSERT INTO tenants (tenant, salt) VALUES (%(tenant)s, %(salt)s)"
 _SALT = "SELECT salt FROM tenants WHERE tenant = %(tenant)s"
-_SALTED = Kind(
+_SALTED = WriteKind(
     "salted",
     "tenants",
     "UPDATE tenants SET salt = r.salt FROM {r} WHERE tenants.tenant = r.tenant RETURNING tenants.tenant AS id",

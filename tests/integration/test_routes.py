@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bot.home.state import SECTIONS, Section
+from bot.home.home_state import SECTIONS, Section
 from bot.views.references import APPROVE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.engine import Routing
-from runtime.model.routing_rules import Destination, Rule
+from runtime.model.routing import Destination, Rule
 from runtime.model.states import ApprovalStatus
-from runtime.services.desk import EngineDesk
+from runtime.services.approvals import ApprovalService
 from runtime.worker.worker import Worker
-from sandbox.client import SandboxUser, messages
+from sandbox.harness import SandboxUser, messages
 from tests.bench import ROUTING, TENANT, Bench, open_bench
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets
@@ -121,7 +121,7 @@ async def test_other_rules_change_nothing_of_what_was_asked(bench_with: Benching
     async with bench_with(by(Destination(("C0ONE", "C0TWO")))) as bench:
         approval = await _asked(bench)
         elsewhere = replace(bench.engine, routing=by(Destination(("C0ELSE",))))
-        later = replace(bench, engine=elsewhere, worker=Worker(elsewhere), desk=EngineDesk(elsewhere, TENANT))
+        later = replace(bench, engine=elsewhere, worker=Worker(elsewhere), desk=ApprovalService(elsewhere, TENANT))
         assert (await later.click("ann", approval)).counted
         await later.settle()
         edits = await bench.rows("SELECT fields ->> 'copy_at' AS copy FROM effects WHERE operation = 'update_card'")

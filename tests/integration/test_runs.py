@@ -10,8 +10,8 @@ from receipts.chain import Actor
 from runtime.handlers import RefusedError, TransientError
 from runtime.inbox import inbox
 from runtime.model.approval import Result, ResultCode
+from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.model.run_payloads import CancelPayload
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target

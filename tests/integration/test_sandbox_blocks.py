@@ -8,8 +8,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from sandbox.harness import EXAMPLE, HandClock, served
-from sandbox.limits import Limits
 from sandbox.server import create_app
+from sandbox.slack_errors import Limits
 from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)

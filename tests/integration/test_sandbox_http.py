@@ -16,8 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from runtime.clock import utc_now
-from sandbox.client import SandboxError, SandboxUser
-from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.harness import EXAMPLE, HandClock, SandboxError, SandboxUser, served
 from sandbox.server import create_app
 from sandbox.workspace import Workspace, load_workspace
 

@@ -8,13 +8,12 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from sandbox.client import SandboxUser
 from sandbox.core import Sandbox
 from sandbox.delivery import Ack
-from sandbox.errors import WorkspaceError
-from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.harness import EXAMPLE, HandClock, SandboxUser, served
 from sandbox.people import People
 from sandbox.server import SANDBOX, create_app
+from sandbox.slack_errors import WorkspaceError
 from sandbox.workspace import Workspace, load_workspace, parse_workspace
 
 ROOM, ELSEWHERE = "C0APPROVALS", "C0GENERAL"

@@ -13,11 +13,10 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from runtime.clock import utc_now
-from sandbox.client import SandboxError, SandboxUser, messages
-from sandbox.errors import WorkspaceError
-from sandbox.harness import EXAMPLE, HandClock, served
-from sandbox.human import STATIC
+from sandbox.harness import EXAMPLE, HandClock, SandboxError, SandboxUser, messages, served
+from sandbox.people_api import STATIC
 from sandbox.server import create_app
+from sandbox.slack_errors import WorkspaceError
 from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)

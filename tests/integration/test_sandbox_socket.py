@@ -12,10 +12,9 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from sandbox.client import SandboxUser
-from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.delivery import LIFETIME_SECONDS, WARNING_SECONDS
+from sandbox.harness import EXAMPLE, HandClock, SandboxUser, served
 from sandbox.server import create_app
-from sandbox.socket_mode import LIFETIME_SECONDS, WARNING_SECONDS
 from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)

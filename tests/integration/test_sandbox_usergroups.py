@@ -8,10 +8,9 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from sandbox.client import SandboxError, SandboxUser
-from sandbox.errors import WorkspaceError
-from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.harness import EXAMPLE, HandClock, SandboxError, SandboxUser, served
 from sandbox.server import create_app
+from sandbox.slack_errors import WorkspaceError
 from sandbox.workspace import UserGroup, load_workspace, parse_workspace
 from tests.integration.test_sandbox_http import Desk, anna, desk
 

@@ -11,8 +11,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from sandbox.client import SandboxError, SandboxUser
-from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.harness import EXAMPLE, HandClock, SandboxError, SandboxUser, served
 from sandbox.server import create_app
 from sandbox.workspace import load_workspace
 

@@ -11,10 +11,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from runtime.clock import utc_now
-from sandbox.errors import WorkspaceError
 from sandbox.harness import EXAMPLE, HandClock, served
-from sandbox.limits import Limits
 from sandbox.server import create_app
+from sandbox.slack_errors import Limits, WorkspaceError
 from sandbox.workspace import Workspace, load_workspace, parse_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)

@@ -6,13 +6,19 @@ import psycopg
 import pytest
 from sqlalchemy import Table
 
-from countersign.doctor.directory import migrations as check_migrations
+from countersign.doctor.database import migrations as check_migrations
 from countersign.settings import Settings
-from runtime.store.database.alchemy import open_engine
-from runtime.store.database.catalog import Catalog, catalog_of, declared, differences
-from runtime.store.database.migrate import UnfitDatabaseError, migrate
-from runtime.store.database.versions import NEWEST, VERSIONS, versions
-from runtime.store.roles import DIRECTORY, OWNER, PROGRAM, ROLES
+from runtime.store.database.migration import UnfitDatabaseError, migrate, open_engine
+from runtime.store.database.schema_state import (
+    NEWEST,
+    VERSIONS,
+    Catalog,
+    catalog_of,
+    declared_catalog,
+    differences,
+    versions,
+)
+from runtime.store.schema.role_names import DIRECTORY, OWNER, PROGRAM, ROLES
 from runtime.store.schema.tables import INSERT_ONLY, metadata, rights_of
 from tests.integration.program_stage import command, database
 from tools.schema import made_by_migrations
@@ -45,17 +51,17 @@ def empty(postgres: str) -> Iterator[str]:
 
 
 def test_the_steps_make_what_the_schema_file_declares(empty: str) -> None:
-    assert made_by_migrations(empty) == declared(), REGENERATE
+    assert made_by_migrations(empty) == declared_catalog(), REGENERATE
 
 
 def test_the_tables_that_are_declared_make_what_the_schema_file_declares(empty: str) -> None:
     with open_engine(empty).begin() as conn:
         metadata.create_all(conn)
-    assert _of_tables(_catalog(empty)) == _of_tables(declared())
+    assert _of_tables(_catalog(empty)) == _of_tables(declared_catalog())
 
 
 def test_the_rights_that_are_declared_are_what_the_schema_file_grants() -> None:
-    granted = {key: said for key, said in declared().items() if key[1].startswith("grant ")}
+    granted = {key: said for key, said in declared_catalog().items() if key[1].startswith("grant ")}
     roles = [role for role in ROLES if role != OWNER]
     wanted = {(VERSIONS, f"grant to {role}"): "SELECT" for role in roles}
     for name, table in metadata.tables.items():
@@ -88,7 +94,11 @@ def test_the_program_writes_no_table_of_the_directory_and_the_directorys_login_n
 @pytest.mark.parametrize("name", sorted(metadata.tables))
 def test_triggers_guard_what_the_program_has_no_right_to(name: str) -> None:
     table = metadata.tables[name]
-    guards = {thing.removeprefix("trigger ") for of, thing in declared() if of == name and thing.startswith("trigger ")}
+    guards = {
+        thing.removeprefix("trigger ")
+        for of, thing in declared_catalog()
+        if of == name and thing.startswith("trigger ")
+    }
     each = rights_of(table).values()
     updates = {column for rights in each for column in rights.updates or ()}
     if any(rights.deletes for rights in each):
@@ -98,7 +108,7 @@ def test_triggers_guard_what_the_program_has_no_right_to(name: str) -> None:
     assert ("insert_only" in guards) == (name in INSERT_ONLY) == (not updates)
     assert ("no_delete" in guards) == bool(updates)
     once = set(table.columns.keys()) - updates
-    written = declared().get((name, "trigger write_once"), "BEFORE UPDATE OF  ON ")
+    written = declared_catalog().get((name, "trigger write_once"), "BEFORE UPDATE OF  ON ")
     named = written.partition("BEFORE UPDATE OF ")[2].partition(" ON ")[0].replace('"', "").split(", ")
     assert {column for column in named if column} == (set() if name in INSERT_ONLY else once)
 

@@ -12,8 +12,7 @@ from countersign.doctor.evidence import evidence
 from countersign.settings import Settings
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
-from evidence.attestation import attestation_of
-from evidence.build import build
+from evidence.build import attestation_of, build
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now

@@ -10,8 +10,7 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 
-from receipts.log.hashes import TreeHead
-from receipts.log.range import EMPTY
+from receipts.log.hashes import EMPTY, TreeHead
 from runtime.services.sequencer import Sequencer
 from runtime.store import log_places as store
 from runtime.store.run_tx import RunTx

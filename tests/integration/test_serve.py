@@ -24,7 +24,7 @@ from edge.signing import headers
 from runtime.clock import utc_now
 from runtime.inbox import inbox
 from runtime.services.operator import OperatorDesk
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.minio_server import PASSWORD, USER, minio_server
 from tests.integration.program_stage import (
     CASE,

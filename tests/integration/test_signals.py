@@ -8,14 +8,14 @@ import pytest
 from receipts.chain import Actor
 from runtime.inbox import inbox
 from runtime.inbox.signals import data_fault
-from runtime.model.answers import CompletionPayload
 from runtime.model.notification import Notification
+from runtime.model.payloads import CompletionPayload
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import signal_key
 from runtime.planning.waits import open_wait
 from runtime.services.callers import AnswerConflictError
 from runtime.services.operator import OperatorDesk
-from runtime.services.replaying import replay_run
+from runtime.services.run_replay import replay_run
 from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench

@@ -12,21 +12,18 @@ from bot.slack.doctor import Fact
 from countersign.archive import make_jobs
 from countersign.cli.audit import later_stamp
 from countersign.cli.operate import OperateError
-from countersign.doctor.evidence import audit_log
-from countersign.doctor.stamps import time_stamps
+from countersign.doctor.evidence import audit_log, time_stamps
 from countersign.settings import Settings
-from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
+from evidence.archive.retention import Keeper
 from evidence.notary import Notary
 from evidence.sealer import Sealer
-from evidence.stamper import Stamper
-from evidence.stamping import Stamping
+from evidence.timestamping import Stamper, Stamping
 from evidence.verify.trust import Trust
 from evidence.verify.verify import verify
 from receipts.signing import load_public, public_path
 from receipts.stamp import STAMP_LIMIT, make_request
-from runtime.services.bundle_stamps import StampDesk
-from runtime.services.log import LogDesk
+from runtime.services.log import LogDesk, StampDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.sealing import notary_of, sealer_of

@@ -8,10 +8,10 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
+from policy.bundle import PolicyFolders, read_policy
 from policy.client import OpaEngine
-from policy.text import PolicyFolders, read_policy
 from receipts.signing import public_path
-from sandbox.client import messages
+from sandbox.harness import messages
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import break_glass, glass_policy

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 
-from edge.courier import Receiver
-from runtime.model.breaker import FAILURES, FIRST_PAUSE
+from edge.webhooks import Receiver
+from runtime.model.circuit_breaker import FAILURES, FIRST_PAUSE
 from runtime.model.effect import Effect, Purpose
 from runtime.model.subscription import CONNECTOR, DELIVER, Subscription
-from runtime.store import breakers, leases
+from runtime.store import circuit_breakers, leases
 from runtime.store.leases import Lessee
 from runtime.worker.lanes import Lane, room_for, slots_of
 from tests.bench import TENANT, Bench
@@ -67,7 +67,7 @@ async def test_one_call_tries_a_receiver_again_while_another_is_busy_and_holds_i
     told = await _waiting(bench, THIS, OTHER, runs=3)
     async with told.engine.pool.connection() as conn:
         for _ in range(FAILURES):
-            await breakers.record_failure(conn, TENANT, (CONNECTOR, THIS[0].target), told.clock())
+            await circuit_breakers.record_failure(conn, TENANT, (CONNECTOR, THIS[0].target), told.clock())
     busy = await _lease(told, slots=1)
     assert [one.target for one in busy] == [OTHER[0].target], "this one's breaker is open"
     told.clock.move(seconds=FIRST_PAUSE.total_seconds())

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from edge.courier import Receiver
+from edge.webhooks import Receiver
 from runtime.inbox import inbox
 from runtime.model.action import Tier
 from runtime.model.subscription import Where
-from runtime.outbox.subscribers import MOST_LETTERS
+from runtime.outbox.webhooks import MOST_LETTERS
 from runtime.services.operator import OperatorDesk
 from runtime.worker.lanes import Lane
 from runtime.worker.worker import Worker

@@ -9,7 +9,7 @@ import pytest
 from bot.views.references import APPROVE, CLAIM, REJECT, RELEASE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets

@@ -6,8 +6,8 @@ import pytest
 
 from runtime.model.votes import ClaimAct, RefusalCode, VoteVerdict
 from runtime.services.callers import AnswerConflictError
-from runtime.services.inbound_said import Said, outcome_of
 from runtime.services.operator import OperatorDesk, UnknownPersonError
+from runtime.services.review_answers import ReviewAnswer, outcome_of
 from runtime.services.tasks import NOBODY, SoughtTasks, TaskDesk
 from runtime.store import directory
 from tests.bench import EDITION, PEOPLE, TEAM, TENANT, Bench
@@ -33,7 +33,7 @@ async def _bring(
 ) -> RefusalCode | None:
     """Let a caller bring what a person says; return why it did not count."""
     given = {"reason": "seen and checked", "stamp": await _stamp(bench, task), **more}
-    said = Said(task, person, says, **({} if isinstance(says, ClaimAct) else given))
+    said = ReviewAnswer(task, person, says, **({} if isinstance(says, ClaimAct) else given))
     facts = await TaskDesk(bench.engine, TENANT).bring(caller, ref or f"{person} {says} {bench.clock()}", said)
     refusal, _ = outcome_of(facts)
     return refusal.code if refusal else None
@@ -234,7 +234,7 @@ async def test_nobody_counts_twice_by_another_name_whichever_way_their_word_come
 async def test_the_same_ref_says_a_thing_once_and_cannot_say_another(bench: Bench) -> None:
     task = await bench.review()
     assert await _bring(bench, "ann", task, YES, "r1") is None
-    desk, said = TaskDesk(bench.engine, TENANT), Said(task, "ann", YES, "seen and checked", "")
+    desk, said = TaskDesk(bench.engine, TENANT), ReviewAnswer(task, "ann", YES, "seen and checked", "")
     with pytest.raises(AnswerConflictError, match="used before"):
         await desk.bring("officer-portal", "r1", said)
     assert len(await bench.rows("SELECT 1 FROM votes")) == 1
@@ -243,13 +243,13 @@ async def test_the_same_ref_says_a_thing_once_and_cannot_say_another(bench: Benc
 async def test_a_person_answers_by_command_in_their_own_name(bench: Bench) -> None:
     task = await bench.review()
     desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
-    notification = await desk.say(Said(task, "ann", YES, "seen", await _stamp(bench, task)))
+    notification = await desk.say(ReviewAnswer(task, "ann", YES, "seen", await _stamp(bench, task)))
     await bench.later(seconds=3)
     refusal, status = outcome_of(await desk.outcome(notification, 0) or {})
     assert (refusal, status) == (None, "approved")
     assert [row["via"] for row in await bench.rows("SELECT via FROM votes")] == ["command"]
     with pytest.raises(UnknownPersonError):
-        await desk.say(Said(task, "nobody", YES, "seen", ""))
+        await desk.say(ReviewAnswer(task, "nobody", YES, "seen", ""))
 
 
 async def test_open_reviews_are_listed_by_who_may_answer_and_who_works_on_them_a_page_at_a_time(bench: Bench) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from countersign.cli import operate
-from countersign.directory_loading import load_people
 from countersign.engine import keep_definitions, unmoving_handlers
+from countersign.loaded_files import load_people
 from countersign.settings import Settings
 from receipts import canonical
 from receipts.tenant_acts import DefinitionStored, PolicySeen
 from runtime.definitions.loading.catalog import OWN, Catalog, load_catalog
 from runtime.engine import Engine
-from runtime.model.life import Activation
+from runtime.model.runbook_version import Activation
 from runtime.store import records
 from tests.bench import TENANT, Bench
 from tests.logins import as_directory

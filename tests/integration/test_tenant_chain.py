@@ -6,10 +6,9 @@ from datetime import timedelta
 import pytest
 
 from receipts import canonical
-from receipts.act import Act
+from receipts.acts import Act, CommandRefused
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
 from receipts.fields import timestamp
-from receipts.refused import CommandRefused
 from receipts.tenant_acts import (
     ActError,
     BundleFetched,
@@ -23,7 +22,7 @@ from receipts.tenant_acts import (
 )
 from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints
-from runtime.store.tenant_acts import put_act
+from runtime.store.tenants import put_act
 from tests.bench import TENANT, Bench
 from tests.patience import until
 
@@ -141,7 +140,7 @@ async def test_acts_get_their_places_in_the_log_beside_the_leaves_of_runs(bench:
     async with bench.engine.pool.connection() as conn:
         head = await checkpoints.read_head(conn, TENANT)
         assert head is not None
-        entries = await checkpoints.entries(conn, TENANT, 0, head.size)
+        entries = await checkpoints.log_entries(conn, TENANT, 0, head.size)
     assert len(entries) == head.size
     assert {canonical.dumps(leaf.model_dump(exclude={"hash"})) for leaf in leaves} <= set(entries)
 

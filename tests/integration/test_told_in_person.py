@@ -10,7 +10,7 @@ import pytest
 from bot.views.refusals import refusal_words
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.routing_rules import Fallback
+from runtime.model.routing import Fallback
 from runtime.model.votes import CardAct
 from tests.bench import ROUTING, Bench
 from tests.integration.answers_stage import say

@@ -14,12 +14,12 @@ from receipts.chain import Actor
 from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim, TriggerError
-from runtime.services.callers import CallerDesk, NotActiveError, TriggerConflictError, Wish
-from runtime.services.definition_moves import Mover
+from runtime.services.callers import NotActiveError, TriggerApi, TriggerConflictError, Wish
+from runtime.services.definition_lives import Mover
 from runtime.services.operator import OperatorDesk
-from runtime.services.replaying import replay_run
+from runtime.services.run_replay import replay_run
 from runtime.services.signals import Signal, SignalDesk
-from runtime.store.lives import find_life, lock_lives
+from runtime.store.definitions import find_version, lock_versions
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
@@ -77,7 +77,7 @@ async def bench(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> As
 
 async def come(bench: Bench, ref: str, text: str = "", case: str = "C1", by: Actor = RITA) -> Claim:
     """Have a trigger come in by the door for callers."""
-    desk = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+    desk = TriggerApi(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
     return await desk.trigger(Wish(TYPE, None, ref, {"case": case, "text": text or ref}), by, "portal-bot")
 
 
@@ -258,8 +258,8 @@ async def test_nothing_starts_after_all_where_the_runbook_has_retired(bench: Ben
     claim = await bench.start(TYPE, {"case": "C1", "text": "two"}, "two")
     assert claim.signal is not None
     async with bench.engine.pool.connection() as conn, conn.transaction():
-        await lock_lives(conn, TENANT)
-        life = await find_life(conn, TENANT, "case", 1)
+        await lock_versions(conn, TENANT)
+        life = await find_version(conn, TENANT, "case", 1)
         assert life is not None
         await Mover(conn, TENANT, Actor(id="omar", kind="person"), None, bench.clock()).retire(life)
     await end(bench, run_id)

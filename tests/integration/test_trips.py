@@ -16,7 +16,7 @@ from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.services.clicks import ClickOutcome
-from runtime.services.passkeys_model import SigningPage
+from runtime.services.passkey_ceremonies import SigningPage
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.delegates_stage import delegate

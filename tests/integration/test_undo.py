@@ -9,8 +9,8 @@ from receipts.canonical import digest
 from receipts.chain import Actor
 from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
-from runtime.services.callers import CallerDesk, NoRunbookError, Wish
-from runtime.services.definitions_showing import Sought, list_versions
+from runtime.services.callers import NoRunbookError, TriggerApi, Wish
+from runtime.services.definition_views import Sought, list_versions
 from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.undo_stage import Shelves, bench, ran, shelves
@@ -119,7 +119,7 @@ async def test_what_undoes_is_no_version_that_anybody_lists_or_starts(bench: Ben
         listed = await list_versions(conn, TENANT, Sought(None, None, None, 100))
     assert listed
     assert undo["definition_name"] not in {row["name"] for row in listed}
-    counter = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+    counter = TriggerApi(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
     wish = Wish("countersign.undo", None, "mine", {})
     with pytest.raises(NoRunbookError):
         await counter.trigger(wish, Actor(id="omar", kind="person"), "portal-bot")

@@ -8,7 +8,7 @@ import pytest
 from bot.views.references import APPROVE, UNDO
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.bench import TEAM
 from tests.integration.bot_stage import whispers
 from tests.integration.chat_stage import CHANNEL, Chat, chatting

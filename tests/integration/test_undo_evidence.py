@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from countersign.cli.app import app
 from evidence import names
+from evidence.verify.linked_bundles import undoes
 from evidence.verify.trust import trust_of
-from evidence.verify.undone import undoes
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.canonical import loads

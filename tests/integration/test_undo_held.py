@@ -7,7 +7,7 @@ import pytest
 
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.services.operator import OperatorDesk
 from tests.bench import TENANT, Bench
 from tests.integration.mending_stage import mend
@@ -33,7 +33,7 @@ async def started(bench: Bench, **trigger: str) -> str:
 async def again(bench: Bench, run_id: str, step: str) -> None:
     """Have a held step tried anew, a while later."""
     bench.clock.move(seconds=1)
-    await mend(bench, run_id, step, HeldAct.RETRY)
+    await mend(bench, run_id, step, RepairAction.RETRY)
 
 
 async def answered(bench: Bench, run_id: str) -> None:
@@ -63,9 +63,9 @@ async def test_what_somebody_supplied_is_named_and_is_not_the_runs_to_undo(
 ) -> None:
     shelves.put.answers = [RefusedError("closed")]
     run_id = await started(bench)
-    await mend(bench, run_id, "put", HeldAct.SUPPLY, {"entry": "by hand"})
+    await mend(bench, run_id, "put", RepairAction.SUPPLY, {"entry": "by hand"})
     await answered(bench, run_id)
-    await mend(bench, run_id, "named", HeldAct.SUPPLY, {"entry": "by hand, too"})
+    await mend(bench, run_id, "named", RepairAction.SUPPLY, {"entry": "by hand, too"})
     assert (await status(bench, run_id))["run"] == "succeeded"
     facts = await undone(bench, desk, run_id)
     assert [item["step"] for item in facts["undone"]] == ["ask"]
@@ -91,7 +91,7 @@ async def test_of_tries_that_did_nothing_one_is_told(bench: Bench, desk: Operato
     shelves.put.answers = [RefusedError("closed"), RefusedError("closed")]
     run_id = await started(bench)
     await again(bench, run_id, "put")
-    await mend(bench, run_id, "put", HeldAct.SKIP)
+    await mend(bench, run_id, "put", RepairAction.SKIP)
     facts = await undone(bench, desk, run_id, "put")
     assert facts["reason"] == "nothing of it can be undone; put: not performed: failed"
 
@@ -103,7 +103,7 @@ async def test_what_the_step_itself_had_done_is_not_taken_for_another_runs(
     run_id = await started(bench)
     await again(bench, run_id, "put")
     assert len(shelves.put.calls) == 1
-    await mend(bench, run_id, "put", HeldAct.SUPPLY, {"entry": "seven"})
+    await mend(bench, run_id, "put", RepairAction.SUPPLY, {"entry": "seven"})
     facts = await undone(bench, desk, run_id, "put")
     assert facts["reason"] == "nothing of it can be undone; put: params of take: /entry: 7 is not of type 'string'"
 

@@ -18,7 +18,7 @@ import pytest
 
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT, Settings
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.integration.program_stage import Finished, Program, command, program
 from tests.patience import MINUTE
 

@@ -10,7 +10,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.tenant_acts import DirectoryRefreshed
-from runtime.model.usergroups import Sources
+from runtime.model.person import Sources
 from runtime.services.audit import audit
 from runtime.store.directory import Edition, replace_directory
 from tests.bench import TEAM, TENANT

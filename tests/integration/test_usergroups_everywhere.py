@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from countersign.doctor.usergroups import user_groups
+from countersign.doctor.slack import user_groups
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.usergroups import Sources
+from runtime.model.person import Sources
 from runtime.store.directory import Edition, replace_directory
 from tests.bench import TEAM, TENANT
 from tests.integration.conftest import Targets

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from evidence.records import RequirementRecord, VoteRecord
+from evidence.verify.authority import check_quorum
 from evidence.verify.contents import BrokenError
-from evidence.verify.quorum import check_quorum
 from policy.bundle import build_bundle
-from policy.vet import run_opa
+from policy.vetting import run_opa
 from receipts.fields import timestamp
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote

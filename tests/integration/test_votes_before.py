@@ -5,8 +5,8 @@ import json
 from bot.views.card import card
 from bot.views.wording import QUICK
 from evidence.reading import exceptions
-from runtime.model.actor import Person
-from runtime.services.home_counter import HomeCounter
+from runtime.model.person import Person
+from runtime.services.home import HomeQueries
 from tests.bench import TENANT
 from tests.integration.kyc_stage import Case
 
@@ -25,7 +25,7 @@ async def test_a_card_says_that_the_signer_reviewed_the_run_and_signed_soon_afte
     assert (await case.bench.click("ben", approval)).counted
     said = "Ben approved (4 s after opening it, reviewed this run 6 s before)"
     assert said in await _shown(case, approval)
-    (entry,) = await HomeCounter(case.bench.engine, TENANT).requests([approval])
+    (entry,) = await HomeQueries(case.bench.engine, TENANT).requests([approval])
     view = await case.bench.desk.approval(approval)
     assert view is not None
     assert entry.view.votes == view.votes

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.finding_votes import vote_rows
+from countersign.cli.approval_queries import vote_rows
 from countersign.settings import Settings
-from evidence.export.period import period
-from evidence.export.votes import VOTE_COLUMNS
+from evidence.export.approvals_table import VOTE_COLUMNS
+from evidence.export.index import period
 from evidence.reading.words import MEANINGS
 from runtime.model.approval import AskKind
 from runtime.model.votes import VoteVerdict
-from runtime.services.inbound_said import Said
 from runtime.services.operator import OperatorDesk
+from runtime.services.review_answers import ReviewAnswer
 from runtime.services.tasks import TaskDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
@@ -69,7 +69,7 @@ async def test_a_vote_that_did_not_come_from_slack_says_how_it_came_in(office: O
         task = await bench.review(str(number))
         view = await bench.desk.approval(task)
         assert view
-        said = Said(task, "ann", VoteVerdict.APPROVE, "seen", view.stamp)
+        said = ReviewAnswer(task, "ann", VoteVerdict.APPROVE, "seen", view.stamp)
         if desk is None:
             await TaskDesk(bench.engine, TENANT).bring("officer-portal", "r1", said)
         else:

@@ -7,8 +7,7 @@ import pytest
 from runtime.model.approval import ResultCode
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import CardAct, RefusalCode
-from runtime.services.home_counter import HomeCounter
-from runtime.services.home_model import Look
+from runtime.services.home import HomeQueries, Look
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.nodes_stage import Opener, status
@@ -102,7 +101,7 @@ async def test_what_a_person_withdrew_their_vote_from_waits_for_them_again(bench
     approval = await _asked(bench)
     await bench.click("ann", approval)
     assert (await say(bench, "ann", approval, WITHDRAW, "read it again")).counted
-    page = (await HomeCounter(bench.engine, TENANT).waiting("ann", Look(10))).page
+    page = (await HomeQueries(bench.engine, TENANT).waiting("ann", Look(10))).page
     assert [entry.view.approval_id for entry in page.entries] == [approval]
 
 

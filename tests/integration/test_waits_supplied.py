@@ -6,7 +6,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.mending_stage import mend, play_waiting, wish
@@ -49,7 +49,7 @@ async def test_each_wait_goes_on_as_an_operator_says(waiting: Bench, targets: Ta
 
 async def test_an_answer_that_comes_after_the_supplied_one_changes_nothing(waiting: Bench) -> None:
     run_id = await begin(waiting)
-    await mend(waiting, run_id, "ask", HeldAct.SUPPLY, {"answer": "by telephone"})
+    await mend(waiting, run_id, "ask", RepairAction.SUPPLY, {"answer": "by telephone"})
     late = await waiting.complete(f"acme:await_answer:W:{run_id}", {"answer": "by letter"})
     assert late["status"] == "stale"
     assert (await waiting.run(run_id))["steps"]["ask"]["status"] == "succeeded"
@@ -60,16 +60,16 @@ async def test_an_answer_that_comes_after_the_supplied_one_changes_nothing(waiti
 @pytest.mark.parametrize(
     ("step", "act", "result", "why"),
     [
-        ("ask", HeldAct.RETRY, None, "ask waits and has not failed: supply its result, or skip it"),
-        ("ask", HeldAct.END, None, "ask waits and has not failed: supply its result, or skip it"),
-        ("ask", HeldAct.SUPPLY, {"said": "yes"}, "result: /: 'answer' is a required property"),
-        ("hear", HeldAct.SUPPLY, {}, "result: /: 'by' is a required property"),
-        ("rounds", HeldAct.SKIP, None, "rounds waits for the steps inside it: act on those"),
-        ("rounds[0]", HeldAct.SUPPLY, {}, "rounds[0] waits for the steps inside it: act on those"),
+        ("ask", RepairAction.RETRY, None, "ask waits and has not failed: supply its result, or skip it"),
+        ("ask", RepairAction.END, None, "ask waits and has not failed: supply its result, or skip it"),
+        ("ask", RepairAction.SUPPLY, {"said": "yes"}, "result: /: 'answer' is a required property"),
+        ("hear", RepairAction.SUPPLY, {}, "result: /: 'by' is a required property"),
+        ("rounds", RepairAction.SKIP, None, "rounds waits for the steps inside it: act on those"),
+        ("rounds[0]", RepairAction.SUPPLY, {}, "rounds[0] waits for the steps inside it: act on those"),
     ],
 )
 async def test_what_does_not_fit_a_wait_is_refused_and_it_goes_on(
-    waiting: Bench, step: str, act: HeldAct, result: object, why: str
+    waiting: Bench, step: str, act: RepairAction, result: object, why: str
 ) -> None:
     run_id = await begin(waiting)
     facts = await wish(waiting, run_id, step, act, result)
@@ -77,11 +77,11 @@ async def test_what_does_not_fit_a_wait_is_refused_and_it_goes_on(
     assert (await waiting.run(run_id))["steps"][step]["status"] == "parked"
 
 
-@pytest.mark.parametrize("act", [HeldAct.SUPPLY, HeldAct.SKIP])
+@pytest.mark.parametrize("act", [RepairAction.SUPPLY, RepairAction.SKIP])
 @pytest.mark.parametrize("by", ["ann", "rita"])
-async def test_who_is_no_operator_neither_supplies_nor_skips_a_wait(waiting: Bench, act: HeldAct, by: str) -> None:
+async def test_who_is_no_operator_neither_supplies_nor_skips_a_wait(waiting: Bench, act: RepairAction, by: str) -> None:
     run_id = await begin(waiting)
-    facts = await wish(waiting, run_id, "ask", act, {"answer": "yes"} if act is HeldAct.SUPPLY else None, by)
+    facts = await wish(waiting, run_id, "ask", act, {"answer": "yes"} if act is RepairAction.SUPPLY else None, by)
     assert (facts["status"], facts["code"]) == ("refused", "act.denied")
     assert (await waiting.run(run_id))["steps"]["ask"]["status"] == "parked"
 
@@ -90,6 +90,6 @@ async def test_no_operator_answers_a_review_that_is_open(waiting: Bench) -> None
     run_id = (await waiting.start("bench.review", {"case": "C1"})).run_id
     await waiting.settle()
     answer = {"decision": "approved", "reviewer": "omar", "reason": "seen"}
-    facts = await wish(waiting, run_id, "review", HeldAct.SUPPLY, answer)
+    facts = await wish(waiting, run_id, "review", RepairAction.SUPPLY, answer)
     assert facts["code"] == "act.denied"
     assert "Only the people asked may answer" in facts["reason"]

@@ -10,7 +10,7 @@ from bot.views.references import APPROVE
 from countersign.cli.app import app
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from sandbox.client import SandboxUser
+from sandbox.harness import SandboxUser
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets

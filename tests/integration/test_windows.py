@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bot.home.lists import run_reply
+from bot.home.command_replies import run_reply
 from runtime.handlers import Call, JsonObject, TransientError
 from runtime.inbox import inbox
-from runtime.model.actor import Person
-from runtime.services.front_counter import FrontCounter
+from runtime.model.person import Person
 from runtime.services.operator import OperatorDesk
+from runtime.services.requests import RequestService
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.glass_stage import break_glass, filing
@@ -56,7 +56,7 @@ async def test_what_is_approved_waits_for_its_window_and_is_then_carried_out_onc
 
 async def test_who_asks_for_the_run_reads_until_when_it_waits_for_its_window(tuesdays: Bench) -> None:
     run_id = await approve_filing(tuesdays)
-    front = FrontCounter(tuesdays.engine, TENANT, tuesdays.catalog)
+    front = RequestService(tuesdays.engine, TENANT, tuesdays.catalog)
     view = await front.run(Person("rita", "Rita", ()), run_id)
     assert view is not None
     (step,) = view.steps

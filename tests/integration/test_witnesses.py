@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from evidence.archive.local import LocalArchive
-from evidence.notary import Notary
+from evidence.notary import Notary, Witnesses
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import verify
-from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import cosignatures
-from receipts.log.keys import Algorithm, VerifierKey
-from receipts.log.note import Note, parse_note
+from receipts.log.note import Algorithm, Note, VerifierKey, parse_note
 from receipts.signing import public_path
 from tests.bench import Bench
 from tests.integration.witness_stage import key_of, running

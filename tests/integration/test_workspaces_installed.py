@@ -8,7 +8,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.vault import VaultError
-from runtime.services.token_rekeying import rekey
+from runtime.services.installations import rekey
 from tests.bench import TEAM, TENANT
 from tests.integration.conftest import Targets
 from tests.integration.workspaces_stage import BETA, CHANNEL, OUR_KEY, Stage, desk_of, installing

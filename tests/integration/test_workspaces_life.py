@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from bot.slack.known import Workspaces
+from bot.slack.workspaces import Workspaces
 from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.model.installed import Place
+from runtime.model.installation import InstallPlace
 from runtime.model.states import ApprovalStatus
 from runtime.services import health as inspection
-from runtime.services import workspaces_looking as looking
-from sandbox.client import SandboxUser
+from runtime.services import installations as looking
+from sandbox.harness import SandboxUser
 from tests.bench import TEAM, TENANT
 from tests.integration.conftest import Targets
 from tests.integration.workspaces_stage import (
@@ -135,7 +135,7 @@ async def test_an_organization_is_served_by_one_token_and_its_members_are_known_
     async with installing(dsn, policy, targets, said) as stage:
         await stage.install(BETA)
         (one,) = await stage.desk.live()
-        assert one.place == Place("", GRID)
+        assert one.place == InstallPlace("", GRID)
         for account in ("W0KIM", "U0EVE"):
             await stage.bench.meddle(
                 "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, 'ann') RETURNING 1",
@@ -172,10 +172,10 @@ async def test_what_slack_said_before_does_not_end_the_installation_that_came_si
     said_at = stage.bench.clock()
     stage.bench.clock.move(hours=1)
     await stage.install(BETA)
-    assert not await stage.life.remove(Place(BETA, ""), "app_uninstalled", said_at)
+    assert not await stage.life.remove(InstallPlace(BETA, ""), "app_uninstalled", said_at)
     assert len(await stage.desk.live()) == 1
-    assert await stage.life.remove(Place(BETA, ""), "app_uninstalled", stage.bench.clock())
-    assert not await stage.life.remove(Place(BETA, ""), "app_uninstalled", stage.bench.clock())
+    assert await stage.life.remove(InstallPlace(BETA, ""), "app_uninstalled", stage.bench.clock())
+    assert not await stage.life.remove(InstallPlace(BETA, ""), "app_uninstalled", stage.bench.clock())
 
 
 async def test_a_removal_that_cannot_be_recorded_is_not_acknowledged(stage: Stage) -> None:

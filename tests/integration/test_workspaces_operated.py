@@ -13,10 +13,10 @@ import pytest
 from countersign.doctor.readiness import Readiness
 from countersign.doctor.slack import members, slack
 from countersign.embedded.opa import OpaChild
-from countersign.manifest import manifest_of
-from countersign.roles import Role
+from countersign.parts import Role
 from countersign.serve import make_edge, make_refusals
 from countersign.settings import Settings
+from countersign.slack import manifest_of
 from countersign.system import compose
 from policy.client import OpaEngine
 from runtime.inbox import inbox

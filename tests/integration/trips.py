@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
-from benchmarks.wire import Reader
+from benchmarks.postgres import Reader
 from tests.faults.world.proxy import Open, Proxy, to_socket
 
 _BESIDE = ("clock_timestamp()", "pg_notify", "#>> '{refusal,code}' = 'identity.unconfirmed'")

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from receipts.passkey_signatures import PASSKEY
-from runtime.approvals.answering import refuse_withdrawal
-from runtime.approvals.rules import Ballot, cast_of, refuse_glass, refuse_vote, tally
-from runtime.approvals.standing_in import way_to_vote
-from runtime.model.actor import Person
+from receipts.passkey_records import PASSKEY
+from runtime.approvals.request_rules import refuse_withdrawal
+from runtime.approvals.rules import Ballot, cast_of, refuse_glass, refuse_vote, tally, way_to_vote
 from runtime.model.delegation import Account, Delegation, StandIn
+from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, Vote, VoteVerdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from receipts.log.add_checkpoint import AddCheckpoint, parse_size
-from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
+from receipts.log.note import Algorithm, NoteSigner, VerifierKey
 from receipts.signing import load_or_create
 from tests.integration.program_stage import Program, program
 from tests.patience import MINUTE

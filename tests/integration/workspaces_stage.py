@@ -14,26 +14,23 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from bot.app import BotSettings, Places, build_bot
-from bot.listeners.groups_watch import GroupWatch
-from bot.listeners.install import INSTALL, REDIRECT, InstallPages, OAuthSettings
+from bot.listeners.oauth import INSTALL, REDIRECT, InstallPages, OAuthSettings
+from bot.listeners.user_groups import UserGroupWatch
 from bot.slack.connector import slack_handlers
 from bot.slack.doctor import SCOPES
-from bot.slack.granted import AppCredentials
-from bot.slack.known import Workspaces
+from bot.slack.workspaces import AppCredentials, Workspaces
 from edge.app import build_edge
-from policy.model import PolicyEngine
+from policy.contract import PolicyEngine
 from receipts.vault import Vault
 from runtime.inbox import inbox
-from runtime.model.tenant_payloads import InstallLinkPayload
+from runtime.model.commands import InstallLinkPayload
 from runtime.services.cards import StoredCards
-from runtime.services.front_counter import FrontCounter
-from runtime.services.installation_life import LifeCounter
-from runtime.services.workspaces_counter import InstallationCounter
-from sandbox.client import SandboxUser
+from runtime.services.installations import InstallationLifecycle, Installations
+from runtime.services.requests import RequestService
 from sandbox.core import Sandbox
-from sandbox.harness import Faults, served
-from sandbox.limits import Limits
+from sandbox.harness import Faults, SandboxUser, served
 from sandbox.server import SANDBOX, create_app, create_gateway
+from sandbox.slack_errors import Limits
 from sandbox.workspace import parse_workspace
 from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard
@@ -78,12 +75,12 @@ class Stage:
     """All of it. `public` is where browsers reach the app."""
 
     bench: Bench
-    desk: InstallationCounter
-    life: LifeCounter
+    desk: Installations
+    life: InstallationLifecycle
     workspaces: Workspaces
     sandboxes: Mapping[str, Sandbox]
     faults: Faults
-    groups: GroupWatch
+    groups: UserGroupWatch
     public: str
     _doors: Mapping[str, str]
     _stack: AsyncExitStack
@@ -155,9 +152,9 @@ class Stage:
         return self.sandboxes[team].store.data.messages.get(channel, [])
 
 
-def desk_of(bench: Bench, *keys: bytes) -> InstallationCounter:
+def desk_of(bench: Bench, *keys: bytes) -> Installations:
     """Return a counter with these keys."""
-    return InstallationCounter(bench.engine, TENANT, Vault(keys or [OUR_KEY]))
+    return Installations(bench.engine, TENANT, Vault(keys or [OUR_KEY]))
 
 
 @asynccontextmanager
@@ -181,12 +178,12 @@ async def installing(
         faults, gateway = Faults(), create_gateway(list(apps.values()))
         faults.attach(gateway)
         slack = await stack.enter_async_context(served(gateway))
-        desk, life, cards = desk_of(bench), LifeCounter(bench.engine, TENANT), StoredCards(bench.engine)
+        desk, life, cards = desk_of(bench), InstallationLifecycle(bench.engine, TENANT), StoredCards(bench.engine)
         known = Workspaces(desk, CREDENTIALS, bench.clock, f"{slack}/api/")
         oauth = OAuthSettings(CREDENTIALS, public, f"{slack}/oauth/v2/authorize", sorted(SCOPES), f"{slack}/api/")
         places = Places(life, known, InstallPages(oauth, desk, known, bench.clock))
         settings = BotSettings(None, (SECRET,), None, f"{slack}/api/")
-        front = FrontCounter(bench.engine, TENANT, bench.catalog)
+        front = RequestService(bench.engine, TENANT, bench.catalog)
         bot = build_bot(settings, bench.desk, front, cards, bench.clock, places)
         handlers.update(slack_handlers(bot.client, bench.desk, cards, bench.clock, mocked=False))
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours

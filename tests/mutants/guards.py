@@ -131,7 +131,7 @@ ROWS = (
     ),
     Guard(
         "a worker extends its own leases alone",
-        "extend",
+        "extend_leases",
         "WHERE e.lease_owner = %s AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED",
         "WHERE %s::text IS NOT NULL AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED",
         ("tests/integration/test_leases_held.py",),

@@ -6,15 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.home.home import Seen, home
-from bot.home.state import HomeState
+from bot.home.home import HomeContent, home
+from bot.home.home_state import HomeState
 from runtime.model.approval import AskKind, Result, ResultCode
-from runtime.model.pages import Edge, Page
+from runtime.model.search import Page, PageEdge
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, FieldView, VoteView
-from runtime.services.held_model import HeldWaiting
-from runtime.services.home_model import Choices, Entry, Waiting
+from runtime.services.home import Choices, Entry, Waiting
+from runtime.services.step_repair import HeldWaiting
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 NOTHING_HELD = HeldWaiting(0, ())
@@ -168,11 +168,11 @@ def home_of(
 ) -> dict[str, Any]:
     """Return a Home of so many requests like this one, at an address of Slack's."""
     entries = [Entry(replace(view, approval_id=f"{view.approval_id}-{one}"), card) for one in range(count)]
-    edge = Edge(NOW, view.approval_id, back=True)
+    edge = PageEdge(NOW, view.approval_id, back=True)
     page = Page(entries, has_before=False, has_after=total is not None, first=edge, last=replace(edge, back=False))
     choices = Choices([view.run_title[:150]], list(view.groups))
     found = Waiting(count if total is None else total, page)
-    return home(Seen(state, found, choices, held, "https://s.example/"), now=NOW)
+    return home(HomeContent(state, found, choices, held, "https://s.example/"), now=NOW)
 
 
 def shown(value: Any) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from evidence.dossier import Dossier
+from evidence.build import Dossier
 from receipts import canonical
 from tests.unit.evidence_sample import REQUIREMENT, Story, receipt, story, vote
 

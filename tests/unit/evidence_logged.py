@@ -4,16 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evidence.dossier import Dossier
-from evidence.inclusion import LogProof, Span
+from evidence.build import Dossier
+from evidence.log_proofs import LogProof, Span
 from evidence.verify.trust import Trust
 from receipts.log.checkpoint import LogKeys, sign_checkpoint
-from receipts.log.hashes import TreeHead
-from receipts.log.inclusion import prove_inclusion
-from receipts.log.keys import NoteSigner
-from receipts.log.range import EMPTY, CompactRange
-from receipts.log.tile_data import tile_data
-from receipts.log.tiles import Tile, tiles_between
+from receipts.log.hashes import EMPTY, CompactRange, TreeHead
+from receipts.log.note import NoteSigner
+from receipts.log.proofs import prove_inclusion
+from receipts.log.tiles import Tile, tile_data, tiles_between
 from receipts.signing import load_public
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office

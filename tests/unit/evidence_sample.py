@@ -7,16 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evidence.build import build
-from evidence.dossier import Dossier
+from evidence.build import Dossier, build
 from evidence.statement import PAYLOAD_TYPE
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
-from receipts.envelope import sign_envelope
 from receipts.fields import timestamp
-from receipts.model import Receipt, make_receipt
+from receipts.receipt import Receipt, make_receipt
 from receipts.redaction import redact
-from receipts.signing import SigningKey, load_or_create, public_path
+from receipts.signing import SigningKey, load_or_create, public_path, sign_envelope
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 RUN_ID = "run-1"

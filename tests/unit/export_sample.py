@@ -9,17 +9,15 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from evidence.build import build
-from evidence.export.exceptions import exceptions_sheet
-from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, sheet_of
-from evidence.export.making import make_export
-from evidence.export.sheets import csv_of
-from evidence.export.votes import VOTE_COLUMNS
+from evidence.export.approvals_table import VOTE_COLUMNS
+from evidence.export.bundle_rows import exceptions_sheet
+from evidence.export.export_files import make_export
+from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, csv_of, sheet_of
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
-from receipts.envelope import sign_envelope
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
-from receipts.signing import SigningKey
+from receipts.signing import SigningKey, sign_envelope
 from tests.unit.evidence_bound import at
 from tests.unit.evidence_logged import logged
 from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN

@@ -9,13 +9,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import TreeHead, hash_leaf
-from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
-from receipts.log.note import Note
+from receipts.log.hashes import EMPTY, CompactRange, Growth, TreeHead, hash_leaf
+from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey
 from receipts.log.proofs import consistency_proof, inclusion_proof
-from receipts.log.range import EMPTY, CompactRange, Growth
-from receipts.log.tile_data import bundle_data
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, tiles_between
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, bundle_data, tiles_between
 from receipts.signing import SigningKey
 
 

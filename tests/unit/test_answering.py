@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
+from runtime.approvals.request_rules import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import Ballot
-from runtime.model.actor import Person
+from runtime.model.person import Person
 from runtime.model.questions import MOST_QUESTIONS, Answerers, Question
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import RefusalCode

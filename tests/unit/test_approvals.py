@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.approvals.rules import Ballot, Cast, refuse_vote, shortfall, tally
-from runtime.model.actor import Person
+from runtime.model.person import Person
 from runtime.model.requirement import NextInLine, Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict

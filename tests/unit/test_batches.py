@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from runtime.store.batches import Batches
+from runtime.store.batched_reads import Batcher
 
 
 class Doubling:
@@ -24,14 +24,14 @@ class Doubling:
 
 async def test_what_comes_at_one_moment_goes_together_and_in_order() -> None:
     work = Doubling()
-    doubled = Batches(work, most=3, at_once=1)
+    doubled = Batcher(work, most=3, at_once=1)
     assert await asyncio.gather(*map(doubled, range(7))) == [0, 2, 4, 6, 8, 10, 12]
     assert work.sets == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 async def test_whoever_comes_while_a_set_is_under_way_goes_into_the_next() -> None:
     work = Doubling()
-    doubled = Batches(work, most=10, at_once=1)
+    doubled = Batcher(work, most=10, at_once=1)
     work.go_on.clear()
     first = asyncio.create_task(doubled(1))
     while not work.sets:
@@ -46,7 +46,7 @@ async def test_whoever_comes_while_a_set_is_under_way_goes_into_the_next() -> No
 
 async def test_as_many_sets_are_under_way_as_may_be() -> None:
     work = Doubling()
-    doubled = Batches(work, most=1, at_once=2)
+    doubled = Batcher(work, most=1, at_once=2)
     work.go_on.clear()
     tasks = [asyncio.create_task(doubled(piece)) for piece in (1, 2, 3)]
     while len(work.sets) < 2:
@@ -59,7 +59,7 @@ async def test_as_many_sets_are_under_way_as_may_be() -> None:
 
 
 async def test_what_one_piece_ends_with_is_its_own() -> None:
-    doubled = Batches(Doubling(), most=3, at_once=1)
+    doubled = Batcher(Doubling(), most=3, at_once=1)
     found = await asyncio.gather(*map(doubled, (1, -1, 2)), return_exceptions=True)
     assert [one for one in found if not isinstance(one, ValueError)] == [2, 4]
     assert isinstance(found[1], ValueError)
@@ -74,7 +74,7 @@ async def test_what_the_work_raises_is_everybodys_and_the_next_set_is_done() -> 
             raise OSError("away")
         return pieces
 
-    work = Batches(fails_once, most=2, at_once=1)
+    work = Batcher(fails_once, most=2, at_once=1)
     found = await asyncio.gather(*map(work, (1, 2)), return_exceptions=True)
     assert [type(one) for one in found] == [OSError, OSError]
     assert await work(3) == 3
@@ -82,7 +82,7 @@ async def test_what_the_work_raises_is_everybodys_and_the_next_set_is_done() -> 
 
 async def test_somebody_who_has_gone_holds_up_nobody() -> None:
     work = Doubling()
-    doubled = Batches(work, most=2, at_once=1)
+    doubled = Batcher(work, most=2, at_once=1)
     work.go_on.clear()
     gone, stays = asyncio.create_task(doubled(1)), asyncio.create_task(doubled(2))
     while not work.sets:

@@ -5,13 +5,23 @@ from collections import Counter
 import pytest
 
 from benchmarks import measures
-from benchmarks.dip import dip_of
-from benchmarks.figures import Figures, percentile, ratio, shown
-from benchmarks.measures import REPORTED, Party, less
-from benchmarks.multiply import Identity, expression, random_identity
-from benchmarks.options import PARKED, parse
-from benchmarks.report_page import BEGIN, END, PageError, filled
-from benchmarks.wire import Reader
+from benchmarks.killed_worker import dip_of
+from benchmarks.measures import (
+    BEGIN,
+    END,
+    REPORTED,
+    Figures,
+    PageError,
+    Party,
+    less,
+    page_with_figures,
+    percentile,
+    ratio,
+    shown,
+)
+from benchmarks.parked_runs import Identity, expression, random_identity
+from benchmarks.postgres import Reader
+from benchmarks.stage import PARKED, parse
 
 
 def test_a_percentile_is_a_value_that_was_measured() -> None:
@@ -81,10 +91,10 @@ def test_figures_are_shown_with_about_three_digits() -> None:
 
 def test_only_what_stands_between_the_marks_is_written() -> None:
     page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert filled(page, "new\n") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
-    assert filled(filled(page, "new"), "new") == filled(page, "new")
+    assert page_with_figures(page, "new\n") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert page_with_figures(page_with_figures(page, "new"), "new") == page_with_figures(page, "new")
     with pytest.raises(PageError, match="end of figures"):
-        filled(f"{BEGIN} and no end", "new")
+        page_with_figures(f"{BEGIN} and no end", "new")
 
 
 def test_a_copy_differs_in_its_identities_and_in_nothing_else() -> None:

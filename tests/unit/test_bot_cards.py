@@ -14,15 +14,15 @@ from bot.home.home import HELD_SHOWN, SHOWN
 from bot.views.buttons import confirmation
 from bot.views.card import Card, card
 from bot.views.details import details_modal, details_modals
-from bot.views.modals import reason_modal
 from bot.views.references import APPROVE, REJECT, SHOW_ALL
-from bot.views.wording import how_far, result_words
+from bot.views.vote_modals import reason_modal
+from bot.views.wording import progress_words, result_words
 from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, FieldView
-from runtime.services.held_model import HeldView, HeldWaiting
-from sandbox.blocks import check_message_blocks, check_view
+from runtime.services.step_repair import HeldView, HeldWaiting
+from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import (
     ANNA,
@@ -38,7 +38,7 @@ from tests.unit.bot_samples import (
     text_objects,
 )
 
-# half a surrogate pair is refused where data comes in (runtime/model/json_limits.py)
+# half a surrogate pair is refused where data comes in (runtime/model/limits.py)
 EXPIRES = int(KYC.expires_at.timestamp())
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 OURS = {"text", "bold", "date"}
@@ -207,9 +207,9 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
 
 
 def test_how_far_a_request_has_come_is_said_with_what_is_counted() -> None:
-    assert how_far(replace(KYC, votes=(ANNA,))) == "1 of 2 approvals"
-    assert how_far(replace(KYC, quorum=1, votes=())) == "0 of 1 approval"
-    assert how_far(replace(KYC, kind=AskKind.IN_DOUBT, quorum=1)) == "0 of 1 answer"
+    assert progress_words(replace(KYC, votes=(ANNA,))) == "1 of 2 approvals"
+    assert progress_words(replace(KYC, quorum=1, votes=())) == "0 of 1 approval"
+    assert progress_words(replace(KYC, kind=AskKind.IN_DOUBT, quorum=1)) == "0 of 1 answer"
 
 
 def test_no_two_lines_of_a_card_have_the_same_label() -> None:

@@ -10,11 +10,11 @@ from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
 from bot.payloads import parse_payload
 from bot.views.buttons import confirmation
-from bot.views.modals import reason_fault, reason_modal
 from bot.views.references import CardRef, ReasonRef, of, stale
 from bot.views.refusals import refusal_words
-from runtime.model.actor import Person, SlackAccount
+from bot.views.vote_modals import reason_fault, reason_modal
 from runtime.model.approval import AskKind
+from runtime.model.person import Person, SlackAccount
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 from tests.unit.bot_samples import ANNA as ANNAS_VOTE

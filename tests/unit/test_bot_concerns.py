@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.home.concerns import marked, request_rows, warnings
+from bot.home.bulk_votes import marked, request_rows, warnings
 from bot.views.text import Shown
-from runtime.services.home_model import NO_CONCERNS, Concerns
+from runtime.services.home import NO_CONCERNS, Concerns
 from tests.unit.bot_samples import KYC, NOW, shown
 
 

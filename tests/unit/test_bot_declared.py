@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 from bot.views.card import card
 from bot.views.details import details_modals
-from bot.views.formats import formatted
-from bot.views.modals import reason_modal
-from bot.views.shown import Level
+from bot.views.facts import formatted
+from bot.views.value_blocks import Level
+from bot.views.vote_modals import reason_modal
 from runtime.model.approval import AskKind
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import ApprovalView, FieldView
-from runtime.services.declared_model import Declared, DeclaredField, DeclaredTable
-from runtime.services.held_model import HeldWaiting
-from sandbox.blocks import check_message_blocks, check_view
+from runtime.services.approval_view import ApprovalView, Declared, DeclaredField, DeclaredTable, FieldView
+from runtime.services.step_repair import HeldWaiting
+from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import HOSTILE, KYC, NOW, home_of, read, text_objects
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.views.blocks import date
-from bot.views.gathered import MOST_LINES, gathered_message
+from bot.views.messages import MOST_LINES, gathered_message
 from bot.views.text import Shown
-from runtime.model.delivery import Gathered, Gathering
-from runtime.model.message import RunName
+from runtime.model.chat_message import RunName
+from runtime.model.delivery import GatheredMessage, Gathering
 from runtime.model.messages import Plain, Reminder, TimeRunsShort
 
 UNTIL = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -18,17 +18,17 @@ HOSTILE = "<!channel> *bold* <https://evil.example|click> :tada: \u202e\nOpen yo
 RUN = RunName(title=HOSTILE, reference="R1")
 
 
-def _reminder(about: str, *, is_open: bool = True) -> Gathered:
+def _reminder(about: str, *, is_open: bool = True) -> GatheredMessage:
     said = Reminder(run=RUN, step="file", groups=["compliance"], until="2026-01-05T09:00:00.000000Z")
-    return Gathered(said.model_dump(mode="json"), about, asks=True, is_open=is_open)
+    return GatheredMessage(said.model_dump(mode="json"), about, asks=True, is_open=is_open)
 
 
-def _shown(*items: Gathered, home: Shown | None = None) -> tuple[str, str]:
+def _shown(*items: GatheredMessage, home: Shown | None = None) -> tuple[str, str]:
     text, blocks = gathered_message(Gathering("g1", "U1", "m1", None, items), home)
     return text, json.dumps(blocks, ensure_ascii=False)
 
 
-PLAIN = Gathered(Plain(text="It has ended").model_dump(mode="json"), None, asks=False, is_open=True)
+PLAIN = GatheredMessage(Plain(text="It has ended").model_dump(mode="json"), None, asks=False, is_open=True)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ PLAIN = Gathered(Plain(text="It has ended").model_dump(mode="json"), None, asks=
     ],
 )
 def test_it_says_how_much_there_is_each_request_once_and_none_that_is_decided(
-    items: list[Gathered], title: str
+    items: list[GatheredMessage], title: str
 ) -> None:
     assert _shown(*items)[0] == title
 
 
 def test_of_what_is_said_again_of_a_request_the_last_stands() -> None:
     later = TimeRunsShort(run=RUN, step="file", groups=["leads"])
-    item = Gathered(later.model_dump(mode="json"), "a1", asks=True, is_open=True)
+    item = GatheredMessage(later.model_dump(mode="json"), "a1", asks=True, is_open=True)
     _, blocks = _shown(_reminder("a1"), item)
     assert "Escalated to" in blocks
     assert "Still open" not in blocks
@@ -64,7 +64,7 @@ def test_of_many_the_first_are_listed_and_the_rest_is_counted() -> None:
 
 def test_the_most_urgent_stand_first_and_of_these_the_newest() -> None:
     late = TimeRunsShort(run=RunName(title="Wire", reference="R2"), step="file", groups=["leads"])
-    urgent = Gathered(late.model_dump(mode="json"), "urgent", asks=True, is_open=True)
+    urgent = GatheredMessage(late.model_dump(mode="json"), "urgent", asks=True, is_open=True)
     reminders = [replace(_reminder(f"a{number}"), title=f"Request {number}") for number in range(MOST_LINES + 5)]
     _, blocks = gathered_message(Gathering("g1", "U1", "m1", None, [PLAIN, urgent, *reminders]), None)
     lines = [block["text"]["text"] for block in blocks[1 : MOST_LINES + 1]]

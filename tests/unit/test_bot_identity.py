@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bot.listeners.identity import is_elsewhere, profile_refusal, team_refusal, the_one
+from bot.listeners.identity import is_elsewhere, only_person, profile_refusal, team_refusal
 from bot.listeners.installation import Installation
 from bot.payloads import Actions, User
-from runtime.model.actor import Person
+from runtime.model.person import Person
 from runtime.model.votes import Refusal
 
 HOST = Installation("T0HOST", None)
@@ -39,7 +39,7 @@ def test_a_full_member_is_not_refused() -> None:
         assert not is_elsewhere(ANNA, installation)
         assert team_refusal(ANNA, installation, PROFILE) is None
     assert profile_refusal(PROFILE) is None
-    assert the_one([PERSON]) is PERSON
+    assert only_person([PERSON]) is PERSON
 
 
 @pytest.mark.parametrize("team", ["T0OTHER", "E0GRID", None])
@@ -98,8 +98,8 @@ def test_slacks_record_can_only_refuse_and_nobody_is_called_what_they_are_not(
 
 
 def test_no_person_and_two_persons_are_refused() -> None:
-    assert code(the_one([])) == "identity.unknown"
-    assert code(the_one([PERSON, Person("p-2", "Anna B.", ())])) == "identity.ambiguous"
+    assert code(only_person([])) == "identity.unknown"
+    assert code(only_person([PERSON, Person("p-2", "Anna B.", ())])) == "identity.ambiguous"
 
 
 def test_the_team_is_the_users_own_not_the_hosts() -> None:

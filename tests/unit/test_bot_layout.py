@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.views.blocks import bold
-from bot.views.changes import ABSENT, Change, Diff, diff
-from bot.views.shown import Level, change_blocks, grid_blocks
-from bot.views.values import MISSING, Grid, Path, Row, cell, label, laid_out, line_of
+from bot.views.value_blocks import Level, change_blocks, grid_blocks
+from bot.views.values import ABSENT, MISSING, Change, Diff, Grid, Path, Row, cell, diff, label, laid_out, line_of
 from tests.unit.bot_samples import HOSTILE, read_cell
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))

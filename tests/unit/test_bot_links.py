@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from bot.views.unfurled import request_unfurl, run_unfurl
-from bot.views.ways import link_line, to_message, ways
-from bot.views.wording import stands
+from bot.views.links import card_link, joined_links, link_line, request_unfurl, run_unfurl
+from bot.views.wording import status_words
 from runtime.model.states import ApprovalStatus, RunStatus, StepStatus
 from runtime.services.approval_view import ApprovalView
-from runtime.services.front_model import RunView
+from runtime.services.requests import RunView
 from tests.unit.bot_samples import ANNA, KYC, NOW, text_objects
 
-CARD = to_message("https://acme.slack.com/", ("C1", "12.34"))
+CARD = card_link("https://acme.slack.com/", ("C1", "12.34"))
 
 
 def shown(blocks: Any) -> str:
@@ -77,11 +76,11 @@ def test_a_run_says_how_it_stands_or_ended(ending: str, words: str) -> None:
 
 @pytest.mark.parametrize("status", [*RunStatus, *StepStatus])
 def test_no_state_is_told_as_the_database_writes_it(status: str) -> None:
-    assert "_" not in stands(status)
-    assert not {"retryable", "terminal", "parked", "pending"} & set(stands(status).split())
+    assert "_" not in status_words(status)
+    assert not {"retryable", "terminal", "parked", "pending"} & set(status_words(status).split())
 
 
 def test_where_there_is_no_link_nothing_is_shown_of_one() -> None:
     assert link_line("") == []
-    assert ways(None, "") == ""
-    assert ways(CARD, "") == CARD
+    assert joined_links(None, "") == ""
+    assert joined_links(CARD, "") == CARD

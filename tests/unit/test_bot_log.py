@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from bot.slack.log import Tally, slack_logger
+from bot.slack.client import Tally, slack_logger
 
 ADDRESS = "wss://wss-primary.slack.com/link/?ticket=0b1c-CANARY&app_id=A0COUNTERSIGN"
 

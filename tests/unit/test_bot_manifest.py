@@ -6,14 +6,14 @@ from pathlib import Path
 import yaml
 
 import bot
-from bot.listeners.changed_cards import EVENTS as CARD_EVENTS
+from bot.listeners.card_watch import EVENTS as CARD_EVENTS
 from bot.listeners.commands import NAME
 from bot.listeners.forms import ASK_APPROVAL, NEW_REQUEST
-from bot.listeners.groups_watch import CHANGED
-from bot.listeners.life import EVENTS
-from bot.listeners.shared import EVENT as SHARED_EVENT
+from bot.listeners.installation import EVENTS
+from bot.listeners.unfurls import EVENT as SHARED_EVENT
+from bot.listeners.user_groups import CHANGED
 from bot.slack.doctor import SCOPES
-from countersign.manifest import manifest_of
+from countersign.slack import manifest_of
 
 ROOT = Path(bot.__file__).parent
 # Which scopes a method that we call needs; methods that need none are not named.

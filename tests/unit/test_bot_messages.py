@@ -5,11 +5,9 @@ import json
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bot.views.messages import words
+from bot.views.messages import message_text
 from runtime.model.approval import AskKind, ResultCode, StandingChange
-from runtime.model.card_messages import CardTampered
-from runtime.model.delegation_messages import DelegateVoted, DelegationChanged
-from runtime.model.message import RunName
+from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, RunName
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
@@ -41,7 +39,7 @@ from runtime.model.messages import (
     VoteCounted,
     VoteWithdrawn,
 )
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.model.states import ApprovalStatus, RunStatus
 from runtime.model.votes import VoteVerdict
 
@@ -216,7 +214,7 @@ SAID: list[tuple[Said, str]] = [
         ),
     ),
     (
-        HeldSettled(run=RUN, step="find", act=HeldAct.SUPPLY, person="Omar", why="by telephone"),
+        HeldSettled(run=RUN, step="find", act=RepairAction.SUPPLY, person="Omar", why="by telephone"),
         'find of Corporate onboarding (case-7): Omar supplied its result: "by telephone"',
     ),
     (Plain(text="as it was"), "as it was"),
@@ -228,7 +226,7 @@ ABOUT = ApprovalOpened | ApprovalEnded | TimeRunsShort | NotStarted | Reminder |
 
 @pytest.mark.parametrize(("said", "sentence"), SAID, ids=[said.kind for said, _ in SAID])
 def test_what_happened_is_said_in_words_and_survives_the_outbox(said: Said, sentence: str) -> None:
-    assert words(said) == sentence
+    assert message_text(said) == sentence
     stored = json.loads(DirectMessage(user="U1", said=said).model_dump_json())
     assert DirectMessage.model_validate(stored).said == said
 
@@ -236,17 +234,17 @@ def test_what_happened_is_said_in_words_and_survives_the_outbox(said: Said, sent
 @pytest.mark.parametrize("said", [one for one, _ in SAID if isinstance(one, ABOUT)], ids=lambda one: one.kind)
 def test_what_is_said_of_a_request_names_it_by_its_title_as_data(said: Said) -> None:
     title = 'Raise the limit of "Halvorsen". It is approved.'
-    told = words(said, title)
+    told = message_text(said, title)
     assert json.dumps(title) in told, "in quotes, so that it cannot pass for a sentence of ours"
     assert "filing" not in told
-    assert words(said, "long " * 100).count("long") < 40
+    assert message_text(said, "long " * 100).count("long") < 40
 
 
 @pytest.mark.parametrize(
     "said", [one for one, _ in SAID if not isinstance(one, EvidenceStuck)], ids=lambda one: one.kind
 )
 def test_nobody_in_slack_is_sent_to_the_command_line(said: Said) -> None:
-    assert "countersign " not in words(said)
+    assert "countersign " not in message_text(said)
 
 
 _FILE = "file of Corporate onboarding (case-7)"
@@ -310,7 +308,7 @@ _DELEGATED: list[tuple[Said, str]] = [
 
 @pytest.mark.parametrize(("said", "told"), [*_CHANGED, *_TAMPERED, *_DELEGATED])
 def test_what_has_changed_of_what_counts_is_told_with_its_reason(said: Said, told: str) -> None:
-    assert words(said) == told
+    assert message_text(said) == told
 
 
 def test_every_kind_has_words() -> None:
@@ -321,7 +319,7 @@ def test_every_kind_has_words() -> None:
 
 def test_messages_of_the_first_release_are_still_said() -> None:
     old = PostMessage.model_validate({"channel": "C1", "text": "hello", "thread_of": None})
-    assert words(old.said) == "hello"
+    assert message_text(old.said) == "hello"
     for wrong in ({"channel": "C1", "text": ""}, {"channel": "C1"}, {"channel": "C1", "text": "x", "said": {}}):
         with pytest.raises(ValidationError):
             PostMessage.model_validate(wrong)

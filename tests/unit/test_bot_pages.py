@@ -2,7 +2,7 @@
 
 from html import escape
 
-from bot.listeners.installation_pages import installed, refused
+from bot.listeners.oauth import installed, refused
 
 
 def test_all_that_an_installation_page_says_stands_in_its_main_landmark_as_text() -> None:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bot.views.undo import undo_modal
-from runtime.services.undo_model import Item, Standing, UndoView
+from bot.views.cancel_undo import undo_modal
+from runtime.services.compensation import Item, Standing, UndoView
 
 WHY = "omar supplied its result"
 

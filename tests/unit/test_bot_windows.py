@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.views.card import card
-from bot.views.windows import times
+from bot.views.wording import execution_times
 from runtime.model.approval import Result, ResultCode
 from runtime.model.states import ApprovalStatus
 from runtime.services.approval_view import ExecuteView
@@ -43,4 +43,7 @@ def test_a_card_without_times_says_nothing_of_them() -> None:
 
 def test_times_name_the_moment_before_which_nothing_begins_and_how_long_it_may() -> None:
     when = ExecuteView((), "", NOW + timedelta(days=1), "PT90M", NOW)
-    assert times(replace(KYC, execute=when)) == "not before 2026-03-03 09:00 UTC, within 90 minutes of the approval"
+    assert (
+        execution_times(replace(KYC, execute=when))
+        == "not before 2026-03-03 09:00 UTC, within 90 minutes of the approval"
+    )

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.gate.breakers import speaks_for_failure
+from runtime.gate.gate_passage import speaks_for_failure
 from runtime.handlers import HeldError, OutcomeUnknownError, RefusedError, TransientError
-from runtime.model.breaker import FAILURES, FORGOTTEN, LONGEST_PAUSE, Breaker, BreakerState, after_failure
+from runtime.model.circuit_breaker import FAILURES, FORGOTTEN, LONGEST_PAUSE, Breaker, BreakerState, after_failure
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.model.buckets import Buckets, Rate
+from runtime.model.limits import Rate, TokenBuckets
 
 RATE = Rate(per_second=2.0, burst=5)
 
 
 def test_a_burst_passes_and_then_one_at_a_time() -> None:
-    buckets = Buckets(RATE)
+    buckets = TokenBuckets(RATE)
     assert [buckets.take("a", 0.0) for _ in range(6)] == [0.0] * 5 + [0.5]
     assert buckets.take("a", 0.25) == 0.25
     assert buckets.take("a", 0.5) == 0.0
@@ -17,19 +17,19 @@ def test_a_burst_passes_and_then_one_at_a_time() -> None:
 
 
 def test_each_caller_has_a_bucket_of_its_own() -> None:
-    buckets = Buckets(Rate(per_second=1.0, burst=1))
+    buckets = TokenBuckets(Rate(per_second=1.0, burst=1))
     assert (buckets.take("a", 0.0), buckets.take("a", 0.0), buckets.take("b", 0.0)) == (0.0, 1.0, 0.0)
 
 
 def test_a_pause_fills_the_bucket_and_no_more() -> None:
-    buckets = Buckets(RATE)
+    buckets = TokenBuckets(RATE)
     assert buckets.take("a", 0.0) == 0.0
     assert [buckets.take("a", 1e6) for _ in range(6)] == [0.0] * 5 + [0.5]
 
 
 @given(st.lists(st.integers(0, 100), max_size=200))
 def test_in_no_stretch_of_time_does_more_pass_than_the_burst_and_the_rate(pauses: list[int]) -> None:
-    buckets, now, passed = Buckets(RATE), 0.0, []
+    buckets, now, passed = TokenBuckets(RATE), 0.0, []
     for pause in pauses:
         now += pause / 64
         wait = buckets.take("a", now)
@@ -42,7 +42,7 @@ def test_in_no_stretch_of_time_does_more_pass_than_the_burst_and_the_rate(pauses
 
 
 def test_callers_that_may_ask_for_their_burst_again_are_forgotten() -> None:
-    buckets = Buckets(Rate(per_second=1.0, burst=2))
+    buckets = TokenBuckets(Rate(per_second=1.0, burst=2))
     for number in range(20_000):
         assert buckets.take(f"caller-{number}", float(number)) == 0.0
     assert buckets.known < 10_000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.home.lists import approval_reply
+from bot.home.command_replies import approval_reply
 from bot.views.card import card
 from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.states import ApprovalStatus

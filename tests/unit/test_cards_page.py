@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.views.card import card
+from runtime.definitions.card_evaluation import evaluate_card
 from runtime.definitions.cards import Format
 from runtime.definitions.loading.catalog import load_catalog
 from runtime.definitions.model import Verb
-from runtime.definitions.shown import shown_of
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
-from runtime.services.declared_model import Declared
+from runtime.services.approval_view import Declared
 from tests.unit.bot_samples import KYC, NOW, read, text_objects
 from tests.unit.test_definitions_catalog import pack
 
@@ -50,7 +50,7 @@ def _verb(folder: Path) -> Verb:
 def test_example_shows_what_the_page_says(tmp_path: Path) -> None:
     declared = _verb(tmp_path).card
     assert declared is not None
-    shown = shown_of(declared, {"params": PARAMS, "before": {}, "run": {}})
+    shown = evaluate_card(declared, {"params": PARAMS, "before": {}, "run": {}})
     found = card(replace(KYC, declared=Declared.of(shown)), now=NOW)
     words = "\n".join(read(one["text"]) for one in text_objects(found.blocks))
     for expected in (

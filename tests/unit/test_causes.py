@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.doctor.causes import remedy_of
+from countersign.doctor.diagnosis import remedy_of
 
 OPA = "policy unavailable: OPA at http://opa:8181: "
 

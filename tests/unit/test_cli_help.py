@@ -50,7 +50,7 @@ def test_it_says_its_version() -> None:
 
 
 def test_runs_are_listed_without_what_carries_them_out_or_keeps_their_evidence() -> None:
-    parts = ("countersign.cli.runs", "countersign.cli.operate", "countersign.doctor.unsealed")
+    parts = ("countersign.cli.evidence_queries", "countersign.cli.operate", "countersign.doctor.unsealed")
     heavy = ("runtime.worker", "runtime.planning", "evidence.build", "evidence.sealer", "cel", "slack_sdk")
     script = f"import sys, {', '.join(parts)}; print([name for name in {heavy!r} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.cli.tables import show_rows
+from countersign.cli.command import show_rows
 
 
 def test_a_value_between_colons_is_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:

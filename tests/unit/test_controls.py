@@ -10,10 +10,10 @@ from typer.main import get_command
 from countersign.cli.app import app
 from evidence import names
 from evidence.export.contents import FILES
-from evidence.export.rules import RULES
+from evidence.export.verify import RULES
 from evidence.replay import NAME
-from evidence.verify.opening import FIRST_RULES
 from evidence.verify.procedure import STEPS
+from evidence.verify.verify import FIRST_RULES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/controls.md").read_text(encoding="utf-8")

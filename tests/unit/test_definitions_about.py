@@ -8,8 +8,7 @@ from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.loading.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import About
-from runtime.planning.correlation import reference_of
-from runtime.planning.triggers import TriggerError
+from runtime.planning.triggers import TriggerError, reference_of
 
 WAIT = {"id": "word", "wait": {"signal": "news", "timeout": "P1D"}}
 SCHEMA = {"required": ["case"], "properties": {"case": {"type": "string"}, "note": {"type": "string"}}}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from receipts.canonical import digest, dumps, loads
 from runtime.definitions.canonical import CanonicalDefinitionError, definition_document, from_canonical
-from runtime.definitions.loading.graph import edges_between, order
 from runtime.definitions.loading.node_shapes import RemindShape
 from runtime.definitions.loading.runbooks import load_runbook
+from runtime.definitions.loading.step_tree import edges_between, order_of
+from runtime.definitions.loading.timing import declared_reminders
 from runtime.definitions.loading.verbs import load_verbs
-from runtime.definitions.loading.waiting import declared_reminders
 from runtime.definitions.loading.yaml_source import parse_source
 from runtime.definitions.model import Definition, Verb
 from runtime.model.wait import Correlate, OnInvalid
@@ -312,7 +312,7 @@ def test_data_edge_wins_over_sequence() -> None:
 @given(st.dictionaries(st.sampled_from("abcdef"), st.sets(st.sampled_from("abcdef"))))
 def test_every_step_is_ordered_or_every_cycle_is_real(needs: dict[str, set[str]]) -> None:
     edges = edges_between({}, needs)
-    ordered, cycles = order("abcdef", edges)
+    ordered, cycles = order_of("abcdef", edges)
     assert sorted(ordered) == list("abcdef")
     pairs = {(edge.source, edge.target) for edge in edges}
     for cycle in cycles:

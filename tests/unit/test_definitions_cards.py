@@ -8,9 +8,9 @@ from countersign_kyc.functions import FUNCTIONS
 
 from receipts.canonical import dumps, loads
 from runtime.definitions.canonical import from_canonical
+from runtime.definitions.card_evaluation import LINES, VALUE, evaluate_card
 from runtime.definitions.cards import read_card
 from runtime.definitions.loading.catalog import Catalog, load_catalog
-from runtime.definitions.shown import LINES, VALUE, shown_of
 from tests.functions import installed
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 
@@ -149,7 +149,7 @@ CONTEXT = {"params": {"id": "A", "n": 7, "rows": [{"x": 1}, {"y": 2}], "deep": {
 
 
 def _shown(**card: Any) -> dict[str, Any]:
-    return shown_of(read_card(card), CONTEXT)
+    return evaluate_card(read_card(card), CONTEXT)
 
 
 def test_what_cannot_be_evaluated_is_left_out_piece_by_piece() -> None:
@@ -192,7 +192,7 @@ def test_what_a_card_shows_is_bounded() -> None:
         "tables": [{"title": "T" * 60, "rows": rows, "columns": [column] * 6}] * 3,
         "links": [{"label": "L", "url": f"https://a.example/{value}"}] * 3,
     }
-    shown = shown_of(read_card(card), context)
+    shown = evaluate_card(read_card(card), context)
     assert len(shown["fields"]) == 4
     assert len(shown["fields"][0]["value"]) == VALUE
     assert [(len(table["lines"]), table["count"]) for table in shown["tables"]] == [(LINES, 5000)] * 3

@@ -16,7 +16,8 @@ from runtime.definitions.loading.yaml_source import parse_source
 from runtime.functions import Function, Type
 from runtime.model.run import StepState
 from runtime.model.states import RunStatus, StepStatus
-from runtime.planning.planner import Snapshot, Started, plan
+from runtime.planning.planner import plan
+from runtime.planning.transition import Snapshot, Started
 from tests.functions import installed
 from tests.unit.test_planner_trees import VERBS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from receipts.secrets import secrets_in
+from receipts.privacy import secrets_in
 from runtime.definitions.registry import HandlerRegistryError, collect, collect_functions, collect_settings, discover
 from runtime.functions import FUNCTIONS_GROUP
 from runtime.handlers import ENTRY_POINT_GROUP, SETTINGS_GROUP, Call, Handler

@@ -8,7 +8,7 @@ from countersign_kyc.functions import FUNCTIONS
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.loading.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.loading.yaml_source import Source
-from runtime.definitions.responses import ResponseSpec
+from runtime.definitions.nodes import ResponseSpec
 from runtime.model.states import RunStatus
 from tests.functions import installed
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from receipts.canonical import dumps
 from runtime.definitions.loading.yaml_source import MAX_BYTES, SourceError, parse_source, read_source
-from runtime.model.json_limits import MAX_INTEGER
+from runtime.model.limits import MAX_INTEGER
 
 TEXTS = st.text(alphabet=string.ascii_letters + string.digits + " _-:#{}[]&*!|>'\"%@`,?~.äöü漢🙂", max_size=12)
 JSON = st.recursive(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from countersign.directory import Directory, DirectoryError, read_directory
-from countersign.directory_loading import edition_of
+from countersign.loaded_files import edition_of
 from tests.files import DIRECTORY
 
 ANNA = "{id: anna, name: Anna Berg, groups: [compliance], slack: [{team: T0HOST, user: U0ANNA}]}"

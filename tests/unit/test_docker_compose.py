@@ -21,8 +21,8 @@ from starlette.routing import Route
 from typer.main import get_command
 
 from countersign.cli.app import app
-from countersign.roles import Role
-from countersign.secret import is_secret
+from countersign.parts import Role
+from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
 

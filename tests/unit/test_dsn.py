@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
-from countersign.dsn import check_dsn
+from countersign.setting_types import check_dsn
 from countersign.settings import ConfigError, read_settings
 
 CANARY = "cnry7f"

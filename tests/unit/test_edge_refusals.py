@@ -2,8 +2,8 @@
 
 import math
 
-from edge.refusals import EVERY, RETRY, Tallies
-from receipts.refused import MOST_TRIED, RequestRefused, Tried
+from edge.callers import EVERY, RETRY, Tallies
+from receipts.acts import MOST_TRIED, RequestRefused, Tried
 
 
 def request(number: int = 0, rule: str = "caller.triggers") -> RequestRefused:

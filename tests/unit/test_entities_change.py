@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runtime.definitions.entities import Entity, Operation
 from runtime.handlers import Call, JsonObject, RefusedError, TransientError
-from runtime.outbox.entity_changes import Change, State, applied, asked, told
+from runtime.outbox.entities import Change, State, applied, asked, told
 
 THING = Entity(
     "thing",

@@ -6,7 +6,7 @@ from typing import Any
 
 from runtime.definitions.entities import RESERVED, Operation
 from runtime.definitions.loading.catalog import load_catalog
-from runtime.outbox.entity_handlers import entity_handlers
+from runtime.outbox.entities import entity_handlers
 from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "entities.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 from dotenv import dotenv_values
 
 from countersign.directory import read_directory
-from countersign.secret import is_secret
+from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from tools.env_example import FILE, text
 

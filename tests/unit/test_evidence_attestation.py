@@ -7,8 +7,7 @@ import pytest
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer._key import SSlibKey
 
-from evidence.attestation import MEDIA_TYPE, attest
-from evidence.build import Sealed, build
+from evidence.build import MEDIA_TYPE, Sealed, attest, build
 from receipts import canonical
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office

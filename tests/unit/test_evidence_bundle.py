@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer._key import SSlibKey
 
-from evidence.build import DossierError, build
-from evidence.dossier import Dossier
-from evidence.reading.first_timeline import first_code
+from evidence.build import Dossier, DossierError, build
+from evidence.reading.timeline import first_code
 from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from receipts import canonical

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidence.verify import shown
+from evidence.verify.cards import _naming
 from receipts import canonical
 from receipts.canonical import Apart
 
@@ -40,4 +40,4 @@ def walked(card: Any) -> Iterator[str]:
 def test_each_value_that_names_a_digest_is_found_wherever_it_stands(card: Any) -> None:
     data = canonical.dumps(card)
     for one in (card, Apart(data, 0, len(data))):
-        assert sorted(shown._naming(one)) == sorted(walked(card))
+        assert sorted(_naming(one)) == sorted(walked(card))

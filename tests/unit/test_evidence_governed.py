@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evidence.dossier import Dossier
+from evidence.build import Dossier
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from tests.unit.evidence_bends import drop, move, outcome

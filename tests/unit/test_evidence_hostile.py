@@ -14,7 +14,7 @@ from evidence.statement import Statement, count, make_statement
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from receipts.envelope import verify_envelope
+from receipts.signing import verify_envelope
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_reads import looked
 from tests.unit.evidence_sample import Office, Story, story

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.given import Given
+from countersign.cli.evidence_options import VerifierInputs
 from countersign.cli.verify import verify_all
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, story
@@ -42,18 +42,18 @@ def files(tmp_path: Path) -> dict[str, Path]:
 def test_the_exit_status_is_that_of_the_worst_file(
     files: dict[str, Path], names: list[str], code: int, *, as_json: bool
 ) -> None:
-    assert verify_all([files[name] for name in names], Given(key=files["key"]), None, as_json=as_json) == code
+    assert verify_all([files[name] for name in names], VerifierInputs(key=files["key"]), None, as_json=as_json) == code
 
 
 def test_a_key_that_cannot_be_read_verifies_nothing(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert verify_all([files["holds"]], Given(key=files["absent"]), None, as_json=True) == 3
+    assert verify_all([files["holds"]], VerifierInputs(key=files["absent"]), None, as_json=True) == 3
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)
 
 
 def test_programs_are_told_one_object_for_each_file(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     order = ("holds", "first", "broken", "unsigned", "absent")
-    verify_all([files[name] for name in order], Given(key=files["key"]), None, as_json=True)
+    verify_all([files[name] for name in order], VerifierInputs(key=files["key"]), None, as_json=True)
     told = dict(zip(order, map(json.loads, capsys.readouterr().out.splitlines()), strict=True))
     holds = told["holds"]
     assert (holds["run"], holds["tenant"], holds["format"], holds["holds"]) == ("run-1", "acme", 2, True)
@@ -72,7 +72,7 @@ def test_programs_are_told_one_object_for_each_file(files: dict[str, Path], caps
 def test_people_are_told_which_of_several_files_does_not_hold(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    verify_all([files["holds"], files["broken"]], Given(key=files["key"]), None, as_json=False)
+    verify_all([files["holds"], files["broken"]], VerifierInputs(key=files["key"]), None, as_json=False)
     told = capsys.readouterr()
     assert told.out.startswith(f"{files['holds']}\nSigned by the key ")
     assert told.out.endswith("1 of 2 hold.\n")

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.given import Given
+from countersign.cli.evidence_options import VerifierInputs
 from countersign.cli.verify import report_one, verify_all
 from evidence.errors import UndecidedError
+from evidence.verify.audit_log import one_log_with, tiles_in
 from evidence.verify.judgement import Standing
-from evidence.verify.kept_checkpoint import one_log_with
-from evidence.verify.published import tiles_in
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.hashes import TreeHead
@@ -131,7 +130,7 @@ def test_a_checkpoint_counts_only_where_the_logs_key_signed_it(kept: Kept, tmp_p
 def test_a_log_without_a_checkpoint_to_compare_with_it_is_not_taken_for_one_that_was_compared(
     kept: Kept, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = Given(key=kept.office.public, log_keys=[str(vkey(LOG))], log=kept.folder)
+    given = VerifierInputs(key=kept.office.public, log_keys=[str(vkey(LOG))], log=kept.folder)
     assert verify_all([kept.path], given, None, as_json=False) == Standing.UNREAD
     assert report_one(kept.path, given, kept.folder / "report.html") == Standing.UNREAD
     said = "countersign: --checkpoint needs the log to compare with, and none is given\n"
@@ -153,7 +152,7 @@ def test_the_exit_status_tells_a_fork_from_what_cannot_be_compared(
 ) -> None:
     file = kept.folder / "kept.txt"
     file.write_text(checkpoint(head or kept.heads[98]))
-    given = Given(
+    given = VerifierInputs(
         key=kept.office.public, log_keys=[str(vkey(LOG))], checkpoints=[file], log=kept.folder.parent / folder
     )
     assert verify_all([kept.path], given, None, as_json=True) == code

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from evidence.dossier import Dossier
-from evidence.inclusion import ActPlace, ActsProof, LogProof, Span
+from evidence.build import Dossier
+from evidence.log_proofs import ActPlace, ActsProof, LogProof, Span
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.note import parse_note

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify import blocks, branches, errors, leaves, runs, steps
-from evidence.verify import held_steps as held
+from evidence.verify import chain, control_flow, runs, steps
+from evidence.verify import step_repairs as held
 from evidence.verify.approvals import OVER
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
@@ -22,20 +22,21 @@ from receipts.chain import GENESIS, HELD_SETTLED, PROGRAM, Actor, Correlation, H
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
 from runtime.model.action import commitment
-from runtime.model.errors import ErrorCode
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.model.states import RUN, is_final
-from runtime.planning.ending import ending_of
-from runtime.planning.planner import Canceled, Event, Mended, Snapshot, StepMoved, Transition, plan
+from runtime.model.steps import ErrorCode
+from runtime.planning.planner import plan
 from runtime.planning.replay import SAID, step_facts
+from runtime.planning.run_endings import ending_of
+from runtime.planning.transition import Canceled, Event, Snapshot, StepMoved, StepRepaired, Transition
 from tests.unit.test_planner_trees import after, play, trees
 
 RULES = (
-    *leaves.RULES,
+    *chain.LEAVES,
     *steps.RULES,
-    *blocks.RULES,
-    *errors.RULES,
-    *branches.RULES,
+    *control_flow.BLOCKS,
+    *steps.ERRORS,
+    *control_flow.BRANCHES,
     *held.RULES,
     *runs.MOVES[1:],
     *runs.OUTCOME[:1],
@@ -70,8 +71,8 @@ class Record:
         self.at += timedelta(seconds=1)
         if isinstance(event, Canceled):
             self.add("run.cancel_requested", reason=event.reason)
-        if isinstance(event, Mended):
-            given = {"result": commitment(event.result, "salt")} if event.act is HeldAct.SUPPLY else {}
+        if isinstance(event, StepRepaired):
+            given = {"result": commitment(event.result, "salt")} if event.act is RepairAction.SUPPLY else {}
             policy = {"decision_id": "d", "digest": "0" * 64}
             self.add(HELD_SETTLED, event.path, act=str(event.act), reason=event.reason, policy=policy, **given)
         if isinstance(event, StepMoved) and self.tree.node(event.path).kind == "wait":
@@ -136,7 +137,7 @@ def test_the_end_of_no_step_can_be_left_out(tree: Definition, data: st.DataObjec
 
 
 def test_the_verifier_knows_the_errors_that_the_engine_has() -> None:
-    assert frozenset(ErrorCode) == errors.CODES
+    assert frozenset(ErrorCode) == steps.CODES
     page = (ROOT / "evidence/page/verify.html").read_text(encoding="utf-8")
     said = page.partition("const ERROR_CODES = new Set([")[2].partition("])")[0]
-    assert frozenset(re.findall(r'"(\w+)"', said)) == errors.CODES
+    assert frozenset(re.findall(r'"(\w+)"', said)) == steps.CODES

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evidence.reading.markdown import HIDDEN, code, lines, prose, quoted, visible, written
 from evidence.reading.material import Material
-from evidence.reading.shown import HIDDEN, code, lines, prose, quoted, visible, written
 from evidence.reading.summary import summary
 from evidence.reading.timeline import timeline
 from evidence.reading.words import duration, listed, moment

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from evidence import replay
-from evidence.verify import below, undone
-from evidence.verify import kept_checkpoint as kept
-from evidence.verify.opening import FIRST_RULES
+from evidence.verify import audit_log as kept
+from evidence.verify import linked_bundles
 from evidence.verify.procedure import STEPS
-from evidence.verify.verify import verify
+from evidence.verify.verify import FIRST_RULES, verify
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, story
 
@@ -20,9 +19,9 @@ OF_EVERY_FORMAT = {**FIRST_RULES, **{rule.name: rule.sentence for step in STEPS 
 OF_FORMAT_2 = {rule.name: rule.sentence for step in STEPS for rule in step.bound}
 RULES = OF_EVERY_FORMAT | OF_FORMAT_2
 WHERE_ASKED = {
-    kept.NAME: kept.SENTENCE,
-    below.NAME: below.SENTENCE,
-    undone.NAME: undone.SENTENCE,
+    kept.KEPT_LOG: kept.KEPT_LOG_SENTENCE,
+    linked_bundles.CHILDREN: linked_bundles.CHILDREN_SENTENCE,
+    linked_bundles.UNDONE: linked_bundles.UNDONE_SENTENCE,
     replay.NAME: replay.SENTENCE,
 }
 BENDS = [

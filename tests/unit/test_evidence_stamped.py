@@ -7,21 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from evidence.dossier import Dossier
-from evidence.inclusion import LogProof, Span
-from evidence.later import LaterStamp, read_later
+from evidence.build import Dossier
+from evidence.log_proofs import LaterStamp, LogProof, Span, read_later
+from evidence.verify.audit_log import CLOCKS, dated
 from evidence.verify.contents import BrokenError
-from evidence.verify.stamped import CLOCKS, dated
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.chain import Leaf
 from receipts.fields import timestamp
 from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import hash_leaf
-from receipts.log.keys import NoteSigner
+from receipts.log.hashes import EMPTY, hash_leaf
+from receipts.log.note import NoteSigner
 from receipts.log.proofs import consistency_proof
-from receipts.log.range import EMPTY
 from receipts.signing import load_public
 from receipts.stamp import StampError, make_request
 from runtime.clock import utc_now

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evidence.dossier import Dossier
+from evidence.build import Dossier
 from evidence.names import is_member
 from evidence.run_record import run_as_told
 from evidence.statement import Counts, Predicate, count, largest, make_statement

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidence.build import build
-from evidence.dossier import Dossier
+from evidence.build import Dossier, build
 from evidence.statement import Predicate, count, make_statement
 from evidence.verify.judgement import Standing, judge
 from evidence.verify.trust import trust_of
@@ -321,8 +320,8 @@ from evidence.statement import Predicate, count, make_statement
 from evidence.verify.verify import verify
 bundle, key = map(Path, sys.argv[1:])
 print(verify(bundle, key).sha256)
-ours = {"bot", "countersign", "policy", "runtime", "edge", "sandbox", "evidence.archive", "evidence.attestation"}
-ours |= {"evidence.build", "evidence.dossier", "evidence.ring", "evidence.sealer"}
+ours = {"bot", "countersign", "policy", "runtime", "edge", "sandbox", "evidence.archive", "evidence.build"}
+ours |= {"evidence.key_ring", "evidence.sealer"}
 theirs = {"boto3", "botocore", "psycopg", "sqlalchemy", "aiohttp", "slack_sdk", "slack_bolt", "urllib3", "http.client"}
 print(sorted((ours | theirs) & set(sys.modules)))
 """

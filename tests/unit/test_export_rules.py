@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from evidence.export.rules import RULES
-from evidence.export.verify import FIRST_RULES, ExportFault, ExportReport, verify_export
+from evidence.export.verify import FIRST_RULES, RULES, ExportFault, ExportReport, verify_export
 from evidence.statement import PAYLOAD_TYPE
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import Trust
-from receipts.envelope import sign_envelope
 from receipts.log.checkpoint import LogKeys
-from receipts.log.keys import VerifierKey
+from receipts.log.note import VerifierKey
 from receipts.register import Register, entry, revoked, succeeded
+from receipts.signing import sign_envelope
 from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run, sealed, votes
 from tests.unit.log_sample import signer, vkey, witness_key
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidence.export.period import PeriodError, period
-from evidence.export.sheets import csv_of
+from evidence.export.index import PeriodError, csv_of, period
 
 
 def _read(data: bytes) -> list[list[str]]:

@@ -13,7 +13,8 @@ from runtime.definitions.cel.syntax import parse
 from runtime.functions import Function, Type
 from runtime.model.run import StepState
 from runtime.model.states import RunStatus, StepStatus
-from runtime.planning.planner import Snapshot, Started, plan
+from runtime.planning.planner import plan
+from runtime.planning.transition import Snapshot, Started
 from tests.functions import installed
 from tests.unit.test_definitions_holding import loaded
 

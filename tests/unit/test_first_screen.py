@@ -4,12 +4,10 @@ from dataclasses import replace
 
 from bot.views.buttons import confirmation
 from bot.views.card import card
-from bot.views.modals import reason_modal
-from bot.views.signing import signing_modal
+from bot.views.vote_modals import reason_modal, signing_modal
 from runtime.model.approval import AskKind
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import ApprovalView, FieldView
-from runtime.services.declared_model import Declared, DeclaredField
+from runtime.services.approval_view import ApprovalView, Declared, DeclaredField, FieldView
 from tests.unit.bot_samples import ANNA, KYC, NOW, home_of, shown
 
 FACTS = tuple(DeclaredField(f"Fact {number}", number, "number") for number in range(6))

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from bot.listeners.entered import payload_of
+from bot.listeners.forms import payload_of
 from bot.payloads import Input, Option
-from bot.views.fields import FieldKind, fields_of
-from bot.views.forms import form_modal
+from bot.views.forms import FieldKind, fields_of, form_modal
 from runtime.definitions.schemas import for_people, violations
-from runtime.services.front_model import Form
-from sandbox.blocks import check_view
+from runtime.services.requests import Form
+from sandbox.block_kit import check_view
 
 
 def schema(spec: Any, name: str = "one", **more: Any) -> dict[str, Any]:

@@ -8,34 +8,30 @@ from typing import Any
 
 import pytest
 
-from bot.home.lists import Reply, approval_reply, found_reply, run_reply, said, why_reply
+from bot.home.command_replies import Reply, approval_reply, run_reply, search_reply, text_reply, why_reply
 from bot.slack.connector import message_blocks
 from bot.views.blocks import utc
 from bot.views.card import card
 from bot.views.details import details_modals
-from bot.views.editing import edit_modal
-from bot.views.fields import FieldKind, FormField
-from bot.views.forms import chooser_modal, form_modal
-from bot.views.gathered import gathered_message
-from bot.views.glass import glass_modal
-from bot.views.modals import reason_modal
-from bot.views.saying import ASK, reply_modal, say_modal
+from bot.views.edits import edit_modal
+from bot.views.forms import FieldKind, FormField, chooser_modal, form_modal
+from bot.views.links import card_link, request_unfurl, run_unfurl
+from bot.views.messages import gathered_message
+from bot.views.more_menu import ASK, reply_modal, written_act_modal
 from bot.views.text import legible
-from bot.views.unfurled import request_unfurl, run_unfurl
-from bot.views.ways import to_message
-from runtime.model.delivery import Gathered, Gathering
-from runtime.model.finding import EvidenceState, FoundRun
-from runtime.model.message import RunName
+from bot.views.vote_modals import break_glass_modal, reason_modal
+from runtime.model.chat_message import RunName
+from runtime.model.delivery import GatheredMessage, Gathering
 from runtime.model.messages import RunEnded
 from runtime.model.questions import Question
+from runtime.model.search import EvidenceState, FoundRun
 from runtime.model.states import ApprovalStatus, RunStatus
 from runtime.model.votes import VoteVerdict
-from runtime.services.approval_view import ApprovalView, EditsView, FieldView
-from runtime.services.declared_model import Declared, DeclaredField
-from runtime.services.editing_model import EditForm
-from runtime.services.front_model import Form, Runs, RunView, StepLine
-from runtime.services.held_model import HeldView, HeldWaiting
-from sandbox.blocks import check_message_blocks, check_view
+from runtime.services.approval_view import ApprovalView, Declared, DeclaredField, EditsView, FieldView
+from runtime.services.editing import EditForm
+from runtime.services.requests import Form, Runs, RunView, StepLine
+from runtime.services.step_repair import HeldView, HeldWaiting
+from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_objects
 from tests.unit.hostile_texts import hostile_texts
@@ -98,14 +94,14 @@ def listed(text: str) -> Sent:
         error=text,
         waits_for=(text,),
     )
-    return of_reply(found_reply(Runs([row], has_more=True), text))
+    return of_reply(search_reply(Runs([row], has_more=True), text))
 
 
 def linked(view: ApprovalView) -> Sent:
     """What Slack shows under links of ours that were shared."""
     run = RunView(view.run_id, view.reference, view.run_title, view.target, view.target, view.requester, NOW, None, ())
     over = replace(view, status=ApprovalStatus.REJECTED, decided_at=NOW)
-    card = to_message("https://console.example/", ("C1", "1.0"))
+    card = card_link("https://console.example/", ("C1", "1.0"))
     blocks = [*request_unfurl(view, card, NOW), *request_unfurl(over, card, NOW), *run_unfurl(run, card, NOW)]
     check_message_blocks(blocks)
     return "", blocks
@@ -129,7 +125,7 @@ def asking(text: str) -> tuple[ApprovalView, Question]:
 def question(text: str) -> Sent:
     view, asked = asking(text)
     notified, blocks = of_card(view)
-    views = [reply_modal(view, asked, None), say_modal(ASK, everywhere(text, 1), None, over=False)]
+    views = [reply_modal(view, asked, None), written_act_modal(ASK, everywhere(text, 1), None, over=False)]
     return notified, [*blocks, *of_views("modal", *views)[1]]
 
 
@@ -161,7 +157,7 @@ def run(text: str) -> Sent:
 def ended(text: str) -> Sent:
     run, succeeded = RunName(title="T", reference="1"), RunStatus.SUCCEEDED
     over = RunEnded(run=run, status=succeeded, failed=[], rejected=[], skipped=[], response=text)
-    item = Gathered(over.model_dump(mode="json"), None, asks=False, is_open=True)
+    item = GatheredMessage(over.model_dump(mode="json"), None, asks=False, is_open=True)
     notified, blocks = gathered_message(Gathering("g1", "U1", "m1", None, (item,)), None)
     check_message_blocks(blocks)
     return notified, blocks
@@ -175,7 +171,7 @@ DECLARED: dict[str, Callable[[str], Sent]] = {
     "list": listed,
     "question": question,
     "edit": edit,
-    "answer": lambda text: of_reply(said(text)),
+    "answer": lambda text: of_reply(text_reply(text)),
     "response": ended,
 }
 """Where authors and people say what is shown."""
@@ -185,7 +181,7 @@ OTHERS: dict[str, Callable[[str], Sent]] = {
     "show all": lambda text: of_views("modal", *details_modals(hostile(text)), *details_modals(everywhere(text, 2))),
     "questions": lambda text: of_views("modal", *details_modals(asking(text)[0])),
     "reason": lambda text: of_views("modal", reason_modal(everywhere(text, 2), VoteVerdict.REJECT, None)),
-    "glass": lambda text: of_views("modal", glass_modal(everywhere(text, 2), None, left=2, over=False)),
+    "glass": lambda text: of_views("modal", break_glass_modal(everywhere(text, 2), None, left=2, over=False)),
     "home": desk,
     "message": message,
     "link": lambda text: linked(everywhere(text, 2)),

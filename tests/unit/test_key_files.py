@@ -8,7 +8,7 @@ import pytest
 
 from countersign.log_key import make_signer, rotate_log_key
 from countersign.settings import ConfigError, Settings
-from evidence.ring import KeyRing
+from evidence.key_ring import KeyRing
 from receipts.signing import KeyFileError
 
 MADE: list[tuple[str, Callable[[Settings], object], type[Exception]]] = [

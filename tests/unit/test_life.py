@@ -8,8 +8,14 @@ from countersign.embedded.system import activation_of
 from countersign.engine import unmoving_handlers
 from countersign.settings import Settings
 from runtime.definitions.loading.catalog import OWN, load_catalog
-from runtime.inbox.definition_lives import ACTIVATE, RETIRE
-from runtime.model.life import Activation, Life, NotActiveError, starting, starts_by_itself
+from runtime.inbox.definition_activation import ACTIVATE, RETIRE
+from runtime.model.runbook_version import (
+    Activation,
+    NotActiveError,
+    RunbookVersion,
+    activates_by_itself,
+    version_to_start,
+)
 from runtime.model.states import DefinitionStatus
 
 DRAFT, ACTIVE, RETIRED = DefinitionStatus.DRAFT, DefinitionStatus.ACTIVE, DefinitionStatus.RETIRED
@@ -21,9 +27,9 @@ DIGESTS = {
 """Of the program's own definitions. What is stored never changes: another content needs another version."""
 
 
-def lives(*statuses: DefinitionStatus, name: str = "probe") -> list[Life]:
+def lives(*statuses: DefinitionStatus, name: str = "probe") -> list[RunbookVersion]:
     """Return versions 1, 2, … of a runbook."""
-    return [Life(name, number, "0" * 64, "t", status) for number, status in enumerate(statuses, 1)]
+    return [RunbookVersion(name, number, "0" * 64, "t", status) for number, status in enumerate(statuses, 1)]
 
 
 @given(STATUSES, st.none() | st.integers(1, 6))
@@ -33,10 +39,10 @@ def test_only_what_is_active_starts_and_of_that_the_newest(
     known = lives(*statuses)
     may = [life.version for life in known if life.is_active and version in (None, life.version)]
     if may:
-        assert starting(known, version).version == max(may)
+        assert version_to_start(known, version).version == max(may)
     else:
         with pytest.raises(NotActiveError):
-            starting(known, version)
+            version_to_start(known, version)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +58,11 @@ def test_only_what_is_active_starts_and_of_that_the_newest(
         ),
     ],
 )
-def test_what_does_not_start_is_told_with_where_it_stands(known: list[Life], version: int | None, says: str) -> None:
+def test_what_does_not_start_is_told_with_where_it_stands(
+    known: list[RunbookVersion], version: int | None, says: str
+) -> None:
     with pytest.raises(NotActiveError) as refused:
-        starting(known, version)
+        version_to_start(known, version)
     assert str(refused.value) == says
 
 
@@ -71,15 +79,15 @@ def test_what_does_not_start_is_told_with_where_it_stands(known: list[Life], ver
         (lives(RETIRED), set(), False, False),
     ],
 )
-def test_what_a_start_activates(known: list[Life], arrived: set[int], *, first: bool, newest: bool) -> None:
+def test_what_a_start_activates(known: list[RunbookVersion], arrived: set[int], *, first: bool, newest: bool) -> None:
     rules = (Activation.FIRST, Activation.NEWEST, Activation.MANUAL)
-    found = [starts_by_itself(rule, known[-1].version, known, arrived) for rule in rules]
+    found = [activates_by_itself(rule, known[-1].version, known, arrived) for rule in rules]
     assert found == [first, newest, False]
 
 
 def test_a_start_with_older_files_activates_nothing() -> None:
     known = lives(DRAFT, RETIRED, ACTIVE)
-    assert not starts_by_itself(Activation.NEWEST, 1, known, {1})
+    assert not activates_by_itself(Activation.NEWEST, 1, known, {1})
 
 
 def test_at_a_desk_the_newest_version_starts_unless_somebody_says_otherwise() -> None:

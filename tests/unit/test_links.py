@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.services.link_addresses import Linked, LinkTo, read_link, request_link, run_link
+from runtime.services.links import Linked, LinkTo, read_link, request_link, run_link
 
 URL = "https://countersign.example"
 

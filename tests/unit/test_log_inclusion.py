@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.log.errors import ProofError
+from receipts.errors import ProofError
 from receipts.log.hashes import TreeHead, hash_leaf
-from receipts.log.inclusion import check_inclusion, prove_inclusion
+from receipts.log.proofs import check_inclusion, prove_inclusion
 from tests.unit.log_sample import sample_log
 
 SIZE = 130

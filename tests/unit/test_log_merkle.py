@@ -5,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymerkle import InmemoryTree
 
-from receipts.log.errors import ProofError
-from receipts.log.hashes import EMPTY_ROOT, MAX_SIZE, TreeHead, hash_leaf, range_root, root_of
+from receipts.errors import ProofError
+from receipts.log.hashes import EMPTY, EMPTY_ROOT, MAX_SIZE, CompactRange, TreeHead, hash_leaf, range_root, root_of
 from receipts.log.proofs import consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
-from receipts.log.range import EMPTY, CompactRange
 from tests.unit.log_sample import MemoryLog, far_node, new_nodes, sample_log
 
 SIZE = 260

@@ -5,14 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
+from receipts.errors import LogError
 from receipts.log.checkpoint import LogKeys, open_checkpoint
 from receipts.log.entry_proof import EntryProof, parse_entry_proof, verify_entry_proof
-from receipts.log.errors import LogError
 from receipts.log.hashes import TreeHead, hash_leaf
 from receipts.log.note import parse_note
 from receipts.log.proofs import consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
-from receipts.log.tile_data import check_bundle, data_at, nodes_of
-from receipts.log.tiles import EntryBundle, Tile, tiles_between
+from receipts.log.tiles import EntryBundle, Tile, check_bundle, data_at, nodes_of, tiles_between
 from tests.unit.log_sample import sample_log, signer, vkey, witness_key
 
 SIZE = 300

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from receipts.errors import CheckpointError, LogError, NoteError, ProofError
 from receipts.log.checkpoint import (
     Checkpoint,
     LogKeys,
@@ -13,10 +14,18 @@ from receipts.log.checkpoint import (
     sign_checkpoint,
 )
 from receipts.log.entry_proof import EntryProof, parse_entry_proof, verify_entry_proof
-from receipts.log.errors import CheckpointError, LogError, NoteError, ProofError
 from receipts.log.hashes import EMPTY_ROOT, TreeHead, hash_leaf
-from receipts.log.keys import Algorithm, Signature, VerifierKey, parse_verifier_key
-from receipts.log.note import MAX_SIGNATURES, NOTE_LIMIT, Note, parse_note, verified
+from receipts.log.note import (
+    MAX_SIGNATURES,
+    NOTE_LIMIT,
+    Algorithm,
+    Note,
+    Signature,
+    VerifierKey,
+    parse_note,
+    parse_verifier_key,
+    verified,
+)
 from tests.unit.log_sample import sample_log, signer, vkey, witness_key
 
 # The example in the documentation of Go's golang.org/x/mod/sumdb/note.

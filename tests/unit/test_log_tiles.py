@@ -6,20 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.log.errors import TileError
+from receipts.errors import TileError
 from receipts.log.hashes import MAX_SIZE, root_of
 from receipts.log.proofs import consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
-from receipts.log.tile_data import (
+from receipts.log.tiles import (
     MAX_ENTRY,
+    TILE_WIDTH,
+    EntryBundle,
+    Tile,
     bundle_data,
     check_bundle,
     data_at,
     nodes_of,
+    parse_path,
     read_bundle,
     read_tile,
     tile_root,
+    tiles_between,
+    width_at,
 )
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, parse_path, tiles_between, width_at
 from tests.unit.log_sample import LARGE, MemoryLog, large_log, new_nodes, sample_log
 
 Files = dict[str, bytes]

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from countersign.logs import formatter
-from countersign.sampling import PERIOD, SamplingHandler
+from countersign.logs import PERIOD, SamplingHandler, formatter
 
 CANARY = "canary-5e1d"
 

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.machine import Machine, within
-from countersign.parts import ServeError
-from countersign.processes import CONNECTIONS, count_for, pool_size
-from countersign.roles import Role
+from countersign.parts import Role, ServeError
+from countersign.processes import CONNECTIONS, Machine, count_for, pool_size, within
 
 MIB = 1024**2
 WORK = {Role.WORKER, Role.SWEEPS}

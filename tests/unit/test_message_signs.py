@@ -4,7 +4,7 @@ import pytest
 
 from bot.views.states import sign_of
 from runtime.model.approval import AskKind, ResultCode
-from runtime.model.message import RunName
+from runtime.model.chat_message import RunName
 from runtime.model.messages import ApprovalEnded, EffectEnded, GlassBroken, Reminder, Said, VoteCounted
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict

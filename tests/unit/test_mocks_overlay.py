@@ -7,8 +7,7 @@ import pytest
 from runtime.definitions.loading.catalog import load_catalog
 from runtime.definitions.problems import InvalidDefinitionsError
 from runtime.handlers import Handler
-from runtime.worker.mock_handlers import overlaid
-from runtime.worker.mock_overlay import Overlay, read_overlay
+from runtime.worker.mocks import Overlay, overlaid, read_overlay
 from tests.unit.test_definitions_catalog import GOOD, HANDLERS, act, pack
 
 VERBS = """verbs:

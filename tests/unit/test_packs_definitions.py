@@ -15,7 +15,7 @@ from runtime.definitions.schemas import violations
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
-from runtime.outbox.entity_handlers import entity_handlers
+from runtime.outbox.entities import entity_handlers
 
 FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage"), Path("packs/access-request")]
 

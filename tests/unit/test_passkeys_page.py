@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from edge.routes.passkey_pages import page_of
+from edge.routes.passkeys import page_of
 from runtime.services.approval_view import FieldView
-from runtime.services.passkeys_model import Ceremony, SigningPage
+from runtime.services.passkey_ceremonies import Ceremony, SigningPage
 from tests.unit.bot_samples import KYC, NOW
 
 

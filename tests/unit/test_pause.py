@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.model.question_pause import paused, paused_until
-from runtime.model.questions import Question, answer_of
+from runtime.model.questions import Question, answer_of, pause_so_far, paused_until
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 LONGEST = timedelta(minutes=60)
@@ -28,7 +27,7 @@ def _minutes(spans: list[tuple[int, int]]) -> int:
 
 @given(SPANS)
 def test_each_minute_counts_once_up_to_the_bound(spans: list[tuple[int, int]]) -> None:
-    found = paused([_question(*span) for span in spans], LONGEST)
+    found = pause_so_far([_question(*span) for span in spans], LONGEST)
     assert found == min(timedelta(minutes=_minutes(spans)), LONGEST)
 
 
@@ -37,7 +36,7 @@ def test_while_one_is_open_the_bound_is_granted_and_comes_when_it_is_used_up(
     spans: list[tuple[int, int]], since: int
 ) -> None:
     asked = [*(_question(*span) for span in spans if span[0] <= since), _question(since, None)]
-    assert paused(asked, LONGEST) == LONGEST
+    assert pause_so_far(asked, LONGEST) == LONGEST
     until = paused_until(asked, LONGEST)
     assert until is not None
     before = [span for span in spans if span[0] <= since]
@@ -52,4 +51,4 @@ def test_where_none_is_open_the_clock_goes_on(spans: list[tuple[int, int]]) -> N
 
 
 def test_without_a_bound_the_clock_goes_on() -> None:
-    assert paused([_question(0, None)], timedelta(0)) == timedelta(0)
+    assert pause_so_far([_question(0, None)], timedelta(0)) == timedelta(0)

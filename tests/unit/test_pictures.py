@@ -3,14 +3,12 @@
 import re
 from pathlib import Path
 
-from tools.gallery_desk import homes, lists
-from tools.gallery_pages import pages
-from tools.gallery_said import messages
-from tools.modals import modals
+from tools.gallery import OF_LINKS, SIZES
+from tools.gallery_homes import homes, lists
+from tools.gallery_messages import messages
+from tools.gallery_modals import modals, pages
 from tools.samples import SAMPLES
-from tools.screenshots_table import CASE, GALLERY, SIZE_LIMIT
-from tools.shooting import SIZES
-from tools.workspace import OF_LINKS
+from tools.screenshots import CASE, GALLERY, SIZE_LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs/images"

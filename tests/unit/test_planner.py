@@ -12,22 +12,13 @@ from hypothesis import strategies as st
 from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, Kind, Retry, StepDefinition, Verb
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
-from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import RUN, STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
+from runtime.model.steps import ParamsError
 from runtime.model.wait import Correlate, OnInvalid
-from runtime.planning.planner import (
-    Canceled,
-    Event,
-    NotLoadedError,
-    Snapshot,
-    Started,
-    StepMoved,
-    Transition,
-    fits,
-    plan,
-)
-from runtime.planning.reach import NEEDS_READ, reach, reach_on
+from runtime.planning.planner import NEEDS_READ, plan, reach, reach_on
+from runtime.planning.step_params import fits
+from runtime.planning.transition import Canceled, Event, NotLoadedError, Snapshot, Started, StepMoved, Transition
 
 READ = Verb(
     name="look",

@@ -2,9 +2,10 @@
 
 import pytest
 
-from runtime.model.run import HeldAct
+from runtime.model.run import RepairAction
 from runtime.model.states import IllegalTransitionError, RunStatus, StepStatus
-from runtime.planning.planner import Mended, Snapshot, Started, StepMoved, plan
+from runtime.planning.planner import plan
+from runtime.planning.transition import Snapshot, Started, StepMoved, StepRepaired
 from tests.unit.test_definitions_holding import LOOK, loaded
 from tests.unit.test_planner_trees import after, fresh
 
@@ -26,4 +27,4 @@ def test_a_late_answer_about_a_held_step_changes_nothing(status: StepStatus) -> 
 def test_nobody_lets_a_step_go_on_that_is_not_held() -> None:
     going = after(TREE, fresh(TREE), plan(TREE, fresh(TREE), Started()))
     with pytest.raises(IllegalTransitionError, match="step look is not held: ready"):
-        plan(TREE, going, Mended("look", HeldAct.SKIP, "x"))
+        plan(TREE, going, StepRepaired("look", RepairAction.SKIP, "x"))

@@ -16,13 +16,13 @@ from runtime.definitions.loading.runbooks import load_runbook
 from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import MAX_ITERATIONS
-from runtime.model.errors import ErrorCode
-from runtime.model.paths import address_of, around
-from runtime.model.run import HeldAct, StepState
+from runtime.model.run import RepairAction, StepState
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
-from runtime.planning.ending import ending_of
+from runtime.model.steps import ErrorCode, address_of, around
 from runtime.planning.plan_builder import DONE, branch_taken
-from runtime.planning.planner import Canceled, Ended, Event, Mended, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.planner import plan
+from runtime.planning.run_endings import ending_of
+from runtime.planning.transition import Canceled, Ended, Event, Snapshot, Started, StepMoved, StepRepaired, Transition
 from tests.unit.test_planner import READ, WRITE, plan_in_parts
 
 some = settings(max_examples=40)
@@ -162,7 +162,7 @@ FAILURES = st.sampled_from([ErrorCode.REFUSED, ErrorCode.NO_ANSWER, ErrorCode.RE
 
 def happens(data: st.DataObject, snapshot: Snapshot, path: str) -> Event:
     if snapshot.steps[path].status is StepStatus.HELD:
-        return Mended(path, data.draw(st.sampled_from(sorted(HeldAct))), "seen", {})
+        return StepRepaired(path, data.draw(st.sampled_from(sorted(RepairAction))), "seen", {})
     if data.draw(st.integers(0, 3)):
         return StepMoved(path, StepStatus.SUCCEEDED, {})
     return StepMoved(path, StepStatus.FAILED_TERMINAL, None, "why", data.draw(FAILURES))
@@ -251,7 +251,7 @@ def wishes(transition: Transition) -> list[str]:
 def test_nothing_is_wanted_twice_but_on_a_persons_word(tree: Definition, data: st.DataObject) -> None:
     played = play(tree, data)
     wanted = Counter(wish for _, _, transition in played for wish in wishes(transition))
-    asked = Counter(event.path for _, event, _ in played if isinstance(event, Mended))
+    asked = Counter(event.path for _, event, _ in played if isinstance(event, StepRepaired))
     assert all(times <= 1 + asked[wish] for wish, times in wanted.items())
 
 
@@ -265,7 +265,7 @@ def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it
         for path, state in snapshot.steps.items():
             assert state.status is not StepStatus.HELD or tree.node(path).holds
             if state.status is StepStatus.HELD and path in moved:
-                assert isinstance(event, Mended)
+                assert isinstance(event, StepRepaired)
                 assert event.path == path
 
 

@@ -7,7 +7,7 @@ import pytest
 from runtime.definitions.model import Definition
 from runtime.model.run import StepState
 from runtime.model.states import RunStatus, StepStatus
-from runtime.planning.ending import Ending, StepNote, ending_of
+from runtime.planning.run_endings import Ending, StepNote, ending_of
 from tests.unit.test_definitions_catalog import GOOD, load
 
 DONE = StepState(StepStatus.SUCCEEDED, {"decision": "rejected", "reason": "no"})

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policy.answer import parse_answers, parse_flaws, parse_reply, parse_version
-from policy.model import Answer, Outcome, PolicyUnavailableError
+from policy.contract import Answer, Outcome, PolicyUnavailableError
 
 REQUIREMENT: dict[str, Any] = {
     "quorum": 2,

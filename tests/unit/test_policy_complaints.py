@@ -4,16 +4,15 @@ import logging
 
 import pytest
 
-from policy.client import OpaEngine
-from policy.complaints import Complaints
-from policy.model import PolicyUnavailableError
+from policy.client import OpaEngine, ThrottledLog
+from policy.contract import PolicyUnavailableError
 from tests.opa_server import question
 from tests.patience import POLICY
 
 
 def test_trouble_is_said_at_once_and_then_once_a_minute_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    complaints = Complaints(logging.getLogger("policy"), lambda: now[0])
+    complaints = ThrottledLog(logging.getLogger("policy"), lambda: now[0])
     for seconds in (0.0, 0.1, 30.0, 59.9, 60.0, 61.0, 300.0):
         now[0] = seconds
         complaints.say(f"away at {seconds}")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from countersign.notice_settings import NoticesEntry
+from countersign.directory import NoticesEntry
 from runtime.model.action import Tier
-from runtime.model.notices import Notices, reminders
+from runtime.model.delivery import Notices, reminder_times
 
 NIGHT = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "20:00", "until": "07:30"}
 WEEKEND = {"days": ["sat", "sun"]}
@@ -127,7 +127,7 @@ def test_what_cannot_be_meant_is_refused(said: dict[str, Any], why: str) -> None
 
 def test_reminders_come_with_growing_pauses_as_often_as_is_said_and_not_after_the_end() -> None:
     remind = NoticesEntry.model_validate({"remind": {"first": "PT4H", "factor": 2, "at_most": 3}}).reminders()
-    hours = [after / timedelta(hours=1) for after in reminders(remind, timedelta(days=9))]
+    hours = [after / timedelta(hours=1) for after in reminder_times(remind, timedelta(days=9))]
     assert hours == [4, 12, 28]
-    assert list(reminders(remind, timedelta(hours=12))) == [timedelta(hours=4)]
-    assert list(reminders({}, timedelta(days=9))) == []
+    assert list(reminder_times(remind, timedelta(hours=12))) == [timedelta(hours=4)]
+    assert list(reminder_times({}, timedelta(days=9))) == []

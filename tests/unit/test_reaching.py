@@ -1,21 +1,21 @@
 """Who can decide as things stand: those who are asked and can be reached, and one deputy for each who cannot."""
 
-from runtime.approvals.reaching import able, users_of
-from runtime.model.actor import Person
-from runtime.model.approval_reach import Asked, Deputy
+from runtime.approvals.electorate import able, users_of
+from runtime.model.delegation import AskedPerson, Deputy
+from runtime.model.person import Person
 
 BOTH = {"desk", "board"}
 
 
-def _asked(name: str, *groups: str, deputies: tuple[Deputy, ...] = (), away: bool = False) -> Asked:
-    return Asked(Person(name, name.title(), groups), () if away else (f"U{name.upper()}",), deputies)
+def _asked(name: str, *groups: str, deputies: tuple[Deputy, ...] = (), away: bool = False) -> AskedPerson:
+    return AskedPerson(Person(name, name.title(), groups), () if away else (f"U{name.upper()}",), deputies)
 
 
 def _deputy(name: str, *groups: str, by: str = "omar", users: tuple[str, ...] | None = None) -> Deputy:
     return Deputy(name, name.title(), by, groups, (f"U{name.upper()}",) if users is None else users)
 
 
-def _who(asked: list[Asked], *barred: str) -> dict[str, tuple[str, ...]]:
+def _who(asked: list[AskedPerson], *barred: str) -> dict[str, tuple[str, ...]]:
     return {person.id: person.groups for person in able(asked, BOTH, set(barred))}
 
 

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from receipts import canonical
-from receipts.costs import rollup, usages_of
-from receipts.read import ReadRecord
-from receipts.usage import Told, Usage, amount
+from receipts.usage import CallReport, ReadRecord, Usage, amount, rollup, usages_of
 from tests.unit.evidence_reads import TOLD, USAGE, read
 
 exact = st.decimals(0, 10**14, places=12, allow_nan=False, allow_infinity=False)
@@ -104,7 +102,7 @@ def test_units_and_costs_are_kept_apart_by_provider_model_and_currency() -> None
 
 def test_records_that_tell_nothing_or_nonsense_count_for_nothing() -> None:
     assert usages_of([{}, {"told": None}, {"told": "much"}, {"told": {"usage": []}}]) == []
-    assert usages_of([{"told": TOLD}]) == Told.model_validate(TOLD).usage
+    assert usages_of([{"told": TOLD}]) == CallReport.model_validate(TOLD).usage
 
 
 @pytest.mark.parametrize(
@@ -112,7 +110,7 @@ def test_records_that_tell_nothing_or_nonsense_count_for_nothing() -> None:
 )
 def test_metadata_is_closed_and_small(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        Told.model_validate(TOLD | {"metadata": TOLD["metadata"] | change})
+        CallReport.model_validate(TOLD | {"metadata": TOLD["metadata"] | change})
 
 
 def test_a_record_has_the_canonical_form_of_what_it_was_made_of() -> None:

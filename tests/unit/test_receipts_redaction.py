@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from receipts import canonical
 from receipts.canonical import CanonicalError
 from receipts.fields import timestamp
-from receipts.model import Receipt, make_receipt
+from receipts.receipt import Receipt, make_receipt
 from receipts.redaction import MARKER, PointerError, Redacted, is_secret_name, redact
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -17,8 +17,18 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer._key import SSlibKey
 
 from receipts import canonical
-from receipts.envelope import EnvelopeError, pae, sign_envelope, verify_envelope
-from receipts.signing import KeyFileError, PublicKey, SigningKey, load_or_create, load_public, public_path
+from receipts.signing import (
+    EnvelopeError,
+    KeyFileError,
+    PublicKey,
+    SigningKey,
+    load_or_create,
+    load_public,
+    pae,
+    public_path,
+    sign_envelope,
+    verify_envelope,
+)
 
 TYPE = "application/vnd.in-toto+json"
 KEY = SigningKey(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32))))

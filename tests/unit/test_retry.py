@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.canonical import dumps, loads
+from runtime.definitions.canonical import retry_document, retry_of
 from runtime.definitions.loading.node_shapes import RetryShape
-from runtime.definitions.loading.waiting import declared_retry, retry_rules
+from runtime.definitions.loading.timing import declared_retry, retry_rules
 from runtime.definitions.model import Retry
-from runtime.definitions.waiting import retry_document, retry_of
 from runtime.outbox import messages
 from runtime.outbox.retry import delay, of_document, pause, to_document, wait
 

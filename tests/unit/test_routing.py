@@ -8,7 +8,7 @@ import pytest
 
 from countersign.routing import RoutingError, read_routing
 from runtime.engine import Routing
-from runtime.model.routing_rules import Destination, Fallback, Subject, first_fit
+from runtime.model.routing import Destination, Fallback, Subject, first_fit
 
 FILE = """
 rules:

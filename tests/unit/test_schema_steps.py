@@ -7,7 +7,7 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from runtime.store.database.versions import NEWEST, UNRELEASED
+from runtime.store.database.schema_state import NEWEST, UNRELEASED
 from runtime.store.schema import steps
 from tools.schema import LOCK, FrozenError, Step, digests, is_frozen, lock, project_version, read_lock
 

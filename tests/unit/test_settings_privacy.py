@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.logs import log_to_stderr
-from countersign.privacy import make_privacy
+from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 
 GIVEN: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from countersign.cli.run_steps import in_few_lines
+from countersign.cli.run_view import in_few_lines
 
 
 def _step(path: str, status: str = "succeeded", version: int = 0) -> dict[str, Any]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from runtime.approvals.rules import Ballot, Cast, tally
-from runtime.approvals.standing_in import way_to_vote
-from runtime.model.actor import Person
+from runtime.approvals.rules import Ballot, Cast, tally, way_to_vote
 from runtime.model.delegation import Delegation, StandIn
+from runtime.model.person import Person
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, VoteVerdict
 from tests.unit.test_approvals import BALLOT, NOW, TWO

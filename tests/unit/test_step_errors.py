@@ -2,7 +2,7 @@
 
 import pytest
 
-from policy.model import PolicyUnavailableError
+from policy.contract import PolicyUnavailableError
 from receipts.canonical import CanonicalError
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.problems import DefinitionError, InvalidDefinitionsError
@@ -16,9 +16,9 @@ from runtime.handlers import (
     TransientError,
 )
 from runtime.model.effect import KeyInUseError, LeaseLostError
-from runtime.model.errors import CLASS_OF, ErrorClass, ErrorCode, ParamsError, ResultError, StepError
 from runtime.model.states import IllegalTransitionError
-from runtime.planning.errors import step_error
+from runtime.model.steps import CLASS_OF, ErrorClass, ErrorCode, ParamsError, ResultError, StepError
+from runtime.planning.step_errors import step_error
 
 
 def _answered(error: HandlerError, status: int) -> HandlerError:

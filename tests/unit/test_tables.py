@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from bot.views.card import card
-from bot.views.modals import reason_modal
+from bot.views.vote_modals import reason_modal
 from runtime.model.votes import VoteVerdict
-from runtime.services.declared_model import Declared, DeclaredTable
-from sandbox.blocks import check_message_blocks, check_view
-from sandbox.errors import SlackError
+from runtime.services.approval_view import Declared, DeclaredTable
+from sandbox.block_kit import check_message_blocks, check_view
+from sandbox.slack_errors import SlackError
 from tests.unit.bot_samples import KYC, NOW, shown
 
 OWNERS = DeclaredTable("Owners", (("Name", "text"), ("Share", "percent")), (("Ann", "36"),) * 9, 12)

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from receipts.usage import Told
+from receipts.usage import CallReport
 from runtime.handlers import Answer, HandlerError, Metadata, TransientError, Usage
-from runtime.outbox.usage import told_by
+from runtime.outbox.attempts import told_by
 
 TOKENS = Usage("openai", "gpt-5", {"input_tokens": 812, "output_tokens": 90}, Decimal("0.001230"), "USD")
 
 
-def told(metadata: Any = None, usage: Any = ()) -> Told:
+def told(metadata: Any = None, usage: Any = ()) -> CallReport:
     said = Answer({}, cast("Metadata | None", metadata), cast("Sequence[Usage]", usage))
     return told_by(said, lambda text: text.replace("s3cret", "[redacted]"))
 

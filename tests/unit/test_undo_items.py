@@ -15,9 +15,8 @@ from runtime.definitions.model import Definition
 from runtime.handlers import Handler
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Standing
-from runtime.planning.undo_acts import Acted, Done
-from runtime.planning.undo_items import items_of
-from runtime.planning.undo_making import payload_of, undo_definition
+from runtime.planning.undo import RunEffect, RunToUndo, items_of
+from runtime.planning.undo_definition import payload_of, undo_definition
 from tests.unit.test_definitions_catalog import act, look_back
 
 PACK = Path(__file__).parents[1] / "packs/undo"
@@ -31,7 +30,7 @@ HANDLERS = {
     )
 }
 
-ACTED = Acted(
+ACTED = RunEffect(
     step="kept",
     step_status=StepStatus.SUCCEEDED,
     connector="servicenow",
@@ -59,8 +58,8 @@ def _asking() -> Definition:
     return catalog.definitions["asking", 1]
 
 
-def _done(*acted: Acted) -> Done:
-    return Done("run_1", "acme", _asking(), acted)
+def _done(*acted: RunEffect) -> RunToUndo:
+    return RunToUndo("run_1", "acme", _asking(), acted)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from countersign.subscriptions import SubscriptionsError, read_subscriptions
-from edge.egress import may_go_to
-from edge.webhook_signing import headers, secret_of
+from edge.signing import webhook_headers, webhook_secret
+from edge.webhooks import may_go_to
 from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
 from runtime.model.action import Tier
 from runtime.model.subscription import DELIVER, EventName, Where
-from runtime.outbox.webhook_events import events_in
+from runtime.outbox.webhooks import events_in
 from runtime.worker.lanes import Lane, room_for, slots_of
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -35,8 +35,8 @@ subscriptions:
 
 def test_a_message_is_signed_as_the_standard_says() -> None:
     """The example of the specification's reference implementations."""
-    signed = headers(
-        [secret_of(SECRET)],
+    signed = webhook_headers(
+        [webhook_secret(SECRET)],
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         datetime.fromtimestamp(1614265330, UTC),
         b'{"test": 2432232314}',
@@ -46,14 +46,14 @@ def test_a_message_is_signed_as_the_standard_says() -> None:
 
 
 def test_a_message_is_signed_with_each_secret_while_they_are_rotated() -> None:
-    both = headers([b"a" * 24, b"b" * 24], "id", AT, b"{}")["webhook-signature"].split(" ")
-    assert both == [headers([one * 24], "id", AT, b"{}")["webhook-signature"] for one in (b"a", b"b")]
+    both = webhook_headers([b"a" * 24, b"b" * 24], "id", AT, b"{}")["webhook-signature"].split(" ")
+    assert both == [webhook_headers([one * 24], "id", AT, b"{}")["webhook-signature"] for one in (b"a", b"b")]
 
 
 @pytest.mark.parametrize("text", ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_%%%", "whsec_", ""])
 def test_a_secret_has_its_form(text: str) -> None:
     with pytest.raises(ValueError, match="whsec_"):
-        secret_of(text)
+        webhook_secret(text)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from policy.execute import ExecuteWhen as Said
+from policy.execution_windows import ExecuteWhen as Said
 from runtime.approvals.windows import is_open, next_opening
-from runtime.model.execute import ExecuteWhen
+from runtime.model.requirement import ExecuteWhen
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 WORK = {"days": list(DAYS[:5]), "from": "09:00", "until": "17:00"}

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runtime.model.notification import word_key
+from runtime.model.notification import dedupe_key_of
 
 _TENANTS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True)
 _SENDERS = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,8}", fullmatch=True)
@@ -15,7 +15,7 @@ _WORDS = st.tuples(st.sampled_from(["signal", "task", "mend", "cancel", "undo"])
 def test_two_words_share_a_key_only_where_they_are_of_one_kind_tenant_sender_and_ref(
     one: tuple[str, str, str, str], other: tuple[str, str, str, str]
 ) -> None:
-    assert (word_key(*one) == word_key(*other)) == (one == other)
+    assert (dedupe_key_of(*one) == dedupe_key_of(*other)) == (one == other)
 
 
 @given(_WORDS, _TENANTS, _SENDERS, _REFS)
@@ -23,4 +23,4 @@ def test_two_words_share_a_key_only_where_they_are_of_one_kind_tenant_sender_and
 def test_no_word_has_the_key_of_an_answer(
     word: tuple[str, str, str, str], tenant: str, sender: str, answer_id: str
 ) -> None:
-    assert word_key(*word) != f"{tenant}:{sender}:{answer_id}"
+    assert dedupe_key_of(*word) != f"{tenant}:{sender}:{answer_id}"

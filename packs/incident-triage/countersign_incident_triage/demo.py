@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from countersign_connector.standin import ask
 
 from countersign_incident_triage import standins
-from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
+from countersign_incident_triage.standins import OUTAGE_INCIDENT, VPN_INCIDENT
 from runtime.handlers import Caller, Demo, Example, JsonObject
 
 SERVICENOW = "servicenow"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from countersign_connector.models import read_settings
 
-from countersign_incident_triage import classify, incidents, labels, restoring, table
+from countersign_incident_triage import classify, incidents, labels, table
 from countersign_incident_triage.settings import TriageSettings
 from runtime.handlers import Handler
 
@@ -16,7 +16,7 @@ def handlers(settings: Mapping[str, str]) -> dict[str, Handler]:
     return {
         **incidents.handlers(servicenow),
         **labels.handlers(servicenow),
-        **restoring.handlers(servicenow),
+        **incidents.restore_handlers(servicenow),
         **classify.handlers(),
     }
 

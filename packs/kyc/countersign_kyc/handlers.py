@@ -6,8 +6,7 @@ from countersign_connector.http import Service
 from countersign_connector.models import read_settings
 from pydantic import SecretStr
 
-from countersign_kyc import bloomberg_client as bloomberg
-from countersign_kyc import completeness, gleif, portal, register, report, subsidiaries
+from countersign_kyc import bloomberg, completeness, gleif, portal, register, report
 from countersign_kyc.settings import KycSettings
 from runtime.clock import utc_now
 from runtime.handlers import Handler
@@ -18,7 +17,7 @@ def handlers(settings: Mapping[str, str]) -> dict[str, Handler]:
     parsed = read_settings(KycSettings, settings, "kyc")
     return {
         **gleif.handlers(gleif.service(parsed.gleif_url, parsed.timeout)),
-        **subsidiaries.handlers(bloomberg.service(parsed.bloomberg_url, parsed.timeout), _sign_in(parsed)),
+        **bloomberg.handlers(bloomberg.service(parsed.bloomberg_url, parsed.timeout), _sign_in(parsed)),
         **register.handlers(_service("register", parsed.register_url, parsed.register_token, parsed.timeout)),
         **portal.handlers(
             _service("portal", parsed.portal_url, parsed.portal_token, parsed.timeout), parsed.callback_url

@@ -2,7 +2,7 @@
 
 from countersign_connector.models import Params, read_params
 
-from countersign_kyc.case import BeneficialOwner, CompiledData, Gap, Subsidiary
+from countersign_kyc.completeness import BeneficialOwner, CompiledData, Gap, Subsidiary
 from runtime.handlers import Call, Handler, JsonObject
 
 

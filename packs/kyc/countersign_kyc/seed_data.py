@@ -1,9 +1,12 @@
-"""The invented companies and people that the stand-ins know: one group that is complete, one client that is not."""
+"""The invented companies and people that the stand-ins know: one group that is complete, one client that is not.
+
+It also holds what the stand-in for Bloomberg knows of that group.
+"""
 
 from dataclasses import dataclass
 
 from countersign_kyc.lei import with_check_digits
-from runtime.handlers import JsonObject
+from runtime.handlers import Json, JsonObject
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,28 @@ _COMPANIES = (
 )
 
 COMPANIES = {company.lei: company for company in _COMPANIES}
+
+
+_HELD = {
+    CLIENT: ((TERMINAL, "100"), (AGENCY, "74.9"), (CREWING, "50.1"), (BROKER, "12.5")),
+    CREWING: ((CREWING_BALTIC, "100"),),
+    INCOMPLETE: (),
+}
+
+
+ODD = "STANDIN ODD"
+"""An entity whose field is of another form than the pack expects."""
+
+
+def _subsidiary(lei: str) -> JsonObject:
+    company = COMPANIES[lei]
+    return {"COMPANY_NAME": company.name, "LEI": lei, "COUNTRY": company.jurisdiction}
+
+
+FIELDS: dict[str, Json] = {
+    ODD: "a text",
+    **{entity: [_subsidiary(lei) for lei, _ in held] for entity, held in _HELD.items()},
+}
+VOTES: dict[str, Json] = {
+    entity: [{"LEI": lei, "PERCENT": percent} for lei, percent in held] for entity, held in _HELD.items()
+}

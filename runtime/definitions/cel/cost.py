@@ -1,16 +1,24 @@
-"""What an expression costs at most, counted before it is evaluated: from its tree and the sizes of its values alone.
+"""Cost of an expression at most, counted before it is evaluated: from its tree and the sizes of its values alone.
 
 So the same input costs the same on every machine and whenever a plan is made again. A step is about what it takes to
 evaluate one operator, or to copy one value. The CEL library copies a member for each dot, and for each item of a loop
 the item and all that `map` and `filter` have gathered so far; the bound counts that.
+
+What the library gathers it copies for each item, so its time grows as the square of a list. Loops of `map` and `filter`
+over a list of the context, and chains of them, can be evaluated part by part instead; that of parts does not.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cel
 
 from runtime.definitions.cel import functions
 from runtime.definitions.cel.sizes import Bounded, Json, Known, Shape, Size, either
-from runtime.definitions.cel.syntax import Built, Call, Choice, Literal, Loop, Name, Operation, Select, Tree
+from runtime.definitions.cel.syntax import Built, Call, Choice, Literal, Loop, Name, Operation, Select, Tree, parse
+from runtime.definitions.cel.tokens import Reference, read
 
 MAX_STEPS = 100_000_000
 """Steps that an expression may cost."""
@@ -195,3 +203,56 @@ def _atom_steps(text: str) -> int:
     if text[:2] in _LARGE_CLASSES:
         return 8000
     return 500 if text[0] in "\\[." else 10
+
+
+PART = "part_of_the_list"
+"""The variable that holds a part."""
+MISSING: Any = object()
+"""What `value_at` finds where there is nothing."""
+_GATHER = ("map", "filter")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A loop `over` a list, as an expression about one part of it; `references` are what else it reads."""
+
+    over: Reference
+    tree: Tree
+    references: tuple[Reference, ...]
+    program: cel.Program
+
+
+def parts_of(source: str, tree: Tree) -> Parts | None:
+    """Return how the expression is evaluated part by part, None where it has to be in one go."""
+    loop = tree
+    while isinstance(loop, Loop) and loop.kind in _GATHER and isinstance(loop.of, Loop):
+        loop = loop.of
+    if not isinstance(loop, Loop) or loop.kind not in _GATHER or PART in source:
+        return None
+    over = reference_of(loop.of)
+    if over is None:
+        return None
+    of_part = PART + source[loop.dot :]
+    references = tuple(one for one in read(of_part).references if one.root != PART)
+    return Parts(over, parse(of_part), references, cel.compile(of_part))
+
+
+def value_at(reference: Reference, context: Mapping[str, Any]) -> Any:
+    """Return the value that a reference names, MISSING where there is none."""
+    value: Any = context
+    for part in (reference.root, *reference.path):
+        named = isinstance(part, str) and isinstance(value, Mapping) and part in value
+        if not named and not (isinstance(part, int) and isinstance(value, list) and part < len(value)):
+            return MISSING
+        value = value[part]
+    return value
+
+
+def reference_of(tree: Tree) -> Reference | None:
+    """Return the path that a tree is, None where it is anything else."""
+    if isinstance(tree, Name):
+        return Reference(tree.name, ())
+    if not isinstance(tree, Select) or not isinstance(tree.at, Literal):
+        return None
+    of, at = reference_of(tree.of), tree.at.value
+    return None if of is None or isinstance(at, bool) or at is None else Reference(of.root, (*of.path, at))

@@ -15,24 +15,27 @@ import cel
 
 from receipts.canonical import dumps
 from runtime.definitions.cel import functions
-from runtime.definitions.cel.calls import calls_in
 from runtime.definitions.cel.cost import (
     CHUNK,
     MAX_STEPS,
     MAX_STEPS_HERE,
+    MISSING,
+    PART,
     CostError,
+    Parts,
     cost,
     cost_in_parts,
     is_metered,
+    parts_of,
     split,
+    value_at,
 )
 from runtime.definitions.cel.outcomes import Costly, ExpressionError, NotEvaluatedError, Outcome, TooCostlyError
-from runtime.definitions.cel.parts import MISSING, PART, Parts, parts_of, value_at
 from runtime.definitions.cel.syntax import Tree, parse
-from runtime.definitions.cel.tokens import Reading, Reference, TokenError, expression_end, read
+from runtime.definitions.cel.tokens import Reading, Reference, TokenError, calls_in, expression_end, read
 from runtime.definitions.problems import hint
 from runtime.functions import Function
-from runtime.model.json_limits import MAX_INTEGER
+from runtime.model.limits import MAX_INTEGER
 
 Json = Any
 Context = Mapping[str, Json]

@@ -1,4 +1,4 @@
-"""A reader of CEL's tokens: which paths an expression refers to, and where an expression in a text ends.
+"""Tokens of a CEL expression: which paths it refers to, which functions it calls, and where it ends in a text.
 
 The CEL library names the root variables of an expression, not their members; the planner needs the members, since a
 step depends on what it reads. Only what can be read off the tokens is accepted; what cannot be is an error.
@@ -7,6 +7,7 @@ step depends on what it reads. Only what can be read off the tokens is accepted;
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 MAX_MACROS = 4
 MAX_NESTED_MACROS = 2
@@ -184,3 +185,32 @@ def _literal(token: Token) -> str | int | None:
         return int(token.text)
     plain = PLAIN_STRING.fullmatch(token.text)
     return plain["text"] if token.kind == "string" and plain else None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call: `arguments` are counted, and `is_member` says that it is written behind a dot."""
+
+    name: str
+    arguments: int
+    is_member: bool
+
+
+def calls_in(source: str) -> Iterator[Call]:
+    """Yield the calls in `source`, a well-formed expression, in their order; macros among them."""
+    tokens = tokenize(source)
+    closing = closing_of(tokens)
+    for index, (token, after) in enumerate(pairwise(tokens)):
+        if token.kind == "name" and after.kind == "sign" and after.text == "(":
+            is_member = index > 0 and tokens[index - 1].text == "."
+            yield Call(token.text, _count(tokens, index + 1, closing), is_member)
+
+
+def _count(tokens: Sequence[Token], opening: int, closing: dict[int, int]) -> int:
+    """Return how many arguments stand between the bracket at `opening` and its closing one."""
+    index, end = opening + 1, closing[opening]
+    count = 1 if index < end else 0
+    while index < end:
+        count += tokens[index].kind == "sign" and tokens[index].text == ","
+        index = closing.get(index, index) + 1
+    return count

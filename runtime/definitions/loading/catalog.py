@@ -8,12 +8,10 @@ from pathlib import Path as FilePath
 from typing import Literal
 
 from runtime.definitions.entities import Entity
-from runtime.definitions.loading.cards import verb_card_findings
+from runtime.definitions.loading.card_checks import verb_card_findings
 from runtime.definitions.loading.compensations import compensation_findings
-from runtime.definitions.loading.entities import load_entities
-from runtime.definitions.loading.entity_verbs import Entities, checked
-from runtime.definitions.loading.runbooks import LoadedRunbook, load_runbook
-from runtime.definitions.loading.starts import wrong_starts
+from runtime.definitions.loading.entities import Entities, checked_verb, load_entities
+from runtime.definitions.loading.runbooks import LoadedRunbook, load_runbook, wrong_starts
 from runtime.definitions.loading.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.loading.yaml_source import Source, SourceError, parse_source, read_source
 from runtime.definitions.model import Definition, Verb
@@ -135,7 +133,7 @@ def _verbs(
     for source in sources:
         loaded, of_file = load_verbs(source, handlers)
         problems += of_file
-        for verb in (checked(one, entities) for one in loaded):
+        for verb in (checked_verb(one, entities) for one in loaded):
             problems += verb.problems
             warnings += verb.warnings
             if verb.name and verb.name in first:

@@ -5,8 +5,7 @@ from typing import Any
 
 from runtime.definitions.cel.expressions import compile_template, is_dynamic
 from runtime.definitions.cel.outcomes import ExpressionError
-from runtime.definitions.loading.functions import functions_in
-from runtime.definitions.loading.params import check_params
+from runtime.definitions.loading.params import check_params, functions_in
 from runtime.definitions.loading.verb_rules import RUN, pointer_path
 from runtime.definitions.model import Compensation, EffectClass, Kind, Verb
 from runtime.definitions.problems import Finding, Path, hint

@@ -6,15 +6,14 @@ from typing import Any
 
 from runtime.definitions.cel.expressions import is_dynamic
 from runtime.definitions.durations import format_duration, parse_duration
-from runtime.definitions.loading.cards import step_card_findings
+from runtime.definitions.loading.card_checks import step_card_findings
 from runtime.definitions.loading.conditions import check_condition
 from runtime.definitions.loading.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
 from runtime.definitions.loading.params import Fault, check_params, check_text, redacted_literals
 from runtime.definitions.loading.schema_faults import object_faults
-from runtime.definitions.loading.times import check_time
+from runtime.definitions.loading.timing import check_time, waiting_rules
 from runtime.definitions.loading.verb_rules import pointer_path
 from runtime.definitions.loading.verbs import Interface
-from runtime.definitions.loading.waiting import waiting_rules
 from runtime.definitions.model import Kind, Verb
 from runtime.definitions.nodes import EndSpec, WaitSpec
 from runtime.definitions.problems import Finding, Path, hint

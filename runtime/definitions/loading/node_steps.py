@@ -1,16 +1,19 @@
-"""The steps of a runbook: what each may name, what is wrong with it, and the node that it becomes."""
+"""Steps of a runbook: what each may name, what is wrong with it, and the node that it becomes.
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+Business state: no two steps side by side read and write the same key (design, 16, D6).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from runtime.definitions.durations import parse_duration
 from runtime.definitions.loading.node_checks import Verbs, does, node_findings
 from runtime.definitions.loading.node_shapes import MAY_BRANCH, StepShape
-from runtime.definitions.loading.state import EVERY, Touched, clashes
-from runtime.definitions.loading.tree import Block, Placed, Tree, references_of
-from runtime.definitions.loading.waiting import declared_escalation, declared_reminders, declared_retry, waiting_rules
+from runtime.definitions.loading.step_tree import Block, Placed, Tree, references_of
+from runtime.definitions.loading.timing import declared_escalation, declared_reminders, declared_retry, waiting_rules
 from runtime.definitions.model import Edge, StepDefinition
 from runtime.definitions.nodes import (
     BranchName,
@@ -28,7 +31,50 @@ from runtime.definitions.nodes import (
 from runtime.definitions.problems import Finding, hint
 from runtime.definitions.schemas import Schema, normalise
 from runtime.definitions.scope import TEXT, Scope
-from runtime.model.paths import around, block_of, id_of
+from runtime.model.steps import around, block_of, id_of
+
+EVERY = "*"
+"""Read where an expression takes the state as a whole."""
+
+
+@dataclass
+class Touched:
+    """Keys of the state that a step, with all that stands in it, reads and writes."""
+
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+    def clash(self, other: "Touched") -> str | None:
+        """Return a key that one of the two writes and the other reads or writes."""
+        for one, two in ((self, other), (other, self)):
+            for key in sorted(one.writes):
+                if key in two.writes or key in two.reads or EVERY in two.reads:
+                    return key
+        return None
+
+
+def clashes(
+    block: Sequence[str], edges: Iterable[Edge], touched: Mapping[str, Touched]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield pairs of steps of a block that nothing puts in order, and the key that they would race for."""
+    concerned = [one for one in block if one in touched and (touched[one].reads or touched[one].writes)]
+    after: dict[str, set[str]] = {}
+    for edge in edges:
+        after.setdefault(edge.source, set()).add(edge.target)
+    reached = {one: _reached(one, after) for one in concerned}
+    for one, two in combinations(concerned, 2):
+        if two not in reached[one] and one not in reached[two] and (key := touched[one].clash(touched[two])):
+            yield one, two, key
+
+
+def _reached(start: str, after: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    row = [start]
+    while row:
+        row = [target for one in row for target in after.get(one, ()) if target not in found]
+        found.update(row)
+    return found
+
 
 RUN_VERB, CONTINUE_VERB = "run_runbook", "continue_with_runbook"
 """The built-in verbs behind `run` and `continue_with`."""

@@ -1,15 +1,17 @@
-"""Runbook files: the canonical definition where nothing is wrong, and every problem where something is."""
+"""Runbook files: the canonical definition where nothing is wrong, and every problem where something is.
 
-from collections.abc import Iterable, Iterator, Mapping
+That covers what a trigger is about and which of its type the runbook takes, the ``response``, and the runbooks that
+escalations start: each is there, and takes what it is started with.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.durations import parse_days, parse_duration
-from runtime.definitions.loading.about import about_findings, when_findings
-from runtime.definitions.loading.conditions import WARNING
-from runtime.definitions.loading.functions import functions_called
+from runtime.definitions.loading.conditions import WARNING, check_condition
 from runtime.definitions.loading.node_checks import Verbs
 from runtime.definitions.loading.node_shapes import EscalationShape
 from runtime.definitions.loading.node_steps import (
@@ -21,17 +23,64 @@ from runtime.definitions.loading.node_steps import (
     step_findings,
     verbs_of,
 )
-from runtime.definitions.loading.params import check_params
-from runtime.definitions.loading.responses import response_findings
+from runtime.definitions.loading.params import check_params, check_text, functions_called, functions_in
 from runtime.definitions.loading.schema_faults import definition_faults, object_faults
-from runtime.definitions.loading.shapes import RunbookFile, shape
-from runtime.definitions.loading.tree import Placed, Tree, placed
+from runtime.definitions.loading.shapes import RunbookFile, read_shape
+from runtime.definitions.loading.step_tree import Placed, Tree, placed_steps
+from runtime.definitions.loading.timing import duration_fault
 from runtime.definitions.loading.verb_rules import RUN
-from runtime.definitions.loading.waiting import duration_fault
+from runtime.definitions.loading.verbs import LoadedVerb
 from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import About, Definition, Edge, Verb
-from runtime.definitions.problems import Finding, Path, Problem
+from runtime.definitions.nodes import ResponseSpec
+from runtime.definitions.problems import Finding, Path, Problem, hint, show_path
 from runtime.definitions.schemas import Schema, bundle, normalise
+from runtime.definitions.scope import TEXT, Scope
+
+
+def subject_findings(
+    about: str | None, signal: str | None, trigger: Schema | None, waited_for: Collection[str]
+) -> Iterator[Finding]:
+    """Yield what is wrong with `about` and `signal`; the text sees the trigger alone, since no run has begun then."""
+    if (about is None) != (signal is None):
+        missing = "about" if about is None else "signal"
+        yield ("trigger",), "missing_key", f"the key '{missing}' is missing: 'about' and 'signal' go together"
+    for fault in check_text(about, Scope({"trigger": trigger})) if about is not None else ():
+        yield ("trigger", "about", *fault.path), fault.code, fault.message
+    for name in functions_in(about):
+        yield ("trigger", "about"), "rule", f"'{name}' is a function of a pack: these stand in steps and output alone"
+    if signal is not None and signal not in waited_for:
+        message = f"no step waits for the signal '{signal}'{hint(signal, waited_for)}"
+        yield ("trigger", "signal"), "dangling_reference", message
+
+
+def when_findings(when: str | None, trigger: Schema | None) -> Iterator[Finding]:
+    """Yield what is wrong with `when`, which sees the trigger alone, too."""
+    for fault in check_condition(when, Scope({"trigger": trigger})) if when is not None else ():
+        yield ("trigger", "when", *fault.path), fault.code, fault.message
+    for name in functions_in(f"${{{when}}}") if when is not None else ():
+        yield ("trigger", "when"), "rule", f"'{name}' is a function of a pack: these stand in steps and output alone"
+
+
+def response_findings(response: ResponseSpec | None, scope: Scope, outcomes: Collection[str]) -> Iterator[Finding]:
+    """Yield what is wrong with it; `scope` is that of the whole run, `outcomes` the words with which it may end."""
+    if response is None:
+        return
+    for path, text in _texts(response):
+        yield from ((path, fault.code, fault.message) for fault in check_text(text, scope))
+        for name in functions_in(text):
+            yield path, "rule", f"'{name}' is a function of a pack; a response is made of CEL's own"
+    for name in response.outcomes:
+        if name not in outcomes:
+            message = f"no step ends a run with the outcome '{name}'{hint(name, outcomes)}"
+            yield ("response", "outcomes", name), "dangling_reference", message
+
+
+def _texts(response: ResponseSpec) -> Iterator[tuple[Path, str]]:
+    for name in ("succeeded", "failed", "canceled"):
+        if (text := getattr(response, name)) is not None:
+            yield ("response", name), text
+    yield from ((("response", "outcomes", name), text) for name, text in response.outcomes.items())
 
 
 @dataclass(frozen=True)
@@ -54,7 +103,7 @@ class LoadedRunbook:
 
 def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
     """Return the runbook of a file. A verb that is none has problems of its own, which are not repeated."""
-    declared, misshapen = shape(RunbookFile, source)
+    declared, misshapen = read_shape(RunbookFile, source)
     if declared is None:
         return LoadedRunbook(_name(source.value), 0, "", source, None, tuple(misshapen), ())
     definition, findings = _build(declared, verbs)
@@ -67,7 +116,7 @@ def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
 
 
 def _starts(declared: RunbookFile) -> Iterator[tuple[Path, str]]:
-    for one in placed(declared.steps):
+    for one in placed_steps(declared.steps):
         said = one.shape.escalation if one.shape else None
         for entry in [said] if isinstance(said, EscalationShape) else said or ():
             if entry.start:
@@ -81,12 +130,12 @@ def _name(value: Any) -> str:
 def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list[Finding]]:
     findings: list[Finding] = []
     trigger = _trigger_schema(declared, findings)
-    steps = list(placed(declared.steps))
+    steps = list(placed_steps(declared.steps))
     findings += duplicates(steps)
     tree = Tree.of(steps)
     scopes = Scopes(tree, verbs, {"trigger": trigger, "run": RUN, "state": _state_schema(declared, findings)})
     findings += when_findings(declared.trigger.when, trigger)
-    findings += about_findings(declared.trigger.about, declared.trigger.signal, trigger, _signals(steps))
+    findings += subject_findings(declared.trigger.about, declared.trigger.signal, trigger, _signals(steps))
     findings += _retain_findings(declared)
     findings += duration_fault(("sla",), declared.sla) if declared.sla is not None else ()
     for one in steps:
@@ -205,3 +254,31 @@ def _definition(
 def _about(declared: RunbookFile) -> About | None:
     trigger = declared.trigger
     return About(trigger.about, trigger.signal) if trigger.about is not None and trigger.signal is not None else None
+
+
+GIVEN = ("run", "step", "reference", "what")
+"""What the payload of such a run holds, as texts: who waits, and for what."""
+
+
+def wrong_starts(verbs: Iterable[LoadedVerb], runbooks: Sequence[LoadedRunbook]) -> Iterator[Problem]:
+    """Yield what is wrong with the runbooks that are started; one that has problems of its own is not repeated."""
+    newest = {runbook.name: runbook for runbook in sorted(runbooks, key=lambda each: each.version)}
+    for loaded in verbs:
+        for entry in loaded.verb.escalation if loaded.verb else ():
+            for message in _faults(entry.start, newest) if entry.start else ():
+                yield loaded.source.problem((*loaded.path, "execution", "escalation"), "start", message)
+    for runbook in newest.values():
+        for path, name in runbook.starts:
+            for message in _faults(name, newest):
+                yield runbook.source.problem(path, "start", message)
+
+
+def _faults(name: str, newest: dict[str, LoadedRunbook]) -> Iterator[str]:
+    if name not in newest:
+        yield f"unknown runbook '{name}'{hint(name, newest)}"
+        return
+    definition, given = newest[name].definition, {key: f"${{{key}}}" for key in GIVEN}
+    scope = Scope(dict.fromkeys(GIVEN, TEXT))
+    for fault in check_params(given, {}, definition.trigger_schema, scope) if definition else ():
+        place = f"{show_path(fault.path)}: " if fault.path else ""
+        yield f"'{name}' does not take what it is started with: {place}{fault.message}"

@@ -1,4 +1,7 @@
-"""The shape of verb and runbook files: which keys there are, and of what type their values."""
+"""Shapes of verb, entity and runbook files: which keys there are, and of what type their values.
+
+What is wrong is said in words of the file, not of the library that found it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
@@ -18,11 +21,43 @@ from runtime.definitions.loading.node_shapes import (
     SwitchShape,
     WaitingShape,
 )
-from runtime.definitions.loading.wording import worded
 from runtime.definitions.loading.yaml_source import Source
-from runtime.definitions.nodes import Name, Text, WaitSpec
+from runtime.definitions.nodes import Name, ResponseSpec, Text, WaitSpec
 from runtime.definitions.problems import Path, Problem, hint
-from runtime.definitions.responses import ResponseSpec
+
+_EXPECTED = {
+    "bool": "true or false",
+    "dict": "a mapping",
+    "int": "a whole number",
+    "list": "a list",
+    "model": "a mapping",
+    "string": "text",
+}
+
+
+def in_words_of_the_file(fault: Mapping[str, Any]) -> str:
+    """Return what one of pydantic's faults says."""
+    kind, context = fault["type"], fault.get("ctx", {})
+    if kind == "missing":
+        return "this key is missing"
+    if kind == "extra_forbidden":
+        return "unknown key"
+    if kind == "literal_error":
+        return f"expected {context['expected']}, not {_short(fault['input'])}"
+    if kind == "string_pattern_mismatch":
+        return f"{fault['input']!r} does not match {context['pattern']}"
+    if kind in ("too_short", "string_too_short") and context["min_length"] == 1:
+        return "may not be empty"
+    if (name := kind.removesuffix("_type").removesuffix("_parsing")) in _EXPECTED:
+        return f"expected {_EXPECTED[name]}, not {_short(fault['input'])}"
+    if kind == "value_error":
+        return str(context["error"])
+    return str(fault["msg"])[:1].lower() + str(fault["msg"])[1:]
+
+
+def _short(value: Any) -> str:
+    return {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(value), repr(value)[:60])
+
 
 VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 HandlerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*::[a-z][a-z0-9_]*$")]
@@ -189,7 +224,7 @@ MOST_PROBLEMS = 100
 """How many problems of one place are named: each unknown key is compared with all that are known."""
 
 
-def shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | None, list[Problem]]:
+def read_shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | None, list[Problem]]:
     """Return what stands at `at` as `model`, or None and the reasons why it is not one; only the first are named."""
     value = _at(source.value, at)
     try:
@@ -201,7 +236,7 @@ def shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | 
         return None, [*named, *([source.problem(at, "shape", f"{more:,} more problems here")] if more else [])]
 
 
-def keys(model: type[BaseModel]) -> set[str]:
+def keys_of(model: type[BaseModel]) -> set[str]:
     """Return the keys that `model` knows, as they are written."""
     return {field.alias or name for name, field in model.model_fields.items()}
 
@@ -219,7 +254,7 @@ def _problem(source: Source, at: Path, fault: Any) -> Problem:
         return source.problem(path, "missing_key", f"the key '{location[-1]}' is missing")
     if kind == "extra_forbidden":
         return source.problem(path, "unknown_key", _unknown_key(str(location[-1])))
-    return source.problem(path, "shape", worded(fault))
+    return source.problem(path, "shape", in_words_of_the_file(fault))
 
 
 def _real(value: Any, location: Sequence[str | int]) -> Iterator[str | int]:
@@ -232,7 +267,7 @@ def _real(value: Any, location: Sequence[str | int]) -> Iterator[str | int]:
 
 
 def _unknown_key(key: str) -> str:
-    owners = [place for place, model in _PLACES.items() if key in keys(model)]
+    owners = [place for place, model in _PLACES.items() if key in keys_of(model)]
     if owners:
         return f"the key '{key}' does not belong here but to {' or '.join(owners)}"
-    return f"unknown key '{key}'{hint(key, set().union(*map(keys, _PLACES.values())))}"
+    return f"unknown key '{key}'{hint(key, set().union(*map(keys_of, _PLACES.values())))}"

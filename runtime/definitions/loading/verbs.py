@@ -7,9 +7,16 @@ from typing import Any
 
 from runtime.definitions.durations import parse_duration
 from runtime.definitions.loading.schema_faults import definition_faults, object_faults
-from runtime.definitions.loading.shapes import CompensationShape, EffectShape, ReversalShape, VerbFile, VerbShape, shape
+from runtime.definitions.loading.shapes import (
+    CompensationShape,
+    EffectShape,
+    ReversalShape,
+    VerbFile,
+    VerbShape,
+    read_shape,
+)
+from runtime.definitions.loading.timing import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.loading.verb_rules import DEFAULT_TIMEOUT, input_rules, verb_rules, verb_warnings
-from runtime.definitions.loading.waiting import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.loading.yaml_source import Source
 from runtime.definitions.model import Compensation, EffectClass, Kind, Retry, Verb
 from runtime.definitions.problems import Finding, Path, Problem
@@ -51,7 +58,7 @@ class LoadedVerb:
 
 def load_verbs(source: Source, handlers: Mapping[str, Handler]) -> tuple[list[LoadedVerb], list[Problem]]:
     """Return the verbs of a file, and the problems that belong to none of them."""
-    file, problems = shape(VerbFile, source)
+    file, problems = read_shape(VerbFile, source)
     if file is None:
         return [], problems
     definitions = {name: normalise(schema) for name, schema in file.definitions.items()}
@@ -66,7 +73,7 @@ def _load(
 ) -> LoadedVerb:
     raw = source.value[path[0]][path[1]]
     name = str(raw.get("name", "")) if isinstance(raw, Mapping) else ""
-    declared, problems = shape(VerbShape, source, path)
+    declared, problems = read_shape(VerbShape, source, path)
     if declared is None:
         return LoadedVerb(name, source, path, None, None, tuple(problems), ())
     verb, interface, findings = _build(declared, definitions, handlers)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import yaml
 
 from runtime.definitions.problems import DefinitionError, Path, Problem, show_path
-from runtime.model.json_limits import MAX_INTEGER
+from runtime.model.limits import MAX_INTEGER
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32

@@ -1,13 +1,13 @@
-"""What a doctor asks the database."""
+"""Health of the database: what `countersign doctor` asks it, and the clock set right by its time."""
 
 from typing import Any, NamedTuple
 
 from runtime.clock import SharedClock, since_boot
 from runtime.store.database.pool import Conn
-from runtime.store.roles import DIRECTORY, REFRESH_USERGROUPS
+from runtime.store.schema.role_names import DIRECTORY, REFRESH_USERGROUPS
 
 
-async def server(conn: Conn) -> dict[str, Any]:
+async def server_state(conn: Conn) -> dict[str, Any]:
     """Return {version, now, is_replica} of the server, and {login, is_superuser, is_owner} of who we are there."""
     row = await (
         await conn.execute(
@@ -66,7 +66,7 @@ async def try_write(conn: Conn) -> None:
         )
 
 
-async def round_trip(conn: Conn) -> float:
+async def measure_round_trip(conn: Conn) -> float:
     """Return the seconds that a trivial statement takes: the least of several, as a busy process lengthens some."""
     took = []
     for _ in range(3):
@@ -76,7 +76,7 @@ async def round_trip(conn: Conn) -> float:
     return min(took)
 
 
-async def set_right(conn: Conn, clock: SharedClock) -> None:
+async def correct_clock(conn: Conn, clock: SharedClock) -> None:
     """Set the clock right by the database's."""
     asked = clock.since_boot()
     row = await (await conn.execute("SELECT clock_timestamp() AS now")).fetchone()
@@ -84,7 +84,7 @@ async def set_right(conn: Conn, clock: SharedClock) -> None:
         clock.correct(asked, row["now"], clock.since_boot())
 
 
-async def reachable(conn: Conn, tenant: str, group: str) -> bool:
+async def is_group_reachable(conn: Conn, tenant: str, group: str) -> bool:
     """Return whether a person with a Slack account that is not deactivated is in the group."""
     row = await (
         await conn.execute(

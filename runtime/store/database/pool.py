@@ -1,15 +1,21 @@
-"""Connections to PostgreSQL for the hot path: autocommit, rows as dicts, transactions only where written."""
+"""The connection pool: autocommit, rows as dicts, transactions only where written; waiting for a starting server."""
 
 import asyncio
+import logging
+import time
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+from psycopg.errors import ConnectionTimeout
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from runtime.model.json_limits import first_line
-from runtime.store.database.commits import TellingConnection
+from runtime.model.limits import first_line
+from runtime.store.database.buffered_connection import BufferedConnection
 
 # A process that stands still in the middle of a transaction must not hold a run, and with it every sweep, for good.
 _LIMITS = {"idle_in_transaction_session_timeout": "15s", "lock_timeout": "10s"}
@@ -30,10 +36,10 @@ AT_HAND, REST = 4, 1000
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 """What is raised while PostgreSQL cannot be reached, or takes no writes: the same may be written a moment later."""
 
-Conn = TellingConnection
+Conn = BufferedConnection
 
 
-class _Remembered(TellingConnection):
+class _Remembered(BufferedConnection):
     """A connection whose class knows why the last one could not be made; each pool has a class of its own."""
 
     why: ClassVar[str] = ""
@@ -126,3 +132,38 @@ def limits(behind_pooler: bool) -> dict[str, Any]:  # noqa: FBT001 - says itself
     own = {**_LIMITS, **_PLANS}
     options = " ".join(f"-c {name}={value}" for name, value in own.items())
     return {**_KEEPALIVES, "prepare_threshold": 1, "options": options}  # each connection learns by itself, so early
+
+
+PAUSE = 0.25
+CONNECT_LIMIT = 5
+"""Seconds that one attempt to connect may take."""
+
+log = logging.getLogger(__name__)
+
+
+def wait_until_up(dsn: str, patience: float, connection: Mapping[str, Any]) -> None:
+    """Return when the server takes such a connection; raise OperationalError, with its reason, if it does not.
+
+    A server that starts, or is not there yet, is waited for `patience` seconds; one that refuses us is not.
+    """
+    bounded = make_conninfo(dsn, connect_timeout=CONNECT_LIMIT)
+    until = time.monotonic() + patience
+    waiting = is_up = False
+    while True:
+        try:
+            psycopg.connect(bounded, **connection).close()
+            return
+        except psycopg.OperationalError as error:
+            if is_up or time.monotonic() >= until:
+                raise
+            # it may have come up since: only what it refuses then is refused
+            is_up = not (isinstance(error, ConnectionTimeout) or _may_come_up(bounded))
+            if not is_up and not waiting:
+                log.warning("waiting up to %.0f s for the database: %s", patience, first_line(error))
+                waiting = True
+        time.sleep(0 if is_up else PAUSE)
+
+
+def _may_come_up(dsn: str) -> bool:
+    """Return whether nothing answers there, or something that is starting; a password that is refused is an answer."""
+    return pq.PGconn.ping(dsn.encode()) in (pq.Ping.REJECT, pq.Ping.NO_RESPONSE)

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-from runtime.store.roles import PROGRAM
+from runtime.store.schema.role_names import PROGRAM
 
 metadata = MetaData(
     naming_convention={

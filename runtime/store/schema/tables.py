@@ -3,18 +3,21 @@
 Documents whose digest matters are `json`, not `jsonb`: the text is kept as it was written.
 """
 
-from runtime.store.schema.approvals import approvals, questions, refusals, votes
+from runtime.store.schema.approval_tables import approvals, edits, marks, questions, refusals, votes
 from runtime.store.schema.base import insert_only, metadata, rights_of
-from runtime.store.schema.breakers import breakers
-from runtime.store.schema.definitions import definitions, tenant_leaves, tenants
-from runtime.store.schema.directory import actors, delegations, directories, passkey_links, passkeys, slack_accounts
-from runtime.store.schema.edits import edits
-from runtime.store.schema.effects import effects
-from runtime.store.schema.entities import entities, entity_changes
-from runtime.store.schema.figures import marks
-from runtime.store.schema.holds import evidence_held, evidence_holds
-from runtime.store.schema.inbox import notifications, waits
-from runtime.store.schema.log import (
+from runtime.store.schema.definition_tables import definitions, entities, entity_changes, tenant_leaves, tenants
+from runtime.store.schema.evidence_tables import (
+    audit_leaves,
+    evidence_bundles,
+    evidence_held,
+    evidence_holds,
+    policy_decisions,
+    policy_texts,
+    reads,
+    receipts,
+    signing_keys,
+)
+from runtime.store.schema.log_tables import (
     log_checkpoints,
     log_entries,
     log_heads,
@@ -23,24 +26,22 @@ from runtime.store.schema.log import (
     log_stamps,
     log_tiles,
 )
-from runtime.store.schema.notices import gatherings, told
-from runtime.store.schema.records import (
-    audit_leaves,
-    evidence_bundles,
-    policy_decisions,
-    policy_texts,
-    reads,
-    receipts,
-    signing_keys,
-)
-from runtime.store.schema.runs import runs, steps
-from runtime.store.schema.workspaces import (
+from runtime.store.schema.people_tables import (
+    actors,
+    delegations,
+    directories,
+    gatherings,
+    passkey_links,
+    passkeys,
     slack_absentees,
+    slack_accounts,
     slack_installations,
     slack_links,
     slack_states,
     slack_tokens,
+    told,
 )
+from runtime.store.schema.run_tables import breakers, effects, notifications, runs, steps, waits
 
 __all__ = [
     "INSERT_ONLY",

@@ -12,7 +12,7 @@ import aiohttp
 import psycopg
 
 from edge.signing import headers
-from sandbox.client import SandboxError
+from sandbox.harness import SandboxError
 from tests.faults.harness.schedule import Wish
 from tests.faults.harness.whims import TRIES, Whim, entered, entry, whim_of
 from tests.faults.world import chat

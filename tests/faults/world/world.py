@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from countersign.directory_loading import load_people
 from countersign.embedded.ports import free_port
+from countersign.loaded_files import load_people
 from countersign.settings import ROOT, Settings
 from tests.faults.world import chat, upstream
 from tests.faults.world.history import History, true_time

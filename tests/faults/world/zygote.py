@@ -51,7 +51,7 @@ def _import_all() -> None:
     import countersign.serve  # noqa: F401, PLC0415
     import evidence.archive.s3  # noqa: F401, PLC0415
     from countersign.settings import read_settings  # noqa: F401, PLC0415
-    from runtime.store.database import migrate  # noqa: F401, PLC0415
+    from runtime.store.database import migration  # noqa: F401, PLC0415
 
 
 def _fork(told: dict[str, Any], names: dict[int, str]) -> None:

@@ -1,0 +1,167 @@
+"""Cancel and undo: show what canceling a request or undoing an action means, and record the command of who confirms it.
+
+The command is recorded before the modal closes; a fault is shown at its input, and the modal stays open. Policy says
+who may cancel or undo. Only people of the directory are shown anything.
+"""
+
+import asyncio
+from uuid import uuid4
+
+from slack_bolt.async_app import AsyncAck
+
+from bot.listeners import private_answers
+from bot.listeners.clicks import DEADLINE, ModalListener, close_modal, keep_modal_open
+from bot.listeners.identity import Identity
+from bot.payloads import Actions, Submission, User
+from bot.views import references
+from bot.views.cancel_undo import cancel_modal, undo_modal
+from bot.views.more_menu import MoreRef
+from bot.views.refusals import refusal_words
+from bot.views.vote_modals import reason_fault
+from runtime.services.compensation import UndoWish
+from runtime.services.request_actions import CancelView, CancelWish
+
+
+class CancelListener(ModalListener):
+    """The listeners for the entry, for the button beside a run, and for their modal. Policy says who may cancel."""
+
+    async def on_chosen(self, payload: Actions, ref: MoreRef, ack: AsyncAck) -> None:
+        """Ask on a card whether its run is to stop, and why."""
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            if stranger := self._stranger(identity):
+                await self._desk.strangers.on_card(stranger, ref.id, "cancel")
+            approval = None if stranger else await self._desk.approval(ref.id)
+            view = await self._desk.answers.cancel_view(approval.run_id) if approval else None
+        await ack()
+        await self._ask(payload, identity, view)
+
+    async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
+        """Ask beside a run whether it is to stop, and why."""
+        ref = references.RunRef.model_validate_json(payload.action.carried)
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            view = None if identity.refusal else await self._desk.answers.cancel_view(ref.run_id)
+        await ack()
+        await self._ask(payload, identity, view)
+
+    async def _ask(self, payload: Actions, identity: Identity, view: CancelView | None) -> None:
+        if view is None:
+            said = refusal_words(identity.refusal) if identity.refusal else private_answers.OVER
+            await self._tell(payload, said)
+            return
+        await self._open(payload, cancel_modal(view, payload.place, over=payload.modal is not None))
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record the wish before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = references.CancelRef.model_validate_json(payload.view.private_metadata)
+        fault = reason_fault(payload.reason)
+        notification, fault = ("", fault) if fault else await self._record(payload, ref)
+        if fault:
+            await keep_modal_open(ack, fault)
+            return
+        await close_modal(ack, over=ref.over)
+        await self._settle(notification, payload.user, ref.channel)
+
+    async def _record(self, payload: Submission, ref: references.CancelRef) -> tuple[str, str]:
+        """Return the notification's id, and why there is none, whatever the cause."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                if identity.person is None:
+                    return "", refusal_words(
+                        identity.refusal
+                    ) if identity.refusal else private_answers.REASON_NOT_RECORDED
+                wish = CancelWish(
+                    dedupe_key=f"slack:{payload.view.id}",
+                    run_id=ref.run_id,
+                    reason=payload.reason,
+                    person_id=identity.person.id,
+                    request_id=uuid4().hex,
+                )
+                return await self._desk.answers.ask_cancel(wish), ""
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
+            self._log.error("a wish to cancel was not recorded: %s", type(error).__name__)
+            return "", private_answers.REASON_NOT_RECORDED
+
+    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
+        """Apply the wish, and tell the person what came of it. Never raises."""
+        try:
+            why = await self._desk.answers.apply_cancel(notification)
+            said = f"Nothing was canceled: {why}" if why else private_answers.CANCELED
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded wish was not applied: %s", type(error).__name__)
+            said = private_answers.NOT_YET_APPLIED
+        await self._answers.tell(user.id, channel, said, occasion=notification)
+
+
+class UndoListener(ModalListener):
+    """The listeners for the button and its modal. People of the directory alone are shown anything."""
+
+    async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
+        """Open the list of what would be undone, and what not."""
+        ref = references.CardRef.model_validate_json(payload.action.carried)
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            if stranger := self._stranger(identity):
+                await self._desk.strangers.on_card(stranger, ref.id, "undo")
+            view = None if stranger else await self._desk.undo_view(ref.id)
+        await ack()
+        if identity.refusal or view is None:
+            refusal = identity.refusal or references.stale(ref, None)
+            words = refusal_words(refusal) if refusal else private_answers.UNKNOWN_BUTTON
+            await self._tell(payload, words)
+            return
+        await self._open(payload, undo_modal(view, payload.place))
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record the wish before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = references.UndoRef.model_validate_json(payload.view.private_metadata)
+        fault = reason_fault(payload.reason)
+        recorded = None if fault else await self._record(payload, ref)
+        if not isinstance(recorded, str):
+            words = fault or (private_answers.REASON_NOT_RECORDED if recorded is None else _refused(recorded))
+            await ack(response_action="errors", errors={references.REASON: words})
+            return
+        await ack()
+        await self._settle(recorded, payload.user, ref.channel)
+
+    async def _record(self, payload: Submission, ref: references.UndoRef) -> str | Identity | None:
+        """Record the wish; return who it was where they may have none, and None where that failed, however it did."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                if stranger := self._stranger(identity):
+                    await self._desk.strangers.on_step(stranger, ref.run_id, ref.step, "undo")
+                if identity.person is None:
+                    return identity
+                wish = UndoWish(
+                    dedupe_key=payload.view.id,
+                    run_id=ref.run_id,
+                    step=ref.step,
+                    reason=payload.reason,
+                    person_id=identity.person.id,
+                    request_id=uuid4().hex,
+                )
+                return await self._desk.ask_undo(wish)
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it had been recorded
+            self._log.error("a wish to undo was not recorded: %s", type(error).__name__)
+            return None
+
+    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
+        """Apply the wish, and tell the person what came of it. Never raises."""
+        try:
+            outcome = await self._desk.apply_undo(notification)
+            said = (
+                private_answers.UNDOING.format(outcome.undone_in)
+                if outcome.undone_in
+                else f"Not undone: {outcome.reason}"
+            )
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded wish was not applied: %s", type(error).__name__)
+            said = private_answers.NOT_YET_UNDONE
+        await self._answers.tell(user.id, channel, said, occasion=notification)
+
+
+def _refused(identity: Identity) -> str:
+    return refusal_words(identity.refusal) if identity.refusal else private_answers.UNKNOWN_BUTTON

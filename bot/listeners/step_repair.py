@@ -1,0 +1,96 @@
+"""Step repair: the buttons beside a step that needs attention ask how it continues and why; the answer is recorded."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+from slack_bolt.async_app import AsyncAck
+
+from bot.listeners import private_answers
+from bot.listeners.clicks import DEADLINE, ModalListener
+from bot.payloads import Actions, Submission, User
+from bot.views import references, step_repair
+from bot.views.refusals import refusal_words
+from bot.views.vote_modals import reason_fault
+from runtime.model.run import RepairAction
+from runtime.services.step_repair import RepairCommand
+
+
+class StepRepairListener(ModalListener):
+    """The listeners for the buttons and their modal. People of the directory alone are shown anything."""
+
+    async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
+        """Ask how the step goes on, as it stands now."""
+        ref = step_repair.StepRef.model_validate_json(payload.action.carried)
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            if stranger := self._stranger(identity):
+                act = step_repair.ACTIONS[payload.action.action_id]
+                await self._desk.strangers.on_step(stranger, ref.run, ref.step, act)
+            view = None if stranger else await self._desk.held.view(ref.run, ref.step)
+        await ack()
+        if view is None:
+            said = refusal_words(identity.refusal) if identity.refusal else private_answers.NOT_HELD
+            await self._tell(payload, said)
+            return
+        await self._open(
+            payload, step_repair.repair_modal(view, step_repair.ACTIONS[payload.action.action_id], payload.place)
+        )
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record what the person says before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = step_repair.StepRepairRef.model_validate_json(payload.view.private_metadata)
+        try:
+            result = (
+                step_repair.parse_result(payload.typed(step_repair.RESULT)) if ref.act is RepairAction.SUPPLY else None
+            )
+        except (ValueError, RecursionError) as error:
+            await ack(
+                response_action="errors", errors={step_repair.RESULT: f"This is not valid JSON for a result: {error}"}
+            )
+            return
+        fault = reason_fault(payload.reason)
+        notification, fault = ("", fault) if fault else await self._record(payload, ref, result)
+        if fault:
+            await ack(response_action="errors", errors={references.REASON: fault})
+            return
+        await ack()
+        await self._settle(notification, payload.user, ref)
+
+    async def _record(self, payload: Submission, ref: step_repair.StepRepairRef, result: Any) -> tuple[str, str]:
+        """Return the notification's id, and why there is none, whatever the cause."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                if stranger := self._stranger(identity):
+                    await self._desk.strangers.on_step(stranger, ref.run, ref.step, ref.act)
+                if identity.person is None:
+                    return "", refusal_words(
+                        identity.refusal
+                    ) if identity.refusal else private_answers.REASON_NOT_RECORDED
+                wish = RepairCommand(
+                    dedupe_key=f"slack:{payload.view.id}",
+                    person_id=identity.person.id,
+                    run_id=ref.run,
+                    step=ref.step,
+                    act=ref.act,
+                    version=ref.version,
+                    reason=payload.reason,
+                    result=result,
+                    request_id=uuid4().hex,
+                )
+                return await self._desk.held.record(wish), ""
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
+            self._log.error("what was said of a held step was not recorded: %s", type(error).__name__)
+            return "", private_answers.REASON_NOT_RECORDED
+
+    async def _settle(self, notification: str, user: User, ref: step_repair.StepRepairRef) -> None:
+        """Apply what is recorded and say in private what came of it. Never raises."""
+        try:
+            why = await self._desk.held.apply(notification)
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("what was said of a held step was not applied: %s", type(error).__name__)
+            said = private_answers.NOT_YET_APPLIED
+        else:
+            said = f"Nothing was done: {why}" if why else private_answers.HELD_DONE[ref.act].format(ref.step)
+        await self._answers.tell(user.id, ref.channel, said, occasion=notification)

@@ -1,0 +1,66 @@
+"""The group `dead-letters`: notifications that could not be applied; each is requeued or dropped by a person."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from countersign.cli.acts import By, Reason, act
+from countersign.cli.command import AsJson, run, shared_settings, show_one, show_rows
+from countersign.cli.run_commands import Limit
+
+dead_letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop dead letters.")
+
+NotificationId = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id.")]
+
+
+class Status(StrEnum):
+    """How a notification stands that somebody may have to look at."""
+
+    DEAD_LETTER = "dead_letter"
+    EARLY = "early"
+    RECEIVED = "received"
+
+
+_COLUMNS = ("notification_id", "status", "kind", "correlation_key", "actor", "received_at", "failures", "reason")
+
+
+@dead_letters.command("list")
+def list_(
+    status: Annotated[
+        Status | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(Status)}.")
+    ] = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, early answers, and received notifications that an internal fault delays, newest first."""
+    from countersign.cli.operate import looked_up
+    from runtime.services import listings
+
+    rows = run(looked_up(shared_settings("database_url"), listings.list_letters, status, limit))
+    show_rows(rows, _COLUMNS, as_json=as_json)
+
+
+@dead_letters.command()
+def show(notification_id: NotificationId, *, as_json: AsJson = False) -> None:
+    """Show a notification, without its token."""
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.services import listings
+
+    row = run(looked_up(shared_settings("database_url"), listings.find_letter, notification_id))
+    if row is None:
+        raise OperateError(f"there is no notification {notification_id}")
+    show_one(row, as_json=as_json)
+
+
+@dead_letters.command()
+def requeue(notification_id: NotificationId, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
+    """Requeue a dead letter, as if it arrived now."""
+    act(lambda desk: desk.requeue(by, notification_id, reason), f"{notification_id} is requeued", as_json=as_json)
+
+
+@dead_letters.command()
+def drop(notification_id: NotificationId, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
+    """Drop a dead letter: it stays on record, and nothing is done."""
+    act(lambda desk: desk.drop(by, notification_id, reason), f"{notification_id} is dropped", as_json=as_json)

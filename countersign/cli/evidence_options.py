@@ -1,0 +1,148 @@
+"""Options that auditors give: days, CSV, and the keys, checkpoints and certificates that they trust."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from countersign.cli.command import show_json
+from evidence.export.index import Period, PeriodError, day, end_of, period
+
+if TYPE_CHECKING:
+    from evidence.verify.trust import Trust
+
+
+Key = Annotated[Path, typer.Option(metavar="FILE", help="The public key, from a source that you trust.")]
+Keys = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The key register (keys.json), for bundles signed by earlier keys.")
+]
+LogKey = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must be in its log."),
+]
+Witness = Annotated[list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")]
+Witnesses = Annotated[
+    int | None, typer.Option(min=0, metavar="NUMBER", help="How many witnesses must have cosigned; default: all.")
+]
+Checkpoint = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="A checkpoint that you kept: the bundle's log must extend it; may be repeated."),
+]
+Log = Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder of the published log, to compare with.")]
+Tsa = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Certificates (PEM) of a time stamping authority: the bundle must have its time stamp.",
+    ),
+]
+Stamp = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
+]
+
+Undoes = Annotated[
+    Path | None,
+    typer.Option(
+        "--undoes", metavar="BUNDLE", help="The bundle of the run that FILE undoes: FILE must name its receipts."
+    ),
+]
+Child = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="BUNDLE",
+        help="The bundle of a run that FILE waited for: it must be the one that FILE names; may be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifierInputs:
+    """The key; a register of earlier keys; keys of the log and of its witnesses (vkey), of whom `needed` must cosign.
+
+    Then checkpoints that were kept, and the folder in which the log is published; and the certificates of a time
+    stamping authority, with stamps that came after the bundles. And bundles of runs that the bundle's run waited for,
+    or undoes.
+    """
+
+    key: Path
+    register: Path | None = None
+    log_keys: Sequence[str] = ()
+    witnesses: Sequence[str] = ()
+    needed: int | None = None
+    checkpoints: Sequence[Path] = ()
+    log: Path | None = None
+    tsa: Path | None = None
+    stamps: Sequence[Path] = ()
+    children: Sequence[Path] = ()
+    undone: Path | None = None
+
+    def trust(self) -> "Trust":
+        """Return what the verifier believes; raise ReceiptsError or TrustError where it can't be read."""
+        from evidence.verify.trust import trust_of
+
+        needed = len(self.witnesses) if self.needed is None else self.needed
+        return trust_of(self.key, self.register, self.log_keys, self.witnesses, needed, self.tsa, self.stamps)
+
+
+T = TypeVar("T")
+
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")]
+From = Annotated[str, typer.Option("--from", metavar="DAY", help="The first day, in UTC: 2026-01-01.")]
+To = Annotated[str, typer.Option("--to", metavar="DAY", help="The last day, which is included.")]
+Since = Annotated[str | None, typer.Option("--from", metavar="DAY", help="Triggered on this day (UTC) or later.")]
+Until = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Triggered on this day or earlier.")]
+
+
+QuickVote = Annotated[
+    str, typer.Option(metavar="DURATION", help="A vote this soon after opening the request is an exception.")
+]
+
+
+def quick_of(text: str) -> timedelta:
+    """Return the duration that --quick-vote names."""
+    from runtime.definitions.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--quick-vote") from error
+
+
+def period_of(first: str, last: str) -> Period:
+    """Return the period that both options name."""
+    one, other = day_of(first, "--from"), day_of(last, "--to")
+    return _parsed_option(lambda: period(str(one), str(other)), "--from")
+
+
+def day_of(text: str, option: str) -> date:
+    """Return the day that an option names, one that another follows."""
+    found = _parsed_option(lambda: day(text), option)
+    _parsed_option(lambda: end_of(found), option)
+    return found
+
+
+def show_for_programs(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, as_csv: bool
+) -> bool:
+    """Print rows for programs or spreadsheets; return whether that was wanted."""
+    if as_json and as_csv:
+        raise typer.BadParameter("give only one of them", param_hint="--json, --csv")
+    if as_json:
+        show_json(list(rows))
+    if as_csv:
+        from evidence.export.index import csv_of
+
+        sys.stdout.buffer.write(csv_of(columns, rows))
+    return as_json or as_csv
+
+
+def _parsed_option(read: Callable[[], T], option: str) -> T:
+    try:
+        return read()
+    except PeriodError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error

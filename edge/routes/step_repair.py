@@ -1,0 +1,80 @@
+"""Step repair over HTTP: callers bring a person's decision on a held step; the messages and the route."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request
+from pydantic import StringConstraints
+
+from edge.messages import Id, Message, StepPath, Word, parse_body
+from edge.problems import Problem, problem_of
+from receipts.chain import Actor
+from runtime.model.commands import RepairStepPayload
+from runtime.model.run import RepairAction
+from runtime.model.states import NotificationStatus
+from runtime.services.callers import AnswerConflictError
+from runtime.services.step_repair import StepRepairApi
+
+_STATUS = {NotificationStatus.STALE: 409, NotificationStatus.REFUSED: 404}
+_REFUSED = {"act.denied": 403, "act.unfit": 422}
+
+Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+
+
+class MendIn(Message):
+    """What a person says of a held step as they saw it, by `version`. `id` is the sender's own: it is applied once."""
+
+    id: Word
+    on_behalf_of: Word
+    reason: Why
+    version: int
+
+
+class SupplyIn(MendIn):
+    """The result that a person gives the step."""
+
+    result: Any
+
+
+class MendOut(Message):
+    """What was done."""
+
+    run_id: str
+    step: str
+    act: str
+
+
+Signed = Callable[[Request], Awaitable[tuple[Any, bytes]]]
+Requester = Callable[[Any, str | None], Awaitable[Actor]]
+
+
+def add_held(app: FastAPI, desk: StepRepairApi, signed: Signed, requester: Requester) -> None:
+    """Add the route; `signed` returns the caller and its body, `requester` the person for whom it speaks."""
+
+    @app.post("/v1/runs/{run_id}/steps/{path}/{act}")
+    async def mend(run_id: Id, path: StepPath, act: RepairAction, request: Request) -> MendOut:
+        caller, body = await signed(request)
+        sent = parse_body(SupplyIn if act == RepairAction.SUPPLY else MendIn, body)
+        by = await requester(caller, sent.on_behalf_of)
+        payload = RepairStepPayload(run_id=run_id, step=path, act=act, submitted_by=caller.id, **_said(sent))
+        try:
+            await desk.step(caller.grants.mends, run_id, path)
+            facts = await desk.mend(by, sent.id, payload)
+        except LookupError as error:
+            raise Problem(404, str(error)) from error
+        except AnswerConflictError as error:
+            raise Problem(409, str(error)) from error
+        return _out(facts, by.id)
+
+
+def _said(sent: MendIn) -> dict[str, Any]:
+    return sent.model_dump(exclude={"id", "on_behalf_of"})
+
+
+def _out(facts: Mapping[str, Any], by: str) -> MendOut:
+    status = NotificationStatus(facts["status"])
+    if status is not NotificationStatus.APPLIED:
+        rule = str(facts.get("code"))
+        code = _REFUSED.get(rule, 409) if status is NotificationStatus.REFUSED else _STATUS.get(status)
+        raise problem_of(code or 503, str(facts.get("reason", status)), rule, by)
+    return MendOut(**{name: facts[name] for name in MendOut.model_fields})

@@ -1,0 +1,364 @@
+"""The policy contract (design, section 11): the question, the answer, and the engine that answers."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Protocol, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from policy.execution_windows import ExecuteWhen
+
+LONGEST_TEXT = 2_000
+MOST_ITEMS = 100
+LONGEST_NAMES = 20_000
+"""Bytes of all groups, people and codes of an answer together: they stand in one leaf of the audit log."""
+MOST_SIGNATURES = 1_000
+MOST_ESCALATIONS = 20
+MOST_GROUPS_EACH = 8
+"""Groups of which each may have to sign: Rego looks at every subset of them."""
+
+
+def _printable(text: str) -> str:
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("control characters cannot be put on record")
+    return text
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_printable)]
+Texts = Annotated[list[Text], Field(max_length=MOST_ITEMS)]
+
+
+class Exact(BaseModel):
+    """Frozen, and closed to unknown members."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Outcome(StrEnum):
+    """Policy's verdict on one effect."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    NEEDS_APPROVAL = "needs_approval"
+
+
+class ActorInput(Exact):
+    """Who asks: the person behind the run, or the agent or system itself; `submitted_by` is the caller that sent it."""
+
+    id: str
+    kind: Literal["person", "agent", "system"]
+    groups: list[str]
+    submitted_by: str
+
+
+class RunInput(Exact):
+    """The run that wants the effect."""
+
+    id: str
+    definition: str
+    version: int
+    trigger_type: str
+
+
+class UndoesInput(Exact):
+    """What the effect takes back: the receipt of what was done, and the run that did it."""
+
+    run: str
+    receipt: str
+
+
+class EffectInput(Exact):
+    """The effect itself; `fields` are what the connector will be given; `digest` is the canonical action's SHA-256.
+
+    `undoes` is there where the effect takes back what another did, `reads` where it is a governed read.
+    """
+
+    connector: str
+    operation: str
+    target: str
+    fields: dict[str, Any]
+    tier: Literal["low", "medium", "high"]
+    reversible: bool
+    digest: str
+    undoes: UndoesInput | None = Field(default=None, exclude_if=lambda undoes: undoes is None)
+    reads: Literal[True] | None = Field(default=None, exclude_if=lambda reads: reads is None)
+
+
+class ApprovalInput(Exact):
+    """The approval that is bound to this digest, void from `expires_at` on. Times are RFC 3339 UTC.
+
+    `usable_until` is there where its requirement says when to carry it out: it is then void from that moment on.
+    """
+
+    requested_at: str
+    expires_at: str
+    usable_until: str | None = Field(default=None, exclude_if=lambda moment: moment is None)
+
+
+class VoteDelegation(Exact):
+    """For whom a vote was given, and by whom it was recorded that its person may."""
+
+    delegator: str
+    recorded_by: str
+
+
+class BrokenGlass(Exact):
+    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+
+    ticket: str
+    nth: int
+
+
+class VoteInput(Exact):
+    """One person's counted verdict on that approval, given at `at`.
+
+    `delegation` is there where it was given for somebody else; the groups are then theirs, as far as they were given.
+    `break_glass` is there where it is to do without the others.
+    `signed_with` is there where its person has signed it with more than a click.
+    """
+
+    person: str
+    groups: list[str]
+    verdict: Literal["approve", "reject", "changes"]
+    at: str
+    delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    break_glass: BrokenGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+
+
+class EditedInput(Exact):
+    """Who changed the effect since the run asked for it, each once, and the changed fields as they were `requested`.
+
+    What was not given then is not among them.
+    """
+
+    by: list[str] = Field(min_length=1)
+    requested: dict[str, Any]
+
+
+class Counters(Exact):
+    """How much the run has done so far: effects performed on connectors other than the chat."""
+
+    writes: int
+
+
+class Question(Exact):
+    """The whole input document of one policy question; `approval` is null where people have granted none.
+
+    `edited` is there where the effect is another than the run asked for: somebody edited and resubmitted it.
+    """
+
+    time: str
+    tenant: str
+    actor: ActorInput
+    run: RunInput
+    step: str
+    effect: EffectInput
+    approval: ApprovalInput | None
+    votes: list[VoteInput]
+    counters: Counters
+    edited: EditedInput | None = Field(default=None, exclude_if=lambda edited: edited is None)
+
+
+class OperatedRun(RunInput):
+    """The run that an operator's act is about, with whoever asked for it and the caller that sent it."""
+
+    requested_by: str
+    submitted_by: str
+
+
+class StepInput(Exact):
+    """The step: held, with what went wrong, or `parked`, waiting and healthy; `code` and `error_class` are "" then.
+
+    `people` says how they come into it: they `sign` it, they `answer` it, or neither.
+    """
+
+    path: str
+    status: Literal["held", "parked"]
+    verb: str
+    code: str
+    error_class: str
+    people: Literal["none", "sign", "answer"]
+
+
+class DelegationInput(Exact):
+    """Who votes for whom, in which groups, from when and until when. Times are RFC 3339 UTC."""
+
+    delegator: str
+    delegate: str
+    groups: list[str]
+    starts_at: str
+    ends_at: str
+
+
+class PasskeyInput(Exact):
+    """Whose passkey it is about, and which; `credential_id` is "" where it is still to be made."""
+
+    person: str
+    credential_id: str
+
+
+class OperatorQuestion(Exact):
+    """The whole input document of a question about what an operator does; a run that is canceled has no `step`.
+
+    `delegation` and `passkey` are there where it is about one, which has no run.
+    """
+
+    time: str
+    tenant: str
+    actor: ActorInput
+    act: Literal[
+        "retry",
+        "supply",
+        "skip",
+        "end",
+        "cancel",
+        "delegate",
+        "undelegate",
+        "invite_passkey",
+        "revoke_passkey",
+        "install_link",
+    ]
+    run: OperatedRun | None
+    step: StepInput | None
+    delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    passkey: PasskeyInput | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
+
+
+class NextInLine(Exact):
+    """Who is asked, too, once `after` (an ISO 8601 duration) has passed since people were asked."""
+
+    after: Text
+    to: Texts = Field(min_length=1)
+
+
+class BreakGlass(Exact):
+    """Who may do without the others in an emergency: one of these groups, so often within a time (ISO 8601 duration).
+
+    `tell` are the groups that hear of it at once; one person of `review_by` has to say afterwards whether it was right,
+    `review_within` a time, after which both are told again and again.
+    """
+
+    groups: Texts = Field(min_length=1)
+    at_most: int = Field(ge=1, le=100)
+    within: Text
+    tell: Texts
+    review_by: Texts = Field(min_length=1)
+    review_within: Text
+
+
+class Requirement(Exact):
+    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
+
+    `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
+    With `sign_with` a vote to approve counts only if it is signed so. `pause_on_question` is how long the clock stands
+    still at most, in all, while questions to whoever asked are open (ISO 8601 duration). `execute` says when it
+    is carried out once it is approved.
+    """
+
+    quorum: int = Field(ge=1, le=MOST_SIGNATURES)
+    groups: Texts = Field(min_length=1)
+    all_groups: bool
+    exclude: Texts
+    expires_in: Text
+    reason_required: bool
+    escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
+    break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    pause_on_question: Text | None = Field(default=None, exclude_if=lambda pause: pause is None)
+    editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
+    execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
+
+
+class Reason(Exact):
+    """Why: a stable code, and a sentence for people."""
+
+    code: Text
+    msg: Text
+
+
+class OperatorAnswer(Exact):
+    """Whether an operator may do it, and why not."""
+
+    outcome: Literal["allow", "deny"]
+    reasons: list[Reason] = Field(max_length=MOST_ITEMS)
+
+
+class Answer(Exact):
+    """The decision document; `requirement` is null unless the outcome is needs_approval.
+
+    `execute` says when what is allowed may begin; nothing but what is allowed has it.
+    """
+
+    outcome: Outcome
+    tier: Literal["low", "medium", "high"]
+    requirement: Requirement | None
+    reasons: list[Reason] = Field(max_length=MOST_ITEMS)
+    obligations: Texts
+    execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
+
+    @model_validator(mode="after")
+    def _fits_a_leaf(self) -> Self:
+        asked = self.requirement
+        names = [*asked.groups, *asked.exclude] if asked else []
+        names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
+        glass = asked.break_glass if asked else None
+        names += [*glass.groups, *glass.tell, *glass.review_by] if glass else []
+        if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
+            raise ValueError(f"its groups, people and codes have more than {LONGEST_NAMES} bytes")
+        return self
+
+
+class Verdict(Exact):
+    """An answer with its provenance: OPA's decision id and version, the digest of the policy text, and the latency.
+
+    The id is that of the request, and the question's place in it; the latency is the request's.
+    """
+
+    answer: Answer
+    decision_id: str
+    policy_digest: str
+    opa_version: str
+    latency_ms: float
+
+
+class PolicyText(Exact):
+    """The exact text of a policy: file name to content. Its digest is the SHA-256 of the RFC 8785 form of `files`."""
+
+    digest: str
+    files: dict[str, str]
+
+
+class PolicyUnavailableError(Exception):
+    """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
+
+
+@dataclass(frozen=True)
+class Authorization:
+    """What policy says of an operator's act, OPA's id of that decision, and the digest of the text that gave it."""
+
+    answer: OperatorAnswer
+    decision_id: str
+    policy_digest: str
+
+
+class PolicyEngine(Protocol):
+    """Answers questions; `text` gives the exact policy text of a digest that a verdict carried."""
+
+    async def ask(self, question: Question) -> Verdict:
+        """Return the verdict, or raise PolicyUnavailableError."""
+        ...
+
+    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
+        """Return for each question, in their order, the verdict, or why there is none."""
+        ...
+
+    async def judge(self, question: OperatorQuestion) -> Authorization:
+        """Return whether an operator may do something, or raise PolicyUnavailableError."""
+        ...
+
+    def text(self, digest: str) -> PolicyText:
+        """Return the text whose digest a verdict carried."""
+        ...

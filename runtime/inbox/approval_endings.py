@@ -1,0 +1,182 @@
+"""Ends of approvals: what an approval, rejection or expiry means for the effect, the step and the card."""
+
+from dataclasses import replace
+
+from runtime.approvals.requests import passage_of
+from runtime.engine import Engine
+from runtime.gate import settlement
+from runtime.model.approval import Approval, AskKind, Result, ResultCode
+from runtime.model.effect import AttemptOutcome
+from runtime.model.messages import ApprovalEnded, GlassBroken, Note
+from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
+from runtime.model.steps import ErrorCode
+from runtime.model.votes import Vote, VoteVerdict
+from runtime.outbox import messages
+from runtime.planning.advance import advance
+from runtime.planning.plan_builder import CHANGES_KEY
+from runtime.planning.transition import StepMoved
+from runtime.store import approvals, directory, effects, steps, waits
+from runtime.store.break_glass import break_glass_of
+from runtime.store.run_tx import RunTx
+
+
+async def end_approval(
+    engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]
+) -> None:
+    """End an open approval, as it is under the run's lock, and do what its end means for effect, step and card."""
+    if approval.status is not ApprovalStatus.REQUESTED:
+        return
+    await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now)
+    facts = {"approval_id": approval.approval_id, "votes": len(votes)}
+    tx.leaf(
+        f"approval.{status}",
+        facts,
+        step=approval.step,
+        approval_id=approval.approval_id,
+        effect_id=approval.effect_id,
+    )
+    ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
+    if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
+        await end(engine, tx, approval, status, votes)
+    if approval.kind is AskKind.TASK:  # whose end makes one revision
+        await messages.card_moved_on(engine, tx, replace(approval, status=status, revision=approval.revision + 1))
+    else:
+        await messages.card_changed(engine, tx, approval.approval_id)
+    if approval.kind is AskKind.AFTERWARDS and status is ApprovalStatus.REJECTED:
+        await _tell_not_justified(engine, tx, approval, votes[-1])
+    if any(vote.break_glass for vote in votes):
+        return  # whoever asked was told that, which is no approval
+    if approval.kind is AskKind.EFFECT or _wants_changes(votes):
+        said = ApprovalEnded(
+            run=await messages.run_name(tx),
+            step=approval.step,
+            status=status,
+            votes=[Note(name=vote.given_by, why=vote.reason) for vote in votes if vote.reason],
+            changes=_wants_changes(votes),
+        )
+        name = f"approval:{approval.approval_id}"
+        await messages.tell_requester(engine, tx, name, said, approval.approval_id)
+
+
+async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
+    """Tell who broke the glass, who asked and who watches over it that it was not justified, each once."""
+    broken = await break_glass_of(tx.conn, approval.approval_id)
+    if broken is None:
+        return
+    said = GlassBroken(
+        run=await messages.run_name(tx),
+        step=approval.step,
+        person=broken["name"],
+        why=vote.reason,
+        ticket=broken["ticket"],
+        reviewer=vote.given_by,
+    )
+    name = f"not_justified:{approval.approval_id}"
+    await messages.tell_groups(engine, tx, broken["tell"], name, said, approval.approval_id)
+    for person in dict.fromkeys((broken["person"], tx.row["requested_by"])):
+        accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, person)
+        await messages.tell_accounts(engine, tx, accounts, name, said, approval.approval_id)
+
+
+async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
+    wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
+    await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, wait, tx.now)
+    execute = approval.requirement.execute
+    give_up_at = tx.now + (execute.lasts if execute else engine.timing.effect_deadline)
+    if status is ApprovalStatus.APPROVED:
+        await effects.release(
+            tx.conn,
+            approval.effect_id,
+            EffectStatus.DEFERRED,
+            EffectStatus.PENDING,
+            now=tx.now,
+            give_up_at=give_up_at,
+        )
+        await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
+        return
+    reason = _why_not(status, votes)
+    code = _code(status, votes)
+    await effects.release(
+        tx.conn,
+        approval.effect_id,
+        EffectStatus.DEFERRED,
+        EffectStatus.REJECTED,
+        now=tx.now,
+        give_up_at=give_up_at,
+        error=reason,
+    )
+    await approvals.touch(tx.conn, approval.approval_id, result=_result(status, votes))
+    await _refusal_receipt(engine, tx, approval, reason)
+    await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason, error_code=code))
+
+
+def _wants_changes(votes: list[Vote]) -> bool:
+    return any(vote.verdict is VoteVerdict.CHANGES for vote in votes)
+
+
+def _code(status: ApprovalStatus, votes: list[Vote]) -> ErrorCode:
+    if status is ApprovalStatus.EXPIRED:
+        return ErrorCode.EXPIRED
+    return ErrorCode.CHANGES_REQUESTED if _wants_changes(votes) else ErrorCode.REJECTED
+
+
+def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
+    if status is ApprovalStatus.EXPIRED:
+        return Result(ResultCode.NOT_IN_TIME)
+    code = ResultCode.CHANGES_REQUESTED if _wants_changes(votes) else ResultCode.REJECTED
+    return Result(code, tuple(vote.given_by for vote in votes if vote.verdict.is_no))
+
+
+def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
+    if status is ApprovalStatus.EXPIRED:
+        return "nobody decided in time; expiry is never consent"
+    said = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict.is_no]
+    return f"{'changes requested' if _wants_changes(votes) else 'rejected'} by {'; '.join(said)}"
+
+
+async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:
+    passage = await passage_of(engine, tx, approval)
+    passage.attempt.approval_id = approval.approval_id
+    await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
+
+
+async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
+    """A review has its answer, and a rejection is one too; only silence fails the step."""
+    if status is ApprovalStatus.EXPIRED:
+        await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, WaitStatus.TIMED_OUT, tx.now)
+        moved = StepMoved(
+            approval.step, StepStatus.FAILED_TERMINAL, error="nobody answered in time", error_code=ErrorCode.NO_ANSWER
+        )
+    else:
+        await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, WaitStatus.COMPLETED, tx.now)
+        last = votes[-1]
+        changes = {CHANGES_KEY: True} if last.verdict is VoteVerdict.CHANGES else {}
+        result = {"decision": str(status), "reviewer": last.person, "reason": last.reason, **changes}
+        moved = StepMoved(approval.step, StepStatus.SUCCEEDED, result)
+    await advance(engine, tx, moved)
+
+
+async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
+    """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
+    passage = await passage_of(engine, tx, approval)
+    effect = passage.effect
+    step_is_over = has_stopped(await steps.step_status(tx.conn, tx.run_id, effect.step))
+    happened = status is ApprovalStatus.APPROVED
+    after = EffectStatus.PENDING
+    if happened or step_is_over:
+        after = EffectStatus.DISPATCHED if happened else EffectStatus.FAILED
+    await effects.release(
+        tx.conn,
+        effect.effect_id,
+        EffectStatus.IN_DOUBT,
+        after,
+        now=tx.now,
+        give_up_at=tx.now + engine.timing.effect_deadline,
+    )
+    statement = {"said_by": [vote.person for vote in votes], "reason": votes[-1].reason}
+    if happened:
+        await settlement.confirm(passage, statement)
+    elif step_is_over:
+        await passage.write_receipt(AttemptOutcome.FAILURE, error="a person says that it did not happen")
+    else:
+        await advance(engine, tx, StepMoved(effect.step, StepStatus.READY))

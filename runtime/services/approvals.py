@@ -1,0 +1,252 @@
+"""Approvals, as the bot asks for them: people, requests as they are, clicks and what became of them."""
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.approval import AskKind, ResultCode
+from runtime.model.delegation import StandIn
+from runtime.model.notification import Addressed
+from runtime.model.person import Person, SlackAccount
+from runtime.model.questions import paused_until
+from runtime.model.requirement import Requirement
+from runtime.model.routing import MOST_CALLED
+from runtime.model.states import ApprovalStatus
+from runtime.model.votes import Refusal, RefusalCode
+from runtime.services.approval_rows import route_of, seen_edits, view_of, vote_view
+from runtime.services.approval_view import ApprovalView
+from runtime.services.ballots import overrides_left, way_to_decide
+from runtime.services.clicks import Click, ClickOutcome, click_payload, record_said
+from runtime.services.compensation import CompensationService, UndoDesk
+from runtime.services.delivery_preferences import DeliveryPreferences, NoticeDesk
+from runtime.services.editing import EditingDesk, EditService
+from runtime.services.links import LinkDesk, LinkResolver
+from runtime.services.metrics import FigureDesk, MetricsQueries
+from runtime.services.refused_clicks import RefusedClicks, StrangerDesk
+from runtime.services.request_actions import AnswersDesk, RequestActions
+from runtime.services.signing_links import SigningDesk, SigningLinks
+from runtime.services.slack_people import AccountDesk, GroupDesk, SlackAccounts, UserGroupSync
+from runtime.services.step_repair import HeldDesk, StepRepairService
+from runtime.store import approvals, directory
+from runtime.store.database.buffered_connection import at_once
+from runtime.store.database.pool import Conn
+from runtime.store.delegations import stand_ins_in
+from runtime.store.edits import edits_of
+from runtime.store.electorate import request_after
+from runtime.store.metrics import before_votes
+from runtime.store.questions import questions_of
+
+_DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
+
+
+class ApprovalService(CompensationService):
+    """The desk of one tenant, over the engine."""
+
+    def __init__(self, engine: Engine, tenant: str) -> None:
+        super().__init__(engine, tenant)
+        self.answers = RequestActions(engine, tenant)
+        self.editing = EditService(engine, tenant)
+        self.held = StepRepairService(engine, tenant)
+        self.figures = MetricsQueries(engine, tenant)
+        self.links = LinkResolver(engine, tenant)
+        self.strangers = RefusedClicks(engine, tenant)
+        self.notices = DeliveryPreferences(engine, tenant, self.may_decide)
+        self.groups = UserGroupSync(engine, tenant)
+        self.accounts = SlackAccounts(engine, tenant)
+        self.signing = SigningLinks(engine, tenant)
+
+    async def people(self, account: SlackAccount) -> list[Person]:
+        """Return every person the directory maps the account to: exactly one may act."""
+        async with self.engine.pool.connection() as conn:
+            return await directory.people_of(conn, self.tenant, account.team, account.user)
+
+    async def approval(self, approval_id: str) -> ApprovalView | None:
+        """Return the approval as it is now."""
+        async with self.engine.pool.connection() as conn:
+            return await self._view(conn, approval_id)
+
+    async def _view(self, conn: Conn, approval_id: str) -> ApprovalView | None:
+        row, votes, before, withdrawn, asked, edits = await at_once(
+            approvals.approval_view_row(conn, approval_id),
+            approvals.votes_of(conn, approval_id),
+            before_votes(conn, [approval_id]),
+            approvals.withdrawn_votes(conn, approval_id),
+            questions_of(conn, approval_id),
+            edits_of(conn, approval_id),
+        )
+        if row is None or row["tenant"] != self.tenant:
+            return None
+        view = view_of(row, votes, before, mocked=self.engine.mocked)
+        called, pairs = await at_once(self._called(conn, row), self._pairs(conn, row))
+        questions, taken_back = tuple(asked), tuple(map(vote_view, withdrawn))
+        can_undo = await self._can_undo(conn, row, view)
+        pause = paused_until(questions, Requirement.of(row["requirement"]).pauses)
+        view = replace(
+            view, asked=called, can_undo=can_undo, withdrawn=taken_back, questions=questions, stand_ins=pairs
+        )
+        is_paused = pause is not None and pause > self.engine.clock()
+        view = replace(view, link=self.links.to_request(approval_id), paused_until=pause if is_paused else None)
+        view = await seen_edits(self.engine, conn, row, view, edits)
+        if view.result is not None and view.result.code is ResultCode.OUTGROWN:
+            view = replace(view, replaced_by=await request_after(conn, approval_id))
+        return view
+
+    async def _called(self, conn: Conn, row: dict[str, Any]) -> tuple[str, ...]:
+        """Return the people whom the card calls: of each part of those asked its people, where they are few."""
+        if (mentioned := route_of(row).mention) is not None:
+            return mentioned
+        now, own = self.engine.clock(), {user for _, user in row["requester_accounts"]}
+        requirement = Requirement.of(row["requirement"])
+        parts = [*requirement.told_apart]
+        parts[-1] = (*parts[-1], *row["joined"])
+        called = list[str]()
+        exclude = requirement.exclude
+        for users in await at_once(
+            *(directory.accounts_in_groups(conn, self.tenant, groups, now, without=exclude) for groups in parts)
+        ):
+            asked = [user for user in users if user not in own]
+            called += asked if len(asked) <= MOST_CALLED else ()
+        return tuple(dict.fromkeys(called))
+
+    async def _pairs(self, conn: Conn, row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+        """Return by their names who may stand in for whom of those who are asked, as long as anybody is."""
+        if row["status"] != ApprovalStatus.REQUESTED:
+            return ()
+        groups = [*row["requirement"]["groups"], *row["joined"]]
+        return tuple(await stand_ins_in(conn, self.tenant, groups, self.engine.clock()))
+
+    async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
+        if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
+            return False
+        definition = await self.engine.definitions.get(conn, row["definition_name"], row["definition_version"])
+        return definition.verb_of(view.step).compensate is not None
+
+    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not decide this now, or None. Reads only."""
+        way = await self.way(approval_id, person_id)
+        return way if isinstance(way, Refusal) else None
+
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
+        """Return how often the person may still do without the others, or why they may not now. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            return await overrides_left(conn, self.tenant, approval_id, person_id, self.engine.clock())
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
+        way = await self.way(approval_id, person_id)
+        return way if isinstance(way, str) else ""
+
+    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
+        """Return what `votes_for` does, or why the person may not decide this now. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            way = await way_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+        if isinstance(way, Refusal):
+            return way
+        return way.delegator.name if isinstance(way, StandIn) else ""
+
+    async def record(self, click: Click) -> str:
+        """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
+        actor_id = click.person_id or f"slack:{click.account.team}:{click.account.user}"
+        return await record_said(
+            self.engine,
+            self.tenant,
+            click_payload(click),
+            by=actor_id,
+            about=f"approval:{click.approval_id}",
+            key=f"vote:{click.dedupe_key}",
+            request_id=click.request_id,
+        )
+
+    async def apply(self, recorded: str | Addressed) -> ClickOutcome:
+        """Apply a recorded click, at most once; a repeat returns the same outcome."""
+        facts = await inbox.apply(self.engine, recorded)
+        refusal = None if facts["counted"] else Refusal(RefusalCode(facts["code"]), tuple(facts.get("about", ())))
+        status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
+        return ClickOutcome(facts["counted"], refusal, status)
+
+
+class Desk(UndoDesk, Protocol):
+    """The runtime's counter, at which the bot stands."""
+
+    @property
+    def held(self) -> HeldDesk:
+        """Return the counter of held steps."""
+        ...
+
+    @property
+    def links(self) -> LinkDesk:
+        """Return the counter of our own links."""
+        ...
+
+    @property
+    def notices(self) -> NoticeDesk:
+        """Return the counter that knows how people are told."""
+        ...
+
+    @property
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
+        ...
+
+    @property
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
+        ...
+
+    @property
+    def editing(self) -> EditingDesk:
+        """Return the counter for requests that are edited and resubmitted."""
+        ...
+
+    @property
+    def strangers(self) -> StrangerDesk:
+        """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def accounts(self) -> AccountDesk:
+        """Return the counter of Slack accounts."""
+        ...
+
+    @property
+    def groups(self) -> GroupDesk:
+        """Return the counter of groups that are user groups of Slack."""
+        ...
+
+    @property
+    def signing(self) -> SigningDesk:
+        """Return the counter of links to sign."""
+        ...
+
+    async def people(self, account: SlackAccount) -> list[Person]:
+        """Return every person the directory maps the account to: exactly one may act."""
+        ...
+
+    async def approval(self, approval_id: str) -> ApprovalView | None:
+        """Return the approval as it is now."""
+        ...
+
+    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not decide this now, or None. Reads only."""
+        ...
+
+    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
+        """Return how often the person may still do without the others, or why they may not now. Reads only."""
+        ...
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
+        ...
+
+    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
+        """Return what `votes_for` does, or why the person may not decide this now. Reads only."""
+        ...
+
+    async def record(self, click: Click) -> str:
+        """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
+        ...
+
+    async def apply(self, notification_id: str) -> ClickOutcome:
+        """Apply a recorded click, at most once; a repeat returns the same outcome."""
+        ...

@@ -1,0 +1,67 @@
+"""Clicks of people who may ask for nothing: they go on record, once each."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.commands import UnknownActorAct, UnknownActorPayload
+from runtime.model.person import SlackAccount
+from runtime.model.votes import RefusalCode
+from runtime.services.clicks import record_said
+from runtime.store import approvals
+from runtime.store.held_steps import find_step
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """An account behind which there is no one person of the directory, and why."""
+
+    account: SlackAccount
+    code: RefusalCode
+    request_id: str
+
+
+class StrangerDesk(Protocol):
+    """Where the bot hands in what strangers clicked. What is not there is not put on record."""
+
+    async def on_card(self, stranger: Stranger, approval_id: str, act: UnknownActorAct) -> None:
+        """Put on record what a stranger wanted of what a card asked about."""
+        ...
+
+    async def on_step(self, stranger: Stranger, run_id: str, step: str, act: UnknownActorAct) -> None:
+        """Put on record what a stranger wanted of a step."""
+        ...
+
+
+@dataclass(frozen=True)
+class RefusedClicks:
+    """The counter of one tenant, over the engine."""
+
+    engine: Engine
+    tenant: str
+
+    async def on_card(self, stranger: Stranger, approval_id: str, act: UnknownActorAct) -> None:
+        """Put on record what a stranger wanted of what a card asked about."""
+        async with self.engine.pool.connection() as conn:
+            approval = await approvals.get_approval(conn, approval_id)
+        if approval is not None:
+            await self.on_step(stranger, approval.run_id, approval.step, act)
+
+    async def on_step(self, stranger: Stranger, run_id: str, step: str, act: UnknownActorAct) -> None:
+        """Put on record what a stranger wanted of a step: the first time for each account, step and reason."""
+        async with self.engine.pool.connection() as conn:
+            found = await find_step(conn, self.tenant, run_id, step)
+        if found is None:
+            return
+        team, user = stranger.account.team, stranger.account.user
+        notification_id = await record_said(
+            self.engine,
+            self.tenant,
+            UnknownActorPayload(run_id=run_id, step=step, act=act, code=stranger.code),
+            by=f"slack:{team}:{user}",
+            about=run_id,
+            key=f"stranger:{run_id}:{step}:{team}:{user}:{stranger.code}",
+            request_id=stranger.request_id,
+        )
+        await inbox.apply(self.engine, notification_id)

@@ -1,0 +1,189 @@
+"""Steps that stand still until a person decides: shown, and retried, skipped or supplied by people and callers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from receipts.chain import Actor
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.commands import RepairStepPayload
+from runtime.model.limits import error_text
+from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.person import Person
+from runtime.model.run import FoundStep, RepairAction
+from runtime.model.states import EFFECT, StepStatus, is_final
+from runtime.services.callers import AnswerConflictError
+from runtime.services.clicks import record_said
+from runtime.store.held_steps import count_held, find_posted, find_step, list_held
+
+
+@dataclass(frozen=True)
+class HeldView:
+    """A held step as its modal shows it; `version` is the step's, which the act has to find again."""
+
+    run_id: str
+    step: str
+    version: int
+    run_title: str
+    error: str
+    code: str
+
+
+@dataclass(frozen=True)
+class HeldWaiting:
+    """What waits for operators: how many steps are held, and those of the runs that moved last."""
+
+    total: int
+    views: tuple[HeldView, ...]
+
+
+@dataclass(frozen=True)
+class RepairCommand:
+    """How a person wants a held step to go on. `dedupe_key` is equal for deliveries of the same wish."""
+
+    dedupe_key: str
+    person_id: str
+    run_id: str
+    step: str
+    act: RepairAction
+    version: int
+    reason: str
+    result: object
+    request_id: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A message that asks about a held step: where it stands as (channel, ts), or whether it may still be posted."""
+
+    place: tuple[str, str] | None
+    may_come: bool
+
+
+class HeldDesk(Protocol):
+    """Where the bot looks at held steps and hands in what people say of them."""
+
+    async def view(self, run_id: str, step: str) -> HeldView | None:
+        """Return a step as it is now, None where it is not held."""
+        ...
+
+    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
+        """Return the held steps for a person: none unless they are one of those who are told of them."""
+        ...
+
+    async def question(self, effect_id: str) -> Question:
+        """Return where a message that asks about a held step stands; the effect is what posts it."""
+        ...
+
+    async def record(self, wish: RepairCommand) -> str:
+        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+        ...
+
+    async def apply(self, notification_id: str) -> str:
+        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+        ...
+
+
+@dataclass(frozen=True)
+class StepRepairService:
+    """The counter of one tenant, over the engine."""
+
+    engine: Engine
+    tenant: str
+
+    async def view(self, run_id: str, step: str) -> HeldView | None:
+        """Return a step as it is now, None where it is not held."""
+        async with self.engine.pool.connection() as conn:
+            found = await find_step(conn, self.tenant, run_id, step)
+        if found is None or found.status is not StepStatus.HELD:
+            return None
+        return _view(found)
+
+    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
+        """Return the held steps for a person: none unless they are one of those who are told of them."""
+        if set(person.groups).isdisjoint(self.engine.routing.doubt_groups):
+            return HeldWaiting(0, ())
+        async with self.engine.pool.connection() as conn:
+            found = await list_held(conn, self.tenant, limit)
+            total = len(found) if len(found) < limit else await count_held(conn, self.tenant)
+        return HeldWaiting(total, tuple(_view(step) for step in found))
+
+    async def question(self, effect_id: str) -> Question:
+        """Return where a message that asks about a held step stands; the effect is what posts it."""
+        async with self.engine.pool.connection() as conn:
+            posted = await find_posted(conn, self.tenant, effect_id)
+        if posted is None:
+            return Question(None, may_come=False)
+        answer = posted.answer or {}
+        place = (answer["channel"], answer["ts"]) if {"channel", "ts"} <= answer.keys() else None
+        return Question(place, may_come=not is_final(EFFECT, posted.status))
+
+    async def record(self, wish: RepairCommand) -> str:
+        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+        payload = RepairStepPayload(
+            run_id=wish.run_id,
+            step=wish.step,
+            act=wish.act,
+            result=wish.result,
+            reason=error_text(wish.reason),
+            version=wish.version,
+            submitted_by=wish.person_id,
+        )
+        return await record_said(
+            self.engine,
+            self.tenant,
+            payload,
+            by=wish.person_id,
+            about=wish.run_id,
+            key=f"mend:{wish.dedupe_key}",
+            request_id=wish.request_id,
+        )
+
+    async def apply(self, notification_id: str) -> str:
+        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+        facts = await inbox.apply(self.engine, notification_id)
+        return "" if facts["status"] == "applied" else str(facts["reason"])
+
+
+def _view(found: FoundStep) -> HeldView:
+    title = f"{found.title} ({found.trigger_ref})"
+    return HeldView(found.run_id, found.path, found.version, title, found.error, found.error_code)
+
+
+@dataclass(frozen=True)
+class StepRepairApi:
+    """The desk of one tenant. A run of a type that the caller may not mend is as if it were not there."""
+
+    engine: Engine
+    tenant: str
+
+    async def step(self, types: Sequence[str], run_id: str, path: str) -> FoundStep:
+        """Return a step of a run of one of these trigger types; raise LookupError."""
+        async with self.engine.pool.connection() as conn:
+            found = await find_step(conn, self.tenant, run_id, path)
+        if found is None or found.trigger_type not in types:
+            raise LookupError(f"there is no step {path} of a run {run_id}")
+        return found
+
+    async def mend(self, by: Actor, sender_id: str, payload: RepairStepPayload) -> Mapping[str, Any]:
+        """Record what a person says and apply it; return the facts of its outcome.
+
+        Sent again under its id, it gets the present outcome. Raise AnswerConflictError where that id was used for
+        something else.
+        """
+        notification = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            dedupe_key=dedupe_key_of("mend", self.tenant, payload.submitted_by, sender_id),
+            correlation_key=payload.run_id,
+            payload=payload,
+            actor=by,
+            request_id=self.engine.new_id("req"),
+        )
+        recorded = await inbox.record(self.engine, notification)
+        if recorded != notification.notification_id:
+            first = (await self.engine.addressed(recorded)).notification
+            if (first.payload, first.actor) != (payload, by):
+                raise AnswerConflictError("this id was used before, for another act; each has an id of its own")
+        return await inbox.apply(self.engine, recorded)

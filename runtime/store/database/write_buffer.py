@@ -1,0 +1,151 @@
+"""Write buffer: rows for several tables, written by one statement when the transaction commits.
+
+A kind of write is one data-modifying query over rows that come as one JSON document. All parts of a statement see the
+database as it was before it, so no row may be written twice by one; whoever reads or writes anything else has what is
+buffered written first (`BufferedConnection`).
+
+Columns of JSON are read and written by orjson; by Python's own json what only that takes, such as half a character.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from psycopg import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class WriteKind:
+    """A kind of write to a table, equal to no other.
+
+    `sql` reads its rows as ``{r}``; `columns` are their names and types. The first `key` columns tell which row of the
+    table is written. Where `lost` is set, each has to take effect, and `sql` returns as ``id`` the first column of each
+    that did; `lost` makes the error of one that did not. `taken` is the error of a row that a unique index refuses, by
+    the index's name.
+    """
+
+    name: str
+    table: str
+    sql: str
+    columns: tuple[tuple[str, str], ...]
+    key: int
+    lost: Callable[[str], Exception] | None = None
+    taken: tuple[str, Callable[[str], Exception]] | None = None
+
+
+@dataclass
+class WriteBuffer:
+    """What a transaction is still to write."""
+
+    rows: dict[WriteKind, list[Sequence[Any]]] = field(default_factory=dict)
+    touched: dict[tuple[Any, ...], tuple[WriteKind, int]] = field(
+        default_factory=dict
+    )  # a table's row: which one writes it
+
+    def holds(self, kind: WriteKind, row: Sequence[Any]) -> bool:
+        """Return whether the same row of the table is to be written already."""
+        return (kind.table, *row[: kind.key]) in self.touched
+
+    def changes(self, table: str, keys: Collection[str]) -> bool:
+        """Return whether rows of a table whose first key is one of these are to be written."""
+        return any(touched[0] == table and touched[1] in keys for touched in self.touched)
+
+    def add(self, kind: WriteKind, row: Sequence[Any]) -> None:
+        """Have one more row written."""
+        rows = self.rows.setdefault(kind, [])
+        self.touched[kind.table, *row[: kind.key]] = kind, len(rows)
+        rows.append(row)
+
+    def amend(self, kind: WriteKind, key: Sequence[Any], values: Mapping[str, Any]) -> bool:
+        """Have columns of a row written otherwise than was said; False where no row of this kind is to be written."""
+        written_by, place = self.touched.get((kind.table, *key), (None, 0))
+        if written_by is not kind:
+            return False
+        row = self.rows[kind][place]
+        self.rows[kind][place] = [values.get(name, said) for (name, _), said in zip(kind.columns, row, strict=True)]
+        return True
+
+    @property
+    def is_fenced(self) -> bool:
+        """Return whether a row has to take effect, which only the result of the statement tells."""
+        return any(kind.lost for kind in self.rows)
+
+    def take(self) -> tuple[str, dict[str, Any]]:
+        """Return the statement that writes it all, and its parameters."""
+        kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))
+        return write_statement(kinds), {kind.name: document_of(kind, self.rows[kind]) for kind in kinds}
+
+    def lost(self, done: Mapping[str, Any]) -> Exception | None:
+        """Return the error of a row that took no effect, where one had to; `done` is what the statement returned."""
+        for kind, rows in self.rows.items():
+            if kind.lost is not None:
+                took = set(done[kind.name] or ())
+                for row in rows:
+                    if row[0] not in took:
+                        return kind.lost(row[0])
+        return None
+
+    def taken(self, index: str | None) -> Exception | None:
+        """Return the error of what a unique index refused, where a kind has one for it."""
+        return next((kind.taken[1](kind.name) for kind in self.rows if kind.taken and kind.taken[0] == index), None)
+
+
+@lru_cache(maxsize=256)
+def write_statement(kinds: tuple[WriteKind, ...]) -> str:
+    """Return one statement for these kinds; where rows must take effect, it returns the ids of those that did."""
+    parts = [f"{kind.name} AS ({kind.sql.format(r=rows_of(kind))})" for kind in kinds]
+    done = "(SELECT array_agg(id) FROM {0}) AS {0}"
+    fenced = [done.format(kind.name) for kind in kinds if kind.lost]
+    return f"WITH {', '.join(parts)} SELECT {', '.join(fenced) or '1'}"
+
+
+def rows_of(kind: WriteKind) -> str:
+    """Return the rows of a kind as a statement reads them from its parameter, which has the kind's name.
+
+    They are few, which the condition says in its way: the planner expects a hundred of them, and rather reads an index
+    of thousands of rows from end to end than to enter it so often. Of what a condition like this leaves it expects one.
+    """
+    columns, first = ", ".join(f"{name} {type_}" for name, type_ in kind.columns), kind.columns[0][0]
+    rows = f"json_to_recordset(%({kind.name})s::json) AS r ({columns})"
+    return f"(SELECT * FROM {rows} WHERE {first} IS NOT DISTINCT FROM {first}) AS r"  # noqa: S608 - our own columns
+
+
+def document_of(kind: WriteKind, rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as a JSON array of objects; what stands in a column of JSON is JSON already.
+
+    psycopg writes arrays of text element by element in Python, which costs more than all the rest of a step.
+    """
+    names = [name for name, _ in kind.columns]
+    written = {number for number, (_, type_) in enumerate(kind.columns) if type_ == "json"}
+    try:
+        return orjson.dumps(
+            [
+                {
+                    name: orjson.Fragment(value) if number in written else value
+                    for number, (name, value) in enumerate(zip(names, row, strict=True))
+                    if value is not None  # what is missing is NULL
+                }
+                for row in rows
+            ]
+        ).decode()
+    except orjson.JSONEncodeError as error:  # half a character, for one
+        raise DataError(f"{kind.table}: {error}") from error
+
+
+def read_json(data: str | bytes) -> Any:
+    """Return the value of a document."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return json.loads(data)
+
+
+def json_text(value: Any) -> str:
+    """Return a value, all of whose numbers are finite, as a document."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        return json.dumps(value)

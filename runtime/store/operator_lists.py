@@ -1,0 +1,191 @@
+"""Operators' lists: a tenant's runs, waits, effects, dead letters and webhook subscriptions, newest first.
+
+Nothing secret is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from runtime.model.subscription import CONNECTOR, Subscription
+from runtime.store.database.pool import Conn
+from runtime.store.notifications import has_dead_letter
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a list is narrowed to; None leaves it wide."""
+
+    status: str | None
+    definition: str | None  # name of the runbook
+    run_id: str | None
+    older_than: timedelta | None
+    limit: int
+
+
+_RUN = (
+    "r.run_id, r.status, r.version, r.definition_name, r.definition_version, r.trigger_type, r.trigger_ref,"
+    " r.reference, r.outcome, r.requested_by, coalesce((SELECT nullif(p.name, '') FROM actors p WHERE p.tenant ="
+    " r.tenant AND p.actor_id = r.requested_by), r.requested_by) AS requester_name,"
+    " r.submitted_by, r.error, r.created_at, r.updated_at, r.finished_at"
+)
+_WAIT = (
+    "w.wait_id, w.status, w.run_id, w.step, r.definition_name, w.type, w.correlation_key, w.correlate, w.deadline,"
+    " w.escalate_at, w.approval_id, w.created_at, w.resolved_at, w.progress"
+)
+_EFFECT = (
+    "e.effect_id, e.status, e.run_id, e.purpose, e.step, r.definition_name, e.connector, e.operation, e.target,"
+    " e.tries, e.postponed, e.next_try_at, e.give_up_at, e.error, e.created_at"
+)
+_EFFECT_IN_FULL = (
+    f"{_EFFECT}, e.tier, e.reversible_by, e.idempotency_key, e.on_doubt, e.digest, e.correlation_key, e.attempt,"
+    " e.lease_owner, e.lease_expires_at, e.started_at, e.approval_id, e.decision_id"
+)
+_DEAD_LETTER = (
+    "notification_id, status, kind, correlation_key, actor ->> 'id' AS actor, received_at, deliveries, failures,"
+    " next_try_at, coalesce(nullif(error, ''), outcome ->> 'reason', outcome ->> 'text', '') AS reason"
+)
+
+
+_OF_RUN = "JOIN runs r USING (run_id)"
+
+
+async def list_runs(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the tenant's runs."""
+    return await _narrowed(conn, f"{_RUN} FROM runs r", "r", "run_id", tenant, wanted)
+
+
+async def list_waits(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the waits of the tenant's runs, without their tokens."""
+    return await _narrowed(conn, f"{_WAIT} FROM waits w {_OF_RUN}", "w", "wait_id", tenant, wanted)
+
+
+async def list_effects(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the effects of the tenant's runs, without what they would write."""
+    return await _narrowed(conn, f"{_EFFECT} FROM effects e {_OF_RUN}", "e", "effect_id", tenant, wanted)
+
+
+async def _narrowed(conn: Conn, what: str, row: str, key: str, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    query = f"""
+        SELECT {what}
+         WHERE r.tenant = %(tenant)s AND {row}.status = coalesce(%(status)s, {row}.status)
+           AND r.definition_name = coalesce(%(definition)s, r.definition_name)
+           AND r.run_id = coalesce(%(run_id)s, r.run_id)
+           AND (%(older_than)s::interval IS NULL OR {row}.created_at <= now() - %(older_than)s::interval)
+         ORDER BY {row}.created_at DESC, {row}.{key} DESC LIMIT %(limit)s
+    """
+    return await (await conn.execute(query.encode(), {"tenant": tenant, **vars(wanted)})).fetchall()
+
+
+async def list_letters(conn: Conn, tenant: str, status: str | None, limit: int) -> list[dict[str, Any]]:
+    """Return what could not be applied: dead letters, early answers, and what a fault of ours holds up."""
+    query = f"""
+        SELECT {_DEAD_LETTER} FROM notifications
+         WHERE tenant = %(tenant)s AND status = coalesce(%(status)s, status)
+           AND (status IN ('dead_letter', 'early') OR status = 'received' AND failures > 0)
+         ORDER BY received_at DESC, notification_id DESC LIMIT %(limit)s
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), {"tenant": tenant, "status": status, "limit": limit})).fetchall()
+
+
+async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
+    """Return a run with its business state and what it gave, or None."""
+    what = (
+        f"{_RUN}, r.state, r.output, r.parent ->> 'run_id' AS started_by, r.parent ->> 'step' AS started_by_step"
+        " FROM runs r"
+    )
+    return await _first_row(conn, what, "r.tenant = %s AND r.run_id = %s", tenant, run_id)
+
+
+async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return a run's steps, in the runbook's order."""
+    return await (
+        await conn.execute(
+            "SELECT path, status, verb, attempt, next_try_at, error, error_code,"
+            " coalesce(kept ->> 'branch', '') AS branch, version, started_at, finished_at FROM steps"
+            " WHERE run_id = %s ORDER BY position, length(path), path",
+            (run_id,),
+        )
+    ).fetchall()
+
+
+async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
+    """Return for each step of a run whose effect is tried later why that is: its window, a target that is away."""
+    query = (
+        "SELECT step, error FROM effects WHERE run_id = %s AND purpose = 'step' AND error <> ''"
+        " AND status IN ('pending', 'held')"
+    )
+    rows = await (await conn.execute(query, (run_id,))).fetchall()
+    return {row["step"]: row["error"] for row in rows}
+
+
+_STARTED = "c.run_id, c.status, c.definition_name, c.outcome, c.error"
+
+
+async def find_started(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return the runs that steps of a run have started, in the order in which they were, each with its step."""
+    query = f"""
+        SELECT e.step, {_STARTED} FROM effects e
+          JOIN receipts r ON r.run_id = e.run_id AND r.effect_id = e.effect_id AND r.outcome = 'success'
+          JOIN runs c ON c.run_id = r.response ->> 'run_id'
+         WHERE e.run_id = %s AND e.connector = 'run' ORDER BY r.seq
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), (run_id,))).fetchall()
+
+
+async def find_named(conn: Conn, tenant: str, run_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return runs by their ids, as if no step had started them."""
+    query = f"""
+        SELECT '' AS step, {_STARTED} FROM runs c WHERE c.tenant = %s AND c.run_id = ANY(%s)
+         ORDER BY c.created_at, c.run_id
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), (tenant, list(run_ids)))).fetchall()
+
+
+async def find_wait(conn: Conn, tenant: str, wait_id: str) -> dict[str, Any] | None:
+    """Return a wait, without its token, or None."""
+    what = f"{_WAIT} FROM waits w {_OF_RUN}"
+    return await _first_row(conn, what, "r.tenant = %s AND w.wait_id = %s", tenant, wait_id)
+
+
+async def find_effect(conn: Conn, tenant: str, effect_id: str) -> dict[str, Any] | None:
+    """Return an effect, without what it would write, or None."""
+    what = f"{_EFFECT_IN_FULL} FROM effects e {_OF_RUN}"
+    return await _first_row(conn, what, "r.tenant = %s AND e.effect_id = %s", tenant, effect_id)
+
+
+async def find_letter(conn: Conn, tenant: str, notification_id: str) -> dict[str, Any] | None:
+    """Return a notification with what it says, without its token, or None."""
+    what = f"{_DEAD_LETTER}, payload::jsonb - 'token' AS payload, outcome, applied_at FROM notifications"
+    return await _first_row(conn, what, "tenant = %s AND notification_id = %s", tenant, notification_id)
+
+
+async def _first_row(conn: Conn, what: str, where: str, *values: str) -> dict[str, Any] | None:
+    return await (await conn.execute(f"SELECT {what} WHERE {where}".encode(), values)).fetchone()
+
+
+async def list_subscriptions(conn: Conn, tenant: str, declared: Sequence[Subscription]) -> list[dict[str, Any]]:
+    """Return each subscription: whether it is sent to, and how many deliveries wait, or are dead letters."""
+    return [await _subscription(conn, tenant, one) for one in declared]
+
+
+async def _subscription(conn: Conn, tenant: str, one: Subscription) -> dict[str, Any]:
+    query = """
+        SELECT (SELECT count(*) FROM effects
+                 WHERE tenant = %(tenant)s AND purpose = 'message' AND connector = %(connector)s
+                   AND status IN ('pending', 'leased', 'held', 'in_doubt') AND fields ->> 'subscription' = %(name)s)
+                   AS waiting,
+               (SELECT count(*) FROM notifications
+                 WHERE tenant = %(tenant)s AND status = 'dead_letter' AND kind = 'delivery'
+                   AND payload ->> 'subscription' = %(name)s) AS letters
+    """
+    values = {"tenant": tenant, "connector": CONNECTOR, "name": one.name}
+    counts = await (await conn.execute(query, values)).fetchone()
+    return {
+        "name": one.name,
+        "on": sorted(one.on),
+        "target": one.target,
+        "sends": not await has_dead_letter(conn, tenant, one.gone_key),
+        **(counts or {}),
+    }

@@ -1,0 +1,258 @@
+"""Run history: everything on record about a finished run, read to build its bundle, to replay it, or to export chains.
+
+Everything is read in one view of the database, to which nothing changes meanwhile. The history for a bundle is read on
+a connection of its own, in the thread that builds the bundle.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import psycopg
+from psycopg import Connection, IsolationLevel
+from psycopg.rows import DictRow, dict_row
+
+from receipts.chain import EVIDENCE_FORMAT, Leaf, in_place
+from receipts.fields import timestamp
+from runtime.model.approval import Edit
+from runtime.model.questions import Question
+from runtime.model.votes import Via, Vote
+from runtime.store.database.pool import Conn
+
+
+@dataclass(frozen=True)
+class Story:
+    """One run's records up to the leaf at which it is sealed, as plain values; no `run` where its leaves tell that."""
+
+    run: Mapping[str, Any] | None
+    definition: bytes
+    decisions: list[dict[str, Any]]
+    policies: dict[str, dict[str, str]]
+    approvals: list[dict[str, Any]]
+    receipts: list[dict[str, Any]]
+    reads: list[dict[str, Any]]
+    leaves: list[dict[str, Any]]
+
+
+def read_run_history(dsn: str, run_id: str) -> Story:
+    """Return the run's records up to its sealing, in one consistent view. A pooler may stand in between."""
+    with psycopg.connect(dsn, row_factory=dict_row, prepare_threshold=None) as conn:
+        conn.isolation_level = IsolationLevel.REPEATABLE_READ
+        conn.read_only = True
+        return run_history_in(conn, run_id)
+
+
+def run_history_in(conn: Connection[DictRow], run_id: str) -> Story:
+    """Return the run's records up to its sealing, in the view that a connection has.
+
+    Each table that is read here stands in evidence, and is compared by `runtime.services.audit`.
+    """
+    (bundle,) = _all(conn, "SELECT * FROM evidence_bundles WHERE run_id = %s", run_id)
+    (run,) = _all(conn, "SELECT * FROM runs WHERE run_id = %s", run_id)
+    (definition,) = _all(
+        conn,
+        "SELECT canonical, digest FROM definitions WHERE name = %s AND version = %s",
+        run["definition_name"],
+        run["definition_version"],
+    )
+    sealed = bundle["sealed_seq"]
+    leaves = _leaves(conn, run_id, sealed)
+    decisions = _all(
+        conn,
+        "SELECT document, policy_digest FROM policy_decisions WHERE run_id = %s AND seq <= %s ORDER BY seq",
+        run_id,
+        sealed,
+    )
+    receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
+    reads = _all(conn, "SELECT document FROM reads WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
+    is_told = leaves[0]["data"].get("format", 1) >= EVIDENCE_FORMAT
+    return Story(
+        run=None if is_told else _run(conn, run, definition["digest"], leaves),
+        definition=bytes(definition["canonical"]),
+        decisions=[row["document"] for row in decisions],
+        policies=_policies(conn, {row["policy_digest"] for row in decisions}),
+        approvals=_approvals(conn, run_id, bundle["sealed_cards"], asked if is_told else _asked_in_format_1),
+        receipts=[row["document"] for row in receipts],
+        reads=[row["document"] for row in reads],
+        leaves=leaves,
+    )
+
+
+def _leaves(conn: Connection[DictRow], run_id: str, sealed: int) -> list[dict[str, Any]]:
+    rows = _all(
+        conn, "SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed
+    )
+    return in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows))
+
+
+def _run(conn: Connection[DictRow], run: DictRow, digest: str, leaves: list[dict[str, Any]]) -> dict[str, Any]:
+    steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position, length(path), path", run["run_id"])
+    waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at, wait_id", run["run_id"])
+    return {
+        "run_id": run["run_id"],
+        "tenant": run["tenant"],
+        "definition": {
+            "name": run["definition_name"],
+            "version": run["definition_version"],
+            "digest": digest,
+        },
+        "trigger": {"type": run["trigger_type"], "ref": run["trigger_ref"]},
+        "requested_by": run["requested_by"],
+        "submitted_by": run["submitted_by"],
+        "status": run["status"],
+        "error": run["error"],
+        "created_at": timestamp(run["created_at"]),
+        "finished_at": timestamp(run["finished_at"]),
+        "writes": run["writes"],
+        "steps": [{name: step[name] for name in ("path", "verb", "status", "error", "attempt")} for step in steps],
+        "waits": [
+            {
+                "step": wait["step"],
+                "type": wait["type"],
+                "correlation_key": wait["correlation_key"],
+                "status": wait["status"],
+                "opened_at": timestamp(wait["created_at"]),
+                "deadline": timestamp(wait["deadline"]),
+                "resolved_at": timestamp(wait["resolved_at"]) if wait["resolved_at"] else None,
+            }
+            for wait in waits
+        ],
+        "sealed_seq": leaves[-1]["seq"],
+        "audit_head": leaves[-1]["hash"],
+    }
+
+
+def _approvals(
+    conn: Connection[DictRow],
+    run_id: str,
+    sealed_cards: Mapping[str, int],
+    as_asked: Callable[[DictRow], dict[str, Any]],
+) -> list[dict[str, Any]]:
+    rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at, approval_id", run_id)
+    votes = _all(
+        conn,
+        "SELECT v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = %s ORDER BY v.at, v.person",
+        run_id,
+    )
+    edits = {edit["approval_id"]: edit for edit in _all(conn, "SELECT * FROM edits WHERE run_id = %s", run_id)}
+    questions = _all(
+        conn,
+        "SELECT q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s"
+        " ORDER BY q.asked_at, q.question_id",
+        run_id,
+    )
+    return [
+        {
+            **as_asked(row),
+            **_questions(row["approval_id"], questions),
+            "status": row["status"],
+            "votes": [vote_document(one) for one in votes if one["approval_id"] == row["approval_id"]],
+            "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
+            **({"edited": edit_document(edits[row["approval_id"]])} if row["approval_id"] in edits else {}),
+        }
+        for row in rows
+    ]
+
+
+def _questions(approval_id: str, rows: Sequence[DictRow]) -> dict[str, Any]:
+    """Return what was asked about an approval, under a name that stands only where something was."""
+    found = [question_document(row).document() for row in rows if row["approval_id"] == approval_id]
+    return {"questions": found} if found else {}
+
+
+def _policies(conn: Connection[DictRow], digests: set[str]) -> dict[str, dict[str, str]]:
+    found = _all(conn, "SELECT digest, files FROM policy_texts WHERE digest = ANY(%s)", sorted(digests))
+    return {row["digest"]: row["files"] for row in found}
+
+
+def _all(conn: Connection[DictRow], query: str, *values: Any) -> list[DictRow]:
+    return conn.execute(query.encode(), values).fetchall()
+
+
+def asked(row: DictRow) -> dict[str, Any]:
+    """Return the request as `NewApproval.document` had it when its digest went on the chain."""
+    names = ("effect_id", "step", "kind", "digest", "tier", "requirement", "reasons", "before", "purpose")
+    return {
+        "id": row["approval_id"],
+        **{name: row[name] for name in names},
+        "requested_at": timestamp(row["requested_at"]),
+        "expires_at": timestamp(row["expires_at"]),
+    }
+
+
+def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
+    told = asked(row)
+    del told["purpose"]
+    decided = timestamp(row["decided_at"]) if row["decided_at"] else None
+    return {**told, "result": row["result"], "escalated": bool(row["joined"]), "decided_at": decided}
+
+
+def vote_document(row: DictRow) -> dict[str, Any]:
+    """Return the vote as `Vote.document` had it when its digest went on the chain."""
+    said = {name: row[name] for name in Vote.__dataclass_fields__}
+    return Vote(**{**said, "via": Via(row["via"])}).document()
+
+
+def question_document(row: DictRow) -> Question:
+    """Return the question, of which evidence and the digests on the chain have the documents."""
+    return Question(**{name: row[name] for name in Question.__dataclass_fields__})
+
+
+def edit_document(row: DictRow) -> dict[str, Any]:
+    """Return the edit as `Edit.document` had it when its digest went on the chain."""
+    return Edit(**{name: row[name] for name in Edit.__dataclass_fields__}).document()
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run's row, its leaves in order, and the stored results of its steps by path."""
+
+    row: Mapping[str, Any]
+    leaves: Sequence[Leaf]
+    results: Mapping[str, Any]
+
+
+async def recorded_run(conn: Conn, tenant: str, run_id: str) -> RecordedRun | None:
+    """Return a run of the tenant as it is on record, None where there is none."""
+    row = await (
+        await conn.execute("SELECT * FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
+    ).fetchone()
+    if row is None:
+        return None
+    leaves = await (
+        await conn.execute("SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", (run_id,))
+    ).fetchall()
+    results = await (
+        await conn.execute("SELECT path, result FROM steps WHERE run_id = %s AND result IS NOT NULL", (run_id,))
+    ).fetchall()
+    placed = in_place(run_id, ((one["seq"], one["hash"].hex(), one["leaf"]) for one in leaves))
+    return RecordedRun(
+        row, [Leaf.model_validate(leaf) for leaf in placed], {one["path"]: one["result"] for one in results}
+    )
+
+
+_AT_ONCE = 200
+"""Runs whose leaves are read together."""
+
+
+@asynccontextmanager
+async def one_view(conn: Conn) -> AsyncIterator[None]:
+    """Have all that is read inside be of one moment."""
+    async with conn.transaction():
+        await conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+async def read_chains(conn: Conn, run_ids: Sequence[str]) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the leaves of each of these runs that has any."""
+    for first in range(0, len(run_ids), _AT_ONCE):
+        rows = await (
+            await conn.execute(
+                "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY run_id, seq",
+                (list(run_ids[first : first + _AT_ONCE]),),
+            )
+        ).fetchall()
+        for run_id, own in groupby(rows, key=lambda row: str(row["run_id"])):
+            yield run_id, in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in own))

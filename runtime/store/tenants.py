@@ -1,0 +1,275 @@
+"""Tenants: the salt of each, and the chain of its acts.
+
+Each act is on record in the transaction that does it, and gets its place in the log. Whoever appends locks the end of
+the chain: one at a time. The first act of a chain tells what was there before there was a chain: the directory, keys,
+definitions and policies. What a start loads is put on record when it differs from what the start before loaded. Votes
+rest on acts, which are found by their names, whole.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from receipts import canonical
+from receipts.acts import Act, LoadedAct
+from receipts.chain import GENESIS, PROGRAM, Actor, Correlation, Head, Written, next_leaf
+from receipts.tenant_acts import DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen, chain_of
+from runtime.store.database.buffered_connection import at_once
+from runtime.store.database.pool import Conn
+
+
+@dataclass(frozen=True)
+class ChainEnd:
+    """The last leaf of a tenant's chain and when that was said; None where the chain is empty.
+
+    `has` says whether what was looked for stands in the chain.
+    """
+
+    head: Head
+    at: datetime | None
+    has: bool
+
+
+async def salt_of(conn: Conn, tenant: str) -> str:
+    """Return the tenant's salt, which is made on first use."""
+    query = "SELECT salt FROM tenants WHERE tenant = %s"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    if row is None:
+        await _make_tenant(conn, tenant)
+        row = await (await conn.execute(query, (tenant,))).fetchone()
+    if row is None:
+        raise LookupError(f"no tenant {tenant}")
+    return str(row["salt"])
+
+
+async def bind_tenant(conn: Conn, tenant: str, *, mocked: bool) -> bool:
+    """Return whether the tenant is of that kind: its first start says whether its runs are on mocks, once for all."""
+    await conn.execute(
+        "INSERT INTO tenants (tenant, salt, mocked) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (tenant, secrets.token_hex(16), mocked),
+    )
+    row = await (await conn.read("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})).fetchone()
+    return row is not None and bool(row["mocked"]) == mocked
+
+
+async def lock_chain(conn: Conn, tenant: str, once: str | None = None) -> ChainEnd:
+    """Return the end of the tenant's chain, locked in the caller's transaction: one at a time appends to it.
+
+    The lock keeps away nobody who only refers to the tenant. `once` is what is looked for in the chain.
+    """
+    end = await _lock(conn, tenant, once)
+    if end is None:
+        await _make_tenant(conn, tenant)
+        end = await _lock(conn, tenant, once)
+    if end is None:
+        raise LookupError(f"no tenant {tenant}")
+    return end
+
+
+async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
+    # two statements: one that has waited for the lock does not see what came meanwhile
+    conn.put("SELECT FROM tenants WHERE tenant = %(tenant)s FOR NO KEY UPDATE", {"tenant": tenant})
+    query = """
+        SELECT audit_seq, audit_hash,
+               (SELECT (l.leaf ->> 'at')::timestamptz FROM tenant_leaves l
+                 WHERE l.tenant = t.tenant AND l.seq = t.audit_seq) AS at,
+               EXISTS (SELECT FROM tenant_leaves l WHERE l.tenant = t.tenant AND l.once = %(once)s) AS has
+          FROM tenants t WHERE t.tenant = %(tenant)s
+    """
+    row = await (await conn.read(query, {"tenant": tenant, "once": once})).fetchone()
+    return ChainEnd(Head(row["audit_seq"], row["audit_hash"]), row["at"], row["has"]) if row else None
+
+
+async def _make_tenant(conn: Conn, tenant: str) -> None:
+    """Make the tenant's row; where it is there, this would wait for whoever appends to the chain."""
+    await conn.execute(
+        "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
+    )
+
+
+async def is_mocked(conn: Conn, tenant: str) -> bool:
+    """Return whether the tenant's runs are on mocks."""
+    row = await (await conn.read("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})).fetchone()
+    return bool(row and row["mocked"])
+
+
+ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"
+ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s"
+SETTINGS = "SELECT remind, usergroups FROM directories WHERE tenant = %s"
+
+
+def rows_digest(
+    actors: Iterable[Mapping[str, Any]], accounts: Iterable[Mapping[str, Any]], settings: Iterable[Mapping[str, Any]]
+) -> str:
+    """Return the digest of a directory's rows, as `ACTORS`, `ACCOUNTS` and `SETTINGS` give them in any order.
+
+    How people are told, and which groups are user groups of Slack, is in it only where that is said.
+    """
+    people = [{name: value for name, value in one.items() if value or name != "notices"} for one in actors]
+    said = [found for one in settings if (found := {name: value for name, value in one.items() if value})]
+    rows = {"actors": _sorted(people), "accounts": _sorted(accounts)}
+    return canonical.digest({**rows, "settings": said} if said else rows)
+
+
+async def directory_digest(conn: Conn, tenant: str) -> str:
+    """Return the digest of the tenant's directory as it stands in the tables."""
+    actors, accounts, settings = await at_once(*(_all(conn, query, tenant) for query in (ACTORS, ACCOUNTS, SETTINGS)))
+    return rows_digest(actors, accounts, settings)
+
+
+async def existing_records(conn: Conn, tenant: str) -> list[Act]:
+    """Return what was there before there was a chain to put it on."""
+    definitions, policies, directories, keys = await at_once(
+        _all(conn, "SELECT name, version, digest FROM definitions ORDER BY created_at, name, version"),
+        _all(conn, "SELECT digest FROM policy_texts ORDER BY first_seen, digest"),
+        _all(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant),
+        _all(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s ORDER BY number", tenant),
+    )
+    return [
+        *(DefinitionStored(**row) for row in definitions),
+        *(PolicySeen(**row) for row in policies),
+        *[DirectoryLoaded(**row, rows=await directory_digest(conn, tenant)) for row in directories],
+        *(KeyRegistered(key_id=row["key_id"], digest=canonical.digest(row["entry"])) for row in keys),
+    ]
+
+
+async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:
+    return await (await conn.read(query, values)).fetchall()
+
+
+def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(map(dict, rows), key=canonical.dumps)
+
+
+async def put_act(conn: Conn, tenant: str, act: Act, actor: Actor, at: datetime) -> bool:
+    """Put an act on record in the caller's transaction; return whether it was not there yet, if it is done only once.
+
+    Until that transaction ends, the tenant's other acts wait. A chain begins with what was there before it.
+    """
+    if await _is_on_record(conn, tenant, act):
+        return False
+    end = await lock_chain(conn, tenant, act.once)
+    if end.head.seq == 0:
+        before = [one for one in await existing_records(conn, tenant) if one != act]
+        end = _append(conn, tenant, end, before, PROGRAM, at)
+    if end.has:  # since somebody else put it there while we waited
+        return False
+    _append(conn, tenant, end, [act], actor, at)
+    return True
+
+
+async def _is_on_record(conn: Conn, tenant: str, act: Act) -> bool:
+    if act.once is None:
+        return False
+    query = "SELECT 1 FROM tenant_leaves WHERE tenant = %(tenant)s AND once = %(once)s"
+    return await (await conn.read(query, {"tenant": tenant, "once": act.once})).fetchone() is not None
+
+
+def _append(conn: Conn, tenant: str, end: ChainEnd, acts: Sequence[Act], actor: Actor, at: datetime) -> ChainEnd:
+    """Append acts to the chain, whose end the caller has locked; return its end."""
+    at = max(at, end.at or at)  # a clock that was set back must not make what came later look earlier
+    head, rows = end.head, []
+    for act in acts:
+        written = _leaf(tenant, head, act, actor, at)
+        head = Head(written.leaf.seq, written.leaf.hash)
+        said = orjson.Fragment(written.said)
+        rows.append({"seq": head.seq, "hash": f"\\x{head.hash}", "leaf": said, "once": act.once})
+    if rows:
+        _write(conn, tenant, rows, head)
+    return ChainEnd(head, at, end.has)
+
+
+def _leaf(tenant: str, head: Head, act: Act, actor: Actor, at: datetime) -> Written:
+    data = act.model_dump()
+    return next_leaf(
+        head, run_id=chain_of(tenant), at=at, event=act.event, actor=actor, correlation=Correlation(), data=data
+    )
+
+
+def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, Any]], head: Head) -> None:
+    conn.put(
+        """
+        WITH kept AS (
+            INSERT INTO tenant_leaves (tenant, seq, hash, leaf, once)
+            SELECT %(tenant)s, seq, hash, leaf, once FROM json_to_recordset(%(rows)s::json)
+                AS r (seq int, hash bytea, leaf json, once text)
+        ), waiting AS (
+            INSERT INTO log_pending (tenant, chain, first_seq, hashes)
+            VALUES (%(tenant)s, %(chain)s, %(first)s, %(hashes)s)
+        )
+        UPDATE tenants SET audit_seq = %(last)s, audit_hash = %(hash)s WHERE tenant = %(tenant)s
+        """,
+        {
+            "tenant": tenant,
+            "rows": orjson.dumps(rows).decode(),
+            "chain": chain_of(tenant),
+            "first": rows[0]["seq"],
+            "hashes": b"".join(bytes.fromhex(row["hash"][2:]) for row in rows),
+            "last": head.seq,
+            "hash": head.hash,
+        },
+    )
+
+
+async def acts_named(conn: Conn, tenant: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the whole leaves of the tenant's chain of these names (`Act.once`), oldest first."""
+    query = """
+        SELECT l.seq, encode(l.hash, 'hex') AS hash, l.leaf, encode(before.hash, 'hex') AS prev_hash
+          FROM tenant_leaves l LEFT JOIN tenant_leaves before ON before.tenant = l.tenant AND before.seq = l.seq - 1
+         WHERE l.tenant = %s AND l.once = ANY(%s) ORDER BY l.seq
+    """
+    rows = await (await conn.read(query, (tenant, list(names)))).fetchall()
+    return [
+        {
+            **row["leaf"],
+            "run_id": chain_of(tenant),
+            "seq": row["seq"],
+            "prev_hash": row["prev_hash"] or GENESIS.hash,
+            "hash": row["hash"],
+        }
+        for row in rows
+    ]
+
+
+async def acts_of_votes(conn: Conn, tenant: str, run_id: str) -> list[tuple[int, int | None]]:
+    """Return the acts on which votes of a run rest: each one's sequence number, and its index in the log if it has."""
+    query = """
+        SELECT acts.seq, e.first_index + acts.seq - e.first_seq AS index
+          FROM (SELECT DISTINCT (act ->> 'seq')::int AS seq
+                  FROM approvals a JOIN votes v USING (approval_id),
+                       LATERAL (SELECT json_array_elements(v.passkey -> 'acts') AS act
+                                UNION ALL SELECT json_array_elements(v.delegation -> 'acts')) AS told
+                 WHERE a.run_id = %(run)s) AS acts
+          LEFT JOIN log_entries e
+            ON e.chain = %(chain)s AND e.first_seq <= acts.seq AND e.first_seq + e.count > acts.seq
+         ORDER BY acts.seq
+    """
+    rows = await (await conn.execute(query, {"run": run_id, "chain": chain_of(tenant)})).fetchall()
+    return [(row["seq"], row["index"]) for row in rows]
+
+
+async def put_if_changed(conn: Conn, tenant: str, act: LoadedAct, at: datetime) -> bool:
+    """Put on record what a start brought, and return whether it is other than what holds by the record.
+
+    Safe by many processes at once. Where nothing ever was, and there is nothing, nothing is written.
+    """
+    if not await _is_other(conn, tenant, act):
+        return False
+    async with conn.transaction():
+        await lock_chain(conn, tenant)
+        return await _is_other(conn, tenant, act) and await put_act(conn, tenant, act, PROGRAM, at)
+
+
+async def _is_other(conn: Conn, tenant: str, act: LoadedAct) -> bool:
+    query = """
+        SELECT leaf -> 'data' AS data FROM tenant_leaves
+         WHERE tenant = %s AND leaf ->> 'event' = %s ORDER BY seq DESC LIMIT 1
+    """
+    last = await (await conn.execute(query, (tenant, act.event))).fetchone()
+    if last is None:
+        return any(act.brought.values())
+    return act.brought != type(act).model_validate(last["data"]).brought

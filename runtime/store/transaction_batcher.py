@@ -1,0 +1,116 @@
+"""Shared transactions: many runs share a transaction, and so its commit.
+
+`TransactionBatcher` takes a set that fails apart, so that a poisoned piece holds up no other.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from psycopg.errors import DeadlockDetected
+
+from runtime.store.batched_reads import Batcher
+from runtime.store.database.pool import AWAY, Conn, Pool
+from runtime.store.run_tx import RunTx
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+MOST_ITEMS = 64
+"""Pieces of work in one transaction."""
+MOST_TRANSACTIONS = 2
+"""Transactions under way: one computes while the other waits for the disk."""
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """What is to be done to a run, whose row is locked for it."""
+
+    run_id: str
+    work: Callable[[RunTx], Awaitable[Any]]
+
+
+class RunLocker(Protocol):
+    """Locks runs in a transaction; those that others hold are left out, or waited for."""
+
+    async def __call__(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> Mapping[str, RunTx]:
+        """Return the locked runs by their ids."""
+        ...
+
+
+class TransactionBatcher:
+    """Does pieces of work on runs, many in one transaction.
+
+    A set that fails is taken apart and tried piece by piece, so that a poisoned one holds up no other. So is a run
+    that somebody else holds: nobody waits for it but those who want it. Work may therefore be done twice, and what it
+    did to the database the first time is undone.
+    """
+
+    def __init__(self, pool: Pool, lock: RunLocker) -> None:
+        self._pool = pool
+        self._lock = lock
+        self._batches: Batcher[WorkItem, Any] = Batcher(self._do, most=MOST_ITEMS, at_once=MOST_TRANSACTIONS)
+
+    async def __call__(self, piece: WorkItem) -> Any:
+        """Do a piece of work; when this returns, it is committed. Raise what it raised."""
+        return await self._batches(piece)
+
+    async def _do(self, pieces: Sequence[WorkItem]) -> Sequence[Any]:
+        done: dict[int, Any] = {}
+        try:
+            done = await self._in_one(pieces)
+        except Exception as error:
+            if isinstance(error, AWAY) and not isinstance(error, DeadlockDetected):  # of which nothing was done
+                raise
+            if len(pieces) == 1:
+                return [error]
+            log.debug("a set of %d is taken apart", len(pieces), exc_info=True)  # each then raises for itself
+        return [done[number] if number in done else self._alone(piece) for number, piece in enumerate(pieces)]
+
+    async def _in_one(self, pieces: Sequence[WorkItem]) -> dict[int, Any]:
+        """Do what can be done at once, and return it by the pieces' numbers."""
+        async with self._pool.connection() as conn, conn.transaction():
+            wanted: dict[str, list[int]] = {}
+            for number, piece in enumerate(pieces):
+                wanted.setdefault(piece.run_id, []).append(number)
+            found = await self._lock(conn, wanted, wait=False)
+            ended = await for_each_run(
+                found.values(), lambda tx: _work_on(tx, {n: pieces[n] for n in wanted[tx.run_id]})
+            )
+        return {number: result for results in ended for number, result in results.items()}
+
+    async def _alone(self, piece: WorkItem) -> Any:
+        try:
+            async with self._pool.connection() as conn, conn.transaction():
+                tx = (await self._lock(conn, {piece.run_id}, wait=True))[piece.run_id]
+                result = await piece.work(tx)
+                await tx.flush()
+        except Exception as error:  # noqa: BLE001 - it is for whoever wanted it
+            return error
+        return result
+
+
+async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:
+    """Do something to each run of a transaction; when this raises, nobody uses its connection any more."""
+    ended = await asyncio.gather(*(work(tx) for tx in txs), return_exceptions=True)
+    return [_result_or_raise(one) for one in ended]
+
+
+def _result_or_raise(ended: T | BaseException) -> T:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
+async def _work_on(tx: RunTx, pieces: Mapping[int, WorkItem]) -> dict[int, Any]:
+    """Do what is wanted of one run, in order; return it by the pieces' numbers."""
+    done: dict[int, Any] = {}
+    for number, piece in pieces.items():
+        if done:
+            await tx.conn.write()  # a piece finds what was written before it
+        done[number] = await piece.work(tx)
+    await tx.flush()
+    return done
