@@ -39,6 +39,12 @@ _SQL = re.compile(
 # Somebody's home, and where packages come from: set-up works with any index.
 _FOREIGN = re.compile(r"/(?:home|Users)/\w+/|/roo[t]/|(?:index[-_]url|--registry|GOPROXY|\s-i)[ =]+http")
 
+# In JavaScript: where a function, a method or an arrow function with a body begins, alone in its line.
+_BEGINS = re.compile(
+    r"^(?P<indent> *)(?:export )?(?:const |let |static |async |get |set |function\*? )*"
+    r"(?!(?:if|for|while|switch|catch|else|return) )#?(?P<name>[\w$]+)[ =(].*(?:\)|=>) \{$"
+)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -76,6 +82,8 @@ class Source:
     @cached_property
     def functions(self) -> list[tuple[str, int, int]]:
         """Return name, first line and number of lines of each function."""
+        if self.path.endswith(".js"):
+            return list(_functions_of_script(self.text.splitlines()))
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
         found = [node for node in self.nodes if isinstance(node, kinds)]
         return [(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1) for node in found]
@@ -90,6 +98,11 @@ def python_sources(root: Path) -> list[Source]:
     """Return our Python files."""
     files = (file for folder in CODE for file in sorted((root / folder).rglob("*.py")))
     return [Source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
+def scripts(root: Path) -> list[Source]:
+    """Return our files of JavaScript."""
+    return [source for source in text_files(root) if source.path.endswith(".js")]
 
 
 def table_of(tree: Iterable[Source]) -> str:
@@ -174,3 +187,12 @@ def _dotted(node: ast.expr, names: dict[str, str]) -> str:
         base = _dotted(node.value, names)
         return base and f"{base}.{node.attr}"
     return ""
+
+
+def _functions_of_script(lines: list[str]) -> Iterator[tuple[str, int, int]]:
+    """Give name, first line and number of lines of each function: it ends with a brace that is indented as it is."""
+    for number, line in enumerate(lines):
+        if begins := _BEGINS.match(line):
+            end = begins["indent"] + "}"
+            length = next(count for count, later in enumerate(lines[number:], 1) if later.startswith(end))
+            yield begins["name"], number + 1, length

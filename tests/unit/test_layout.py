@@ -36,6 +36,11 @@ BREACHES: list[tuple[Rule, str, str]] = [
     (layout.clock_is_handed_in, "bot/x.py", "from runtime import clock\ndef f(a, clock=clock.utc_now): pass"),
     (layout.sizes_within_limits, "tests/unit/test_x.py", "x = 1\n" * 401),
     (layout.sizes_within_limits, "bot/views/card.py", "async def f():\n" + "    x = 1\n" * 60),
+    (layout.sizes_within_limits, "sandbox/static/x.js", "let x = 1;\n" * 401),
+    (layout.sizes_within_limits, "sandbox/static/x.js", "function f() {\n" + "  x = {\n  };\n" * 30 + "}\n"),
+    (layout.sizes_within_limits, "sandbox/static/x.js", "export async function f() {\n" + "  x();\n" * 59 + "}\n"),
+    (layout.sizes_within_limits, "sandbox/static/x.js", "const f = async (x) => {\n" + "  x();\n" * 59 + "};\n"),
+    (layout.sizes_within_limits, "sandbox/static/x.js", "class A {\n  #f() {\n" + "    x();\n" * 59 + "  }\n}\n"),
     (layout.names_no_machine, "README.md", "see /" + "home/ada/notes"),
     (layout.names_no_machine, "Dockerfile", "pip install -" + "i https://example.org/simple"),
 ]
@@ -48,6 +53,7 @@ ALLOWED: list[tuple[Rule, str, str]] = [
     (layout.clock_read_in_one_place, "bot/views/card.py", "import time\nx = time.monotonic()\ny = run.time.time()"),
     (layout.clock_is_handed_in, "bot/x.py", "from runtime.clock import utc_now\ndef f(clock): return utc_now()"),
     (layout.sizes_within_limits, "bot/views/card.py", "def f():\n" + "    x = 1\n" * 59),
+    (layout.sizes_within_limits, "sandbox/static/x.js", "function f() {\n" + "  x();\n" * 58 + "}\n" + "x();\n" * 340),
     (layout.names_no_machine, "README.md", "kept in ~/.cache/countersign, or /srv/home"),
 ]
 
@@ -74,6 +80,13 @@ def test_rule_lets_pass_what_is_allowed(rule: Rule, path: str, text: str) -> Non
 def test_every_source_file_keeps_the_rule(tree: list[Source], rule: Rule) -> None:
     assert len(tree) > len(layout.CODE)
     assert [finding for source in tree for finding in rule(source)] == []
+
+
+def test_every_script_keeps_the_limits_of_sizes() -> None:
+    scripts = layout.scripts(ROOT)
+    folders = {str(Path(source.path).parent) for source in scripts}
+    assert folders == {"edge/routes", "evidence/page/verifier", "sandbox/static"}
+    assert [finding for source in scripts for finding in layout.sizes_within_limits(source)] == []
 
 
 def test_no_file_names_a_home_folder_or_a_package_registry() -> None:

@@ -1,0 +1,47 @@
+// The names and limits of a bundle's members.
+
+const MIB = 2 ** 20;
+export const MAX_MEMBERS = 65535;
+export const MAX_MEMBER_SIZE = 32 * MIB;
+export const MAX_SIZE = 128 * MIB;
+export const MAX_DEPTH = 100;
+export const MAX_KEY_SIZE = 65536;
+export const MAX_CARD = MIB;
+export const MAX_LINE = 65609;
+export const MAX_REGISTER_SIZE = MIB;
+export const RUN = "run.json";
+export const DEFINITION = "definition.json";
+export const AUDIT = "audit.jsonl";
+export const STATEMENT = "statement.dsse.json";
+export const SUMMARY = "summary.md";
+export const COSTS = "costs.json";
+export const CHECKPOINT = "log/checkpoint.txt";
+export const INCLUSION = "log/inclusion.json";
+export const ACTS = "log/acts.json";
+export const STAMP = "log/checkpoint.tsr";
+export const PAYLOAD_TYPE = "application/vnd.in-toto+json";
+export const IDENTIFIER = "[A-Za-z0-9_-]{1,128}";
+export const PATH = "[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*";
+
+/** What a bundle may hold beside its statement: since which format, and under which names. */
+export const MEMBERS = [
+  [1, RUN],
+  [1, DEFINITION],
+  [1, AUDIT],
+  [1, "timeline.md"],
+  [1, "README.md"],
+  [1, new RegExp(`^decisions/[0-9]{5,}-${IDENTIFIER}\\.json$`)],
+  [1, new RegExp(`^receipts/[0-9]{5,}-${IDENTIFIER}\\.json$`)],
+  [1, new RegExp(`^approvals/${IDENTIFIER}\\.json$`)],
+  [1, new RegExp(`^policies/[0-9a-f]{64}/${PATH}$`)],
+  [2, new RegExp(`^reads/[0-9]{5,}-${IDENTIFIER}\\.json$`)],
+  [2, SUMMARY],
+  [2, COSTS],
+  [2, CHECKPOINT],
+  [2, INCLUSION],
+  [2, ACTS],
+  [2, STAMP],
+];
+
+/** The folders of which the statement counts the files, and since which format. */
+export const COUNTED = [[1, "approvals"], [1, "decisions"], [1, "policies"], [1, "receipts"], [2, "reads"]];

@@ -1,0 +1,66 @@
+// Step 11: steps that were held, and how people settled that.
+
+import {same} from "./canonical.js";
+import {TIMEOUTS} from "./control_flow.js";
+import {SETTLED} from "./events.js";
+import {SETTLED_SHAPE} from "./forms.js";
+import {brokenAt, dataOf} from "./rules.js";
+
+const SETTLED_AS = new Map([
+  ["retry", null], ["supply", "step.succeeded"], ["skip", "step.skipped"], ["end", "step.failed_terminal"],
+]);
+
+const DECIDED = new Set(["rejected", "changes_requested", "denied"]);
+
+/** Return whether an error of a step is one that is held. */
+function mayHold(facts, path, {data: {code}}) {
+  const branches = facts.plan().branches(path);
+  const hasBranch = branches.includes("failure") || (branches.includes("timeout") && TIMEOUTS.has(code));
+  return facts.plan().node(path).on_error === "hold" && !DECIDED.has(code) && !hasBranch;
+}
+
+/** Return whether a leaf of a step is what somebody said of it. */
+const isAsSettled = (settled, {event, at, data: {result}}) =>
+  event === SETTLED_AS.get(settled.data.act) && at === settled.at &&
+  (settled.data.act !== "supply" || same(result, settled.data.result));
+
+/** Steps are held by errors that wait for a person, and go on as one says. */
+export function demandHeld(facts) {
+  const held = new Set(), parked = new Set(), expected = new Map();
+  for (const leaf of facts.leaves) {
+    const {event, actor, data: {act}} = leaf, path = String(leaf.correlation.step);
+    if (event === SETTLED) {
+      const isOpen = held.has(path) || (parked.has(path) && ["supply", "skip"].includes(act));
+      if (!isOpen || actor.kind !== "person" || !SETTLED_AS.has(act)) {
+        throw brokenAt(leaf, `step ${path} was not held, or nobody may let it go on like that`);
+      }
+      if (((dataOf(SETTLED_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
+        throw brokenAt(leaf, `a result is what somebody supplied, and this is ${act}`);
+      }
+      held.delete(path);
+      if (SETTLED_AS.get(act)) expected.set(path, leaf);
+    }
+    if (!event.startsWith("step.")) continue;
+    const settled = expected.get(path);
+    expected.delete(path);
+    if (held.has(path) && event !== "step.canceled") {
+      throw brokenAt(leaf, `${event} of step ${path}, which was held, and nobody had said so`);
+    }
+    if (settled && !isAsSettled(settled, leaf)) {
+      throw brokenAt(leaf, `${event} of step ${path} is not what line ${settled.seq} says`);
+    }
+    if (event === "step.held" && !mayHold(facts, path, leaf)) {
+      throw brokenAt(leaf, `step ${path} was held, and its error is none that would be`);
+    }
+    if (event === "step.failed_terminal" && !settled && mayHold(facts, path, leaf)) {
+      throw brokenAt(leaf, `step ${path} failed, and its errors are held`);
+    }
+    held.delete(path);
+    parked.delete(path);
+    if (event === "step.held") held.add(path);
+    const {verb, wait} = facts.plan().node(path);
+    if (event === "step.parked" && (verb ?? wait ?? null) !== null) parked.add(path);
+  }
+  const [left] = expected.values();
+  if (left) throw brokenAt(left, `step ${left.correlation.step} did not go on like that`);
+}
