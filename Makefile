@@ -39,22 +39,25 @@ mutants: ## Take away the most important guards, one at a time, and demand that 
 	$(SETUP) test
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-check: ## Check format, lint, types, import order and policies
+check: ## Check format, lint (JavaScript, too), types, import order and policies
 	$(SETUP) check
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(CODE)
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m tools.biome lint --error-on-warnings
 	@$(BIN)/python tools/check_policies.py
 
 bench: ## Measure ours beside peers in one run, e.g. make bench ARGS="--quick"
 	$(SETUP) run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-fmt: ## Format Python and Rego, and mend what lint can mend
+fmt: ## Format Python and Rego, mend what lint can mend, and write what is generated of the page
 	$(SETUP) check
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/python -m tools.biome lint --write
+	@$(BIN)/python -m tools.verifier_page
 	@$(BIN)/python -m tools.opa fmt --write rego packs
 
 lock: ## Resolve the packages of pyproject.toml anew and write the lock files

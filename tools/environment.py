@@ -11,7 +11,7 @@ from pathlib import Path
 
 from countersign.embedded.servers import MINIO, OPA, Server, ensure
 from countersign.embedded.work import Finished, Report, SetUpError, one_at_a_time, run_watched, to_stderr
-from tools import chromium, debian, tessera
+from tools import biome, chromium, debian, tessera
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +48,7 @@ NEEDS: dict[str, tuple[tuple[Layer, ...], tuple[Server, ...]]] = {
     "check": ((PACKAGES, PROJECT, DEVELOPMENT), (OPA,)),
     "test": ((PACKAGES, PROJECT, DEVELOPMENT), (OPA, MINIO)),
 }
+CHECKS = "check"
 TESTS = "test"
 
 
@@ -58,6 +59,8 @@ def main(purpose: str) -> int:
         Environment(ROOT, to_stderr).ensure(layers)
         for server in servers:
             ensure(server, to_stderr)
+        if purpose == CHECKS:
+            biome.ensure(to_stderr)
         if purpose == TESTS:
             debian.ensure(debian.PGBOUNCER, to_stderr)
             chromium.ensure(to_stderr)

@@ -73,9 +73,13 @@ function writeFields(dialog, typed) {
 /** Ask the person to confirm; resolves to true or false. */
 export function confirm(object) {
   return new Promise((resolve) => {
+    const closed = () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes");
+    };
     const dialog = h(
       "dialog",
-      { class: "modal confirm", on: { close: () => (dialog.remove(), resolve(dialog.returnValue === "yes")) } },
+      { class: "modal confirm", on: { close: closed } },
       h(
         "form",
         { method: "dialog" },

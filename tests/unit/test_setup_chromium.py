@@ -12,7 +12,8 @@ import pytest
 
 from countersign.embedded.servers import platform_name
 from countersign.embedded.work import SetUpError
-from tools.chromium import PACKAGE, Package, ensure, find
+from tools.chromium import PACKAGE, ensure, find
+from tools.npm import Package
 
 # npm lays down the archive that stands beside it; node, asked to inflate, copies.
 NPM = '#!/bin/sh\ncp "${0%/*}/package.tgz" package.tgz\n'

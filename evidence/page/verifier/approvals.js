@@ -75,21 +75,28 @@ function hasCome(facts, step, question) {
 
 /** An approval ended when and how its votes, its time or its step say. */
 export function demandApprovalsEnded(facts) {
-  for (const {name, record: {id, kind, status, step, expires_at}, leaf, standing, end} of approvalsOf(facts)) {
-    if (!end) {
-      if (kind !== "in_doubt") throw new Broken(name, "is still open, and its run has ended");
-    } else if (status === "approved" || status === "rejected") {
-      const last = completeAt(facts, {record: {id}, leaf, standing, end});
-      agree(name, "its last vote", {"the moment of its end": [end.at, last]});
-    } else if (UNTIL_KNOWN.has(kind)) {
-      if (kind === "in_doubt" && status === "canceled" && hasCome(facts, step, {leaf, end})) continue;
-      throw brokenAt(end, `approval ${id} was ${status}, and nobody had answered`);
-    } else if (status === "expired") {
-      const until = untilOf(facts, id, expires_at, end);
-      if (end.at < until) throw brokenAt(end, `approval ${id} cannot expire before ${until}`);
-    } else if (!isEditedWith(facts, id, end) &&
-               !(facts.ofSteps().get(step) ?? []).some(({event, seq}) => STEP_STOPPED.has(event) && seq < end.seq)) {
-      throw brokenAt(end, `approval ${id} was canceled, and its step had not ended`);
-    }
+  for (const approval of approvalsOf(facts)) {
+    const {name, record: {kind}, end} = approval;
+    if (end) demandEndOf(facts, approval);
+    else if (kind !== "in_doubt") throw new Broken(name, "is still open, and its run has ended");
+  }
+}
+
+/** Raise unless an approval that ended did as its votes, its time or its step say. */
+function demandEndOf(facts, {name, record: {id, kind, status, step, expires_at}, leaf, standing, end}) {
+  if (status === "approved" || status === "rejected") {
+    const last = completeAt(facts, {record: {id}, leaf, standing, end});
+    agree(name, "its last vote", {"the moment of its end": [end.at, last]});
+  } else if (UNTIL_KNOWN.has(kind)) {
+    const isKnown = kind === "in_doubt" && status === "canceled" && hasCome(facts, step, {leaf, end});
+    if (!isKnown) throw brokenAt(end, `approval ${id} was ${status}, and nobody had answered`);
+  } else if (status === "expired") {
+    const until = untilOf(facts, id, expires_at, end);
+    if (end.at < until) throw brokenAt(end, `approval ${id} cannot expire before ${until}`);
+  } else {
+    const ofStep = facts.ofSteps().get(step) ?? [];
+    const hasStopped = ofStep.some(({event, seq}) => STEP_STOPPED.has(event) && seq < end.seq);
+    if (hasStopped || isEditedWith(facts, id, end)) return;
+    throw brokenAt(end, `approval ${id} was canceled, and its step had not ended`);
   }
 }

@@ -19,7 +19,7 @@ export function demandBegunWith({leaves, bundle}) {
 }
 
 /** Return the checkpoint of a bundle, opened with the log's keys where there are any; null where there is none. */
-async function checkpointOf({bundle}) {
+function checkpointOf({bundle}) {
   const {logKeys} = bundle.trust;
   if (!bundle.members.has(CHECKPOINT) && !logKeys.length) return null;
   return asMember(CHECKPOINT, async () => {

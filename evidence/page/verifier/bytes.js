@@ -17,7 +17,11 @@ export const fromUtf8 = (bytes) => new TextDecoder("utf-8", {fatal: true, ignore
 /** Return one after the other. */
 export function joined(...parts) {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  parts.reduce((place, part) => (whole.set(part, place), place + part.length), 0);
+  let place = 0;
+  for (const part of parts) {
+    whole.set(part, place);
+    place += part.length;
+  }
   return whole;
 }
 
@@ -39,4 +43,4 @@ export function fromBase64Url(text) {
 }
 
 /** Return the bytes of a text in hex. */
-export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

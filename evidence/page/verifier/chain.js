@@ -51,7 +51,7 @@ function linesOf(bytes) {
 }
 
 /** Return the RFC 6962 leaf hash of a leaf's canonical JSON without its `hash`. */
-export async function leafHash(leaf) {
+export function leafHash(leaf) {
   const {hash, ...hashed} = leaf;
   return sha256(joined(new Uint8Array(1), toUtf8(canonical(hashed))));
 }

@@ -49,12 +49,15 @@ export function demandRounds(facts) {
       throw brokenAt(leaf, `${size} iterations of step ${one.holder} go on at once`);
     }
   }
-  for (const [holder, {size}] of seen) {
-    const most = facts.plan().node(holder).repeat.at_most ?? Infinity;
-    const isWhole = [...seen.get(holder)].every((index) => index < size);
-    if (!isWhole) throw new Broken(AUDIT, `an iteration of step ${holder} is missing`);
-    if (size > most) throw new Broken(AUDIT, `step ${holder} has ${size} iterations, and may have ${most}`);
-  }
+  for (const [holder, indices] of seen) demandWhole(facts, holder, indices);
+}
+
+/** Raise unless the iterations of a step are numbered from 0 on, and no more than there may be. */
+function demandWhole(facts, holder, indices) {
+  const {size} = indices, most = facts.plan().node(holder).repeat.at_most ?? Infinity;
+  const isWhole = [...indices].every((index) => index < size);
+  if (!isWhole) throw new Broken(AUDIT, `an iteration of step ${holder} is missing`);
+  if (size > most) throw new Broken(AUDIT, `step ${holder} has ${size} iterations, and may have ${most}`);
 }
 
 /** A switch takes one case, and nothing of another is told. */
@@ -66,13 +69,24 @@ export function demandCases(facts) {
       const says = Object.hasOwn(leaf.data, "branch");
       if (!says && !(isSwitch && STEP_BEGUN.has(leaf.event))) continue;
       if (!taken.has(path)) taken.set(path, told(leaf.data.branch));
-      const {cases, otherwise} = isSwitch ? plan.node(path).switch : {cases: [], otherwise: false};
-      const there = [...cases.map((_, index) => `case_${index + 1}`), ...(otherwise ? ["else"] : [])];
-      if (!same(leaf.data.branch, taken.get(path)) || !there.includes(leaf.data.branch)) {
+      if (!same(leaf.data.branch, taken.get(path)) || !casesOf(plan, path).includes(leaf.data.branch)) {
         throw brokenAt(leaf, `step ${path} took ${told(leaf.data.branch)}, which it has not, or another case before`);
       }
     }
   }
+  demandNoOther(facts, taken);
+}
+
+/** Return the cases of a step; none where it is no switch. */
+function casesOf(plan, path) {
+  if (plan.kind(path) !== "switch") return [];
+  const {cases, otherwise} = plan.node(path).switch;
+  return [...cases.map((_, index) => `case_${index + 1}`), ...(otherwise ? ["else"] : [])];
+}
+
+/** Raise if a step has word that stands in another case than its switch took, or than the first in it that has word. */
+function demandNoOther(facts, taken) {
+  const plan = facts.plan();
   for (const [path, [leaf]] of facts.ofSteps()) {
     const [holder, branch] = plan.blockOf(path);
     if (!holder || iterated(path) || plan.kind(holder) !== "switch") continue;

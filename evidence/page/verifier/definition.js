@@ -59,7 +59,8 @@ export function planOf({steps, edges}) {
   const byNumbers = (one, other) => {
     const [here, there] = [numbersOf(one), numbersOf(other)];
     const at = here.findIndex((number, index) => number !== there[index]);
-    return at < 0 ? here.length - there.length : there[at] === undefined ? 1 : here[at] - there[at];
+    if (at < 0) return here.length - there.length;
+    return there[at] === undefined ? 1 : here[at] - there[at];
   };
   return {
     node,
@@ -91,7 +92,7 @@ function fits(nodes, path) {
 }
 
 /** Return what happens as time runs short for a verb. */
-export const entriesOf = ({escalation}) => (Array.isArray(escalation) ? escalation : escalation ? [escalation] : []);
+export const entriesOf = ({escalation}) => [escalation ?? []].flat();
 
 /** Return who is asked as time runs short for a verb, and after how long. */
 export const nextInLine = (execution) =>

@@ -42,7 +42,7 @@ export function demandOfDefinition(facts) {
 }
 
 /** Return what an expression of a template gives; null where that cannot be told. */
-function valueOf(expression, known, params) {
+function givenBy(expression, known, params) {
   if (known.has(expression)) return known.get(expression);
   const name = /^params\.([A-Za-z_][A-Za-z0-9_]*)$/.exec(expression)?.[1];
   const value = name !== undefined && Object.hasOwn(params, name) ? params[name] : null;
@@ -54,7 +54,7 @@ function canGive(template, text, known, params) {
   const isShort = [...text].length <= LONGEST_MATCHED;
   if (template.includes("$${") || !isShort) return isShort;
   const parts = template.split(/\$\{([^{}]*)\}/).map((part, index) =>
-    (index % 2 ? valueOf(part.trim(), known, params) : part));
+    (index % 2 ? givenBy(part.trim(), known, params) : part));
   const pattern = parts.map((part) => (part === null ? ".*" : part.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"))).join("");
   return parts.filter((part) => part === null).length > MOST_UNKNOWN || new RegExp(`^(?:${pattern})$`, "su").test(text);
 }

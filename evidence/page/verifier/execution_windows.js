@@ -69,7 +69,7 @@ export function demandInWindow(facts) {
 export function demandWaitedWell(facts) {
   for (const leaf of leavesOf(facts.bundle, "effect.waiting")) {
     const told = dataOf(WAITING_SHAPE, leaf), decision = facts.decided().get(told.decision_id);
-    if (!decision || decision.record.outcome !== "allow" || !decision.record.answer.execute) {
+    if (decision?.record.outcome !== "allow" || !decision.record.answer.execute) {
       throw brokenAt(leaf, `no decision ${told.decision_id} says when its effect may begin`);
     }
     const {name, record, leaf: decided} = decision, {since, until} = termOf(facts, decision);

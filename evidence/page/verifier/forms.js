@@ -176,7 +176,7 @@ const TOLD_SHAPE = closed({
     requests: orNull(within(1, 2 ** 31)),
   })),
   usage: list(USAGE_SHAPE, 0, 64),
-  not_recorded: orNull(like(/^[^]{0,4000}$/u, "must be text, and not so long")),
+  not_recorded: orNull(like(/^.{0,4000}$/su, "must be text, and not so long")),
 });
 
 const MEASURED_SHAPE = closed({bytes: natural, commitment: like(/^[0-9a-f]{32}$/, "must be a commitment")});

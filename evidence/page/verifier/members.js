@@ -88,7 +88,7 @@ async function demandBound(bundle, name, approval, requested) {
 }
 
 /** Return the questions of an approval, each with its answer, and the digests of both. */
-async function questionsOf(questions) {
+function questionsOf(questions) {
   const found = (Array.isArray(questions) ? questions : []).filter((one) => one !== null && typeof one === "object");
   return Promise.all(found.map(async ({answer = null, ...question}) => ({
     question, answer, asked: await digestOf(question), answered: answer && await digestOf(answer),

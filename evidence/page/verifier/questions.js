@@ -84,7 +84,7 @@ function pausedBy(facts, {name, record}, longest, seq) {
   const told = facts.leaves.slice(0, seq).filter((leaf) => isOfQuestion(leaf) && leaf.data.approval_id === record.id);
   const isTold = (event, {id}) => told.some((leaf) => leaf.event === event && leaf.data.question_id === id);
   const found = facts.bundle.questions.get(name).filter(({question}) => isTold("question.asked", question))
-    .sort((one, other) => (one.question.at < other.question.at ? -1 : one.question.at > other.question.at ? 1 : 0));
+    .sort((one, other) => (one.question.at < other.question.at ? -1 : Number(one.question.at > other.question.at)));
   let lasted = 0n, end = microseconds(record.requested_at);
   for (const {question, answer} of found) {
     if (answer === null || !isTold("question.answered", question)) return longest;

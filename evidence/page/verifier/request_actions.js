@@ -41,28 +41,31 @@ function eachWithHolder(facts, act) {
 /** A claim is about an open review, by the person whom it names, and says from whom; so does its end. */
 export function demandClaimed(facts) {
   eachWithHolder(facts, (leaf, holder) => {
-    const isClaim = leaf.event === "task.claimed";
     if (leaf.event === "approval.handed" && holder !== null && !same(leaf.data.person ?? null, holder)) {
       throw brokenAt(leaf, `${told(leaf.data.person)} handed on what ${told(holder)} had claimed`);
     }
-    if (!isClaim && leaf.event !== "task.released") return;
-    const {approval_id, person = null, from = null} = leaf.data, approval = facts.approvals().get(String(approval_id));
-    const end = approval?.end?.seq ?? Infinity;
-    if (approval?.record.kind !== "task" || leaf.seq <= approval.leaf.seq || leaf.seq >= end) {
-      throw brokenAt(leaf, "is not about a review that was open");
-    }
-    const isOwn = leaf.actor.id === person && leaf.actor.kind === "person";
-    if (!isOwn && (isClaim || !same(leaf.actor, PROGRAM))) {
-      throw brokenAt(leaf, `is about ${person}, and by ${leaf.actor.id}`);
-    }
-    if (isClaim && barredFrom(facts, approval).has(person)) {
-      throw brokenAt(leaf, `${person} wanted it, or was excluded`);
-    }
-    const before = isClaim ? from : person;
-    if (!same(before, holder) || person === null) {
-      throw brokenAt(leaf, `says that ${told(before)} had claimed it, and ${told(holder)} had`);
-    }
+    if (leaf.event === "task.claimed" || leaf.event === "task.released") demandClaim(facts, leaf, holder);
   });
+}
+
+/** Raise unless a claim, or the end of one, is about an open review, by whom it may be, and says who had claimed it. */
+function demandClaim(facts, leaf, holder) {
+  const isClaim = leaf.event === "task.claimed", {approval_id, person = null, from = null} = leaf.data;
+  const approval = facts.approvals().get(String(approval_id)), end = approval?.end?.seq ?? Infinity;
+  if (approval?.record.kind !== "task" || leaf.seq <= approval.leaf.seq || leaf.seq >= end) {
+    throw brokenAt(leaf, "is not about a review that was open");
+  }
+  const isOwn = leaf.actor.id === person && leaf.actor.kind === "person";
+  if (!isOwn && (isClaim || !same(leaf.actor, PROGRAM))) {
+    throw brokenAt(leaf, `is about ${person}, and by ${leaf.actor.id}`);
+  }
+  if (isClaim && barredFrom(facts, approval).has(person)) {
+    throw brokenAt(leaf, `${person} wanted it, or was excluded`);
+  }
+  const before = isClaim ? from : person;
+  if (!same(before, holder) || person === null) {
+    throw brokenAt(leaf, `says that ${told(before)} had claimed it, and ${told(holder)} had`);
+  }
 }
 
 /** Who has claimed a review answers it. */

@@ -70,7 +70,10 @@ export function lasts(text, member) {
 /** Return a function that makes a value when it is first asked for it. */
 export function lazily(make) {
   let made = null;
-  return () => (made ??= {value: make()}).value;
+  return () => {
+    made ??= {value: make()};
+    return made.value;
+  };
 }
 
 /** Return whether words say something: three characters, without the spaces around them that the program knows. */

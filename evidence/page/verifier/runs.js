@@ -139,14 +139,15 @@ export function demandOutcome(facts) {
   const {event, data} = facts.end(), [stop, another] = facts.stopped();
   if (another) throw new Broken(AUDIT, `both ${stop} and ${another} ended the run`);
   if (failed && stop) throw new Broken(AUDIT, `step ${failed[0]} failed, and ${stop} ended the run`);
-  const status = failed ? "failed_terminal" : isCanceled && !stop ? "canceled" : "succeeded";
+  const wellEnded = isCanceled && !stop ? "canceled" : "succeeded", status = failed ? "failed_terminal" : wellEnded;
   const mayGive = ((stop ? facts.plan().node(stop).end.result : facts.definition().output) ?? null) !== null;
   const gives = Object.hasOwn(data, "output");
   const isUnsaid = status === "succeeded" && !stop && mayGive && !gives && String(data.error).startsWith("output: ");
+  const unsaid = isUnsaid ? data.error : "";
   agree(RUN, `its steps in ${AUDIT}`, {
     status: [wordOf(event), status],
     outcome: [data.outcome, stop && facts.plan().node(stop).end.outcome],
-    error: [data.error, failed ? `${failed[0]}: ${failed[1].data.error ?? ""}` : isUnsaid ? data.error : ""],
+    error: [data.error, failed ? `${failed[0]}: ${failed[1].data.error ?? ""}` : unsaid],
   });
   if (gives !== (status === "succeeded" && mayGive && !isUnsaid)) {
     throw new Broken(RUN, gives ? "has an output, and none was given" : "has no output, and one was given");

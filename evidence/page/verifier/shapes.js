@@ -9,7 +9,7 @@ export function demand(so, at, what) {
   if (!so) throw new Misshapen(`${at || "the record"}: ${what}`);
 }
 
-export const anything = () => {};
+export const anything = () => undefined;
 export const text = (value, at) => demand(typeof value === "string", at, "must be text");
 export const someText = (value, at) => demand(typeof value === "string" && value !== "", at, "must be text, and not empty");
 export const truth = (value, at) => demand(typeof value === "boolean", at, "must be true or false");
@@ -21,7 +21,9 @@ export const several = (value, at) => demand(Number.isSafeInteger(value) && valu
 export const within = (least, most) => (value, at) =>
   demand(Number.isSafeInteger(value) && value >= least && value <= most, at, `must be from ${least} to ${most}`);
 
-export const all = (...shapes) => (value, at) => shapes.forEach((fits) => fits(value, at));
+export const all = (...shapes) => (value, at) => {
+  for (const fits of shapes) fits(value, at);
+};
 export const orNull = (fits) => (value, at) => value === null || fits(value, at);
 export const oneOf = (...values) => (value, at) => demand(values.includes(value), at, `must be ${values.join(" or ")}`);
 export const like = (pattern, what) => (value, at) => demand(typeof value === "string" && pattern.test(value), at, what);
@@ -40,7 +42,7 @@ export function moment(value, at) {
 export const list = (fits, least = 0, most = Infinity) => (value, at) => {
   demand(Array.isArray(value), at, "must be a list");
   demand(value.length >= least && value.length <= most, at, "must be a list of another length");
-  value.forEach((item, index) => fits(item, `${at}.${index}`));
+  for (const [index, item] of value.entries()) fits(item, `${at}.${index}`);
 };
 
 /** One of a kind, or a list of them. */

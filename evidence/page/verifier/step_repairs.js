@@ -26,41 +26,48 @@ const isAsSettled = (settled, {event, at, data: {result}}) =>
 
 /** Steps are held by errors that wait for a person, and go on as one says. */
 export function demandHeld(facts) {
-  const held = new Set(), parked = new Set(), expected = new Map();
+  const states = {held: new Set(), parked: new Set(), expected: new Map()};
   for (const leaf of facts.leaves) {
-    const {event, actor, data: {act}} = leaf, path = String(leaf.correlation.step);
-    if (event === SETTLED) {
-      const isOpen = held.has(path) || (parked.has(path) && ["supply", "skip"].includes(act));
-      if (!isOpen || actor.kind !== "person" || !SETTLED_AS.has(act)) {
-        throw brokenAt(leaf, `step ${path} was not held, or nobody may let it go on like that`);
-      }
-      if (((dataOf(SETTLED_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
-        throw brokenAt(leaf, `a result is what somebody supplied, and this is ${act}`);
-      }
-      held.delete(path);
-      if (SETTLED_AS.get(act)) expected.set(path, leaf);
-    }
-    if (!event.startsWith("step.")) continue;
-    const settled = expected.get(path);
-    expected.delete(path);
-    if (held.has(path) && event !== "step.canceled") {
-      throw brokenAt(leaf, `${event} of step ${path}, which was held, and nobody had said so`);
-    }
-    if (settled && !isAsSettled(settled, leaf)) {
-      throw brokenAt(leaf, `${event} of step ${path} is not what line ${settled.seq} says`);
-    }
-    if (event === "step.held" && !mayHold(facts, path, leaf)) {
-      throw brokenAt(leaf, `step ${path} was held, and its error is none that would be`);
-    }
-    if (event === "step.failed_terminal" && !settled && mayHold(facts, path, leaf)) {
-      throw brokenAt(leaf, `step ${path} failed, and its errors are held`);
-    }
-    held.delete(path);
-    parked.delete(path);
-    if (event === "step.held") held.add(path);
-    const {verb, wait} = facts.plan().node(path);
-    if (event === "step.parked" && (verb ?? wait ?? null) !== null) parked.add(path);
+    if (leaf.event === SETTLED) settle(states, leaf);
+    else if (leaf.event.startsWith("step.")) goOn(facts, states, leaf);
   }
-  const [left] = expected.values();
+  const [left] = states.expected.values();
   if (left) throw brokenAt(left, `step ${left.correlation.step} did not go on like that`);
+}
+
+/** Take what a person said of a step, which must have waited for that; what has to follow is expected. */
+function settle({held, parked, expected}, leaf) {
+  const {actor, data: {act}} = leaf, path = String(leaf.correlation.step);
+  const isOpen = held.has(path) || (parked.has(path) && ["supply", "skip"].includes(act));
+  if (!isOpen || actor.kind !== "person" || !SETTLED_AS.has(act)) {
+    throw brokenAt(leaf, `step ${path} was not held, or nobody may let it go on like that`);
+  }
+  if (((dataOf(SETTLED_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
+    throw brokenAt(leaf, `a result is what somebody supplied, and this is ${act}`);
+  }
+  held.delete(path);
+  if (SETTLED_AS.get(act)) expected.set(path, leaf);
+}
+
+/** Take what became of a step, which must be what was said of it where it was held. */
+function goOn(facts, {held, parked, expected}, leaf) {
+  const {event} = leaf, path = String(leaf.correlation.step), settled = expected.get(path);
+  expected.delete(path);
+  if (held.has(path) && event !== "step.canceled") {
+    throw brokenAt(leaf, `${event} of step ${path}, which was held, and nobody had said so`);
+  }
+  if (settled && !isAsSettled(settled, leaf)) {
+    throw brokenAt(leaf, `${event} of step ${path} is not what line ${settled.seq} says`);
+  }
+  if (event === "step.held" && !mayHold(facts, path, leaf)) {
+    throw brokenAt(leaf, `step ${path} was held, and its error is none that would be`);
+  }
+  if (event === "step.failed_terminal" && !settled && mayHold(facts, path, leaf)) {
+    throw brokenAt(leaf, `step ${path} failed, and its errors are held`);
+  }
+  held.delete(path);
+  parked.delete(path);
+  if (event === "step.held") held.add(path);
+  const {verb, wait} = facts.plan().node(path);
+  if (event === "step.parked" && (verb ?? wait ?? null) !== null) parked.add(path);
 }

@@ -45,13 +45,19 @@ export function demandStepsEnded(facts) {
   }
 }
 
-/** Nothing of a step happens before all that it waits for is done. */
-export function demandStepsInOrder(facts) {
-  const done = new Set(), innerEnds = new Map();
+/** Return when the last of what stands in a step came, by its path. */
+function endsInside(facts) {
+  const found = new Map();
   for (const [path, leaves] of facts.ofSteps()) {
     const {at} = leaves.at(-1);
-    for (const holder of around(path)) if (at > (innerEnds.get(holder) ?? "")) innerEnds.set(holder, at);
+    for (const holder of around(path)) if (at > (found.get(holder) ?? "")) found.set(holder, at);
   }
+  return found;
+}
+
+/** Nothing of a step happens before all that it waits for is done. */
+export function demandStepsInOrder(facts) {
+  const done = new Set(), innerEnds = endsInside(facts);
   let isStarted = false;
   for (const leaf of facts.leaves) {
     const {event, correlation: {step}, at} = leaf;

@@ -17,7 +17,7 @@ const UNDONE = [13, "The run that it undoes is the one that it names", checkUndo
  * Verify a bundle (a Blob), stopping at the first thing that does not hold. `tell` hears of each step as it begins or
  * passes; `given` is what `readTrust` takes beside the key. Raises NoKey where there is nothing to verify with.
  */
-export async function verifyBundle(file, pem, tell = () => {}, given = {}) {
+export async function verifyBundle(file, pem, tell = () => undefined, given = {}) {
   const trust = await readTrust(pem, given), bundle = {file, trust, key: trust.key, sha256: null, pem, given};
   const passed = [];
   for (const [number, title, check, , bound] of stepsFor(given)) {
@@ -47,7 +47,7 @@ export const stepsFor = ({children = [], undone = null}) =>
 async function checkBelow(bundle) {
   const {pem, given} = bundle;
   for (const file of given.children) {
-    const {failure, bundle: child} = await verifyBundle(file, pem, () => {}, {...given, children: [], undone: null});
+    const {failure, bundle: child} = await verifyBundle(file, pem, () => undefined, {...given, children: [], undone: null});
     if (failure) throw new Broken("", `the run below, ${file.name}: step ${failure.number}: ${sentenceOf(failure)}`);
     demandBelow(bundle, child);
   }
@@ -57,7 +57,7 @@ async function checkBelow(bundle) {
 /** The run that is given is the one of which this one undoes receipts. */
 async function checkUndone(bundle) {
   const {pem, given} = bundle, alone = {...given, children: [], undone: null};
-  const {failure, bundle: other} = await verifyBundle(given.undone, pem, () => {}, alone);
+  const {failure, bundle: other} = await verifyBundle(given.undone, pem, () => undefined, alone);
   if (failure) {
     throw new Broken("", `the run that is undone, ${given.undone.name}: step ${failure.number}: ${sentenceOf(failure)}`);
   }
