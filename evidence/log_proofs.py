@@ -34,7 +34,9 @@ class Span(Exact):
     first_index: int = Field(ge=0)
 
 
-class _Inclusion(Exact):
+class Inclusion(Exact):
+    """The file that says where the leaves of a run stand, and why that holds."""
+
     places: list[Span]
     proof: list[Sha256Hex]
 
@@ -46,7 +48,9 @@ class ActPlace(Exact):
     index: int = Field(ge=0)
 
 
-class _Acts(Exact):
+class Acts(Exact):
+    """The file that says where the acts that votes rest on stand, and why that holds."""
+
     places: list[ActPlace] = Field(min_length=1)
     proof: list[Sha256Hex]
 
@@ -60,7 +64,7 @@ class ActsProof:
 
     def member(self) -> bytes:
         """Return the member of a bundle that holds it."""
-        told = _Acts(places=list(self.places), proof=[one.hex() for one in self.hashes])
+        told = Acts(places=list(self.places), proof=[one.hex() for one in self.hashes])
         return canonical.dumps(told.model_dump())
 
 
@@ -80,7 +84,7 @@ class LogProof:
 
     def members(self) -> dict[str, bytes]:
         """Return the members of a bundle that hold it."""
-        told = _Inclusion(places=list(self.places), proof=[one.hex() for one in self.hashes])
+        told = Inclusion(places=list(self.places), proof=[one.hex() for one in self.hashes])
         stamp = {} if self.stamp is None else {names.STAMP: self.stamp}
         return {
             names.CHECKPOINT: self.checkpoint.encode(),
@@ -93,7 +97,7 @@ class LogProof:
 def read_inclusion(data: bytes) -> tuple[list[Span], list[bytes]]:
     """Return places and hashes of the member that `LogProof.members` wrote, or raise ProofError."""
     try:
-        told = _Inclusion.model_validate(canonical.loads(data))
+        told = Inclusion.model_validate(canonical.loads(data))
     except (canonical.CanonicalError, ValidationError) as error:
         raise ProofError(f"not an inclusion proof: {error}") from error
     return told.places, [bytes.fromhex(one) for one in told.proof]
@@ -119,7 +123,7 @@ def check_leaves(leaves: Sequence[Leaf], places: Sequence[Span], hashes: Sequenc
 def check_acts(acts: Mapping[int, str], data: bytes, head: TreeHead) -> None:
     """Raise ProofError unless each act, a leaf's hash by its sequence number, and no other, stands in the log."""
     try:
-        told = _Acts.model_validate(canonical.loads(data))
+        told = Acts.model_validate(canonical.loads(data))
     except (canonical.CanonicalError, ValidationError) as error:
         raise ProofError(f"not a proof of acts: {error}") from error
     if [one.seq for one in told.places] != sorted(acts):

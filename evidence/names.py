@@ -35,7 +35,8 @@ _SINCE_2 = (
     *map(re.escape, (SUMMARY, COSTS, CHECKPOINT, INCLUSION, ACTS, STAMP)),
     rf"{READS}/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
 )
-_MEMBERS = {1: re.compile("|".join(_IN_FORMAT_1)), 2: re.compile("|".join((*_IN_FORMAT_1, *_SINCE_2)))}
+MEMBERS = {1: re.compile("|".join(_IN_FORMAT_1)), 2: re.compile("|".join((*_IN_FORMAT_1, *_SINCE_2)))}
+"""What members are called that a bundle of a format may have, beside its statement."""
 
 
 def is_safe_path(name: str) -> bool:
@@ -55,7 +56,7 @@ def is_identifier(name: str) -> bool:
 
 def is_member(name: str, version: int) -> bool:
     """Return whether a bundle in this format has members of this name, beside its statement."""
-    return _MEMBERS[version].fullmatch(name) is not None
+    return MEMBERS[version].fullmatch(name) is not None
 
 
 def numbered(folder: str, number: int, identifier: str) -> str:

@@ -101,8 +101,9 @@ def python_sources(root: Path) -> list[Source]:
 
 
 def scripts(root: Path) -> list[Source]:
-    """Return our files of JavaScript."""
-    return [source for source in text_files(root) if source.path.endswith(".js")]
+    """Return our files of JavaScript, but for what is generated."""
+    named = (source for source in text_files(root) if source.path.endswith(".js"))
+    return [source for source in named if not source.path.endswith(".generated.js")]
 
 
 def table_of(tree: Iterable[Source]) -> str:

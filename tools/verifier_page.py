@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import verifier_shapes
+
 FOLDER = Path(__file__).parents[1] / "evidence/page/verifier"
 PAGE = FOLDER.parent / "verify.html"
 FIRST = "page"
@@ -47,7 +49,9 @@ class Module:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write what is generated: modules of the program's models and rules, and the page."""
+    for name, text in verifier_shapes.modules().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
     PAGE.write_text(page(FOLDER), encoding="utf-8")
 
 

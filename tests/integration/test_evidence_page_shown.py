@@ -12,10 +12,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.async_api import Browser, Page, expect
 
 from evidence.build import build
+from evidence.verify.linked_bundles import CHILDREN, CHILDREN_SENTENCE, UNDONE, UNDONE_SENTENCE
 from tests.browser import VERIFY_PAGE, chromium
 from tests.integration.program_stage import command
+from tests.integration.test_evidence_page import PROGRAMS_OWN, step_of
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.test_evidence_rules import RULES
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived'
 HOLDS, FAILS, NOTHING = "Everything checked here holds", "This bundle does not hold", "Nothing was verified"
@@ -33,6 +36,11 @@ SubtleCrypto.prototype.importKey = function (format, data, algorithm, ...rest) {
   if (algorithm === "Ed25519") return Promise.reject(new DOMException("Unrecognized name.", "NotSupportedError"));
   return importKey.call(this, format, data, algorithm, ...rest);
 };
+"""
+_RULES = """
+() => Object.fromEntries([...document.querySelectorAll("#rules h2")].map((title) =>
+  [title.innerText, [...title.nextElementSibling.querySelectorAll("dt")].map((name) =>
+    [name.innerText, name.nextElementSibling.innerText])]))
 """
 
 
@@ -233,6 +241,18 @@ async def test_the_keyboard_reaches_files_and_fields_in_their_order(page: Page) 
     for name in ("log-keys", "witness-keys", "needed", "register"):
         await page.keyboard.press("Tab")
         assert await page.evaluate("document.activeElement.id") == name
+
+
+async def test_the_page_says_which_rules_a_step_looks_at_in_the_words_of_the_program(page: Page) -> None:
+    await expect(page.locator("#rules")).to_be_hidden()
+    await page.get_by_text("Rules: what each step looks at").click()
+    of_step: dict[str, list[tuple[str, str]]] = await page.evaluate(_RULES)
+    left = dict(of_step.pop("Left to the program"))
+    assert left.keys() == PROGRAMS_OWN
+    shown = {name: (int(title.partition(".")[0]), said) for title, rules in of_step.items() for name, said in rules}
+    below = {CHILDREN: (13, CHILDREN_SENTENCE), UNDONE: (13, UNDONE_SENTENCE)}
+    assert shown == {name: (step_of(name), said) for name, said in RULES.items() if name not in left} | below
+    assert {name: RULES[name] for name in left} == left
 
 
 async def test_paper_shows_the_verdict_and_no_controls(page: Page, office: Office) -> None:

@@ -6,16 +6,23 @@ import hashlib
 import pytest
 
 from tools.verifier_page import FOLDER, PAGE, JoinError, page, read, script
+from tools.verifier_shapes import modules
 
 
-def joined(**modules: str) -> str:
+def joined(**texts: str) -> str:
     """Return the script of these modules, without what stands before the first."""
-    return script({name: read(name, text) for name, text in modules.items()}).partition("verifier_page`.\n")[2]
+    return script({name: read(name, text) for name, text in texts.items()}).partition("verifier_page`.\n")[2]
 
 
 def test_the_page_is_what_its_modules_give() -> None:
     said = "evidence/page/verify.html is not what its modules give: run `python -m tools.verifier_page`"
     assert PAGE.read_text(encoding="utf-8") == page(FOLDER), said
+
+
+@pytest.mark.parametrize("name", modules())
+def test_what_is_generated_of_the_programs_models_and_rules_is_what_they_say(name: str) -> None:
+    said = f"{name} is not what the program says: run `python -m tools.verifier_page`"
+    assert (FOLDER / name).read_text(encoding="utf-8") == modules()[name], said
 
 
 def test_each_module_stands_behind_those_that_it_imports_without_imports_and_exports() -> None:
@@ -27,7 +34,7 @@ def test_each_module_stands_behind_those_that_it_imports_without_imports_and_exp
 
 
 @pytest.mark.parametrize(
-    ("modules", "what"),
+    ("texts", "what"),
     [
         ({"page": 'import {a} from "./a.js";\n'}, "page.js imports a, which a.js does not export"),
         (
@@ -48,9 +55,9 @@ def test_each_module_stands_behind_those_that_it_imports_without_imports_and_exp
         ({"page": 'const a = "</script>";\n'}, "page.js has a line that cannot be joined: </script"),
     ],
 )
-def test_modules_that_do_not_fit_together_are_refused(modules: dict[str, str], what: str) -> None:
+def test_modules_that_do_not_fit_together_are_refused(texts: dict[str, str], what: str) -> None:
     with pytest.raises(JoinError) as refused:
-        joined(**modules)
+        joined(**texts)
     assert str(refused.value) == what
 
 

@@ -3,12 +3,12 @@
 import {same} from "./canonical.js";
 import {memberOf} from "./contents.js";
 import {Broken} from "./errors.js";
-import {INCLUSION_SHAPE} from "./forms.js";
 import {CHECKPOINT, INCLUSION, STAMP, STATEMENT} from "./names.js";
 import {openCheckpoint, parseCheckpoint, parseNote, verifiedBy} from "./notes.js";
 import {checkInclusion, placed} from "./proofs.js";
 import {asMember} from "./rules.js";
 import {parse} from "./shapes.js";
+import {INCLUSION_SHAPE} from "./shapes.generated.js";
 
 /** The sealing began with the key that signed. */
 export function demandBegunWith({leaves, bundle}) {

@@ -4,7 +4,6 @@ import {canonical, digestOf, same} from "./canonical.js";
 import {countingVotes, grouped, isSigned, leavesAbout, peopleOf, verdictsFor} from "./contents.js";
 import {Broken, Misshapen} from "./errors.js";
 import {EDITED} from "./events.js";
-import {isOfGroups} from "./forms.js";
 import {hidden, pointerTokens} from "./redaction.js";
 
 /** Return the receipts of what was done, or may have been done. */
@@ -77,6 +76,9 @@ function demandApproved(bundle, receipt, decision, stated) {
   demandConsent(bundle, name, approval);
   demandQuorum(name, approval.requirement, decision.input.votes, electorateOf(bundle, approval));
 }
+
+/** Return whether those next in line are told without their times, as in what the first release asked. */
+export const isOfGroups = (line) => Array.isArray(line) && line.some((entry) => typeof entry === "string");
 
 /** Return the groups that a requirement has asked as time runs short, each once. */
 export const leadsOf = ({escalate_to}) => [...new Set(isOfGroups(escalate_to) ? escalate_to : escalate_to.flatMap(({to}) => to))];

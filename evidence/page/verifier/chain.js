@@ -7,15 +7,15 @@ import {Broken} from "./errors.js";
 import {
   APPROVAL_ENDED, EDITED, PROGRAM, PROPOSED, RUN_ENDED, SETTLED, STEP_OVER, WAIT_AFTER, WAIT_ENDED, wordOf,
 } from "./events.js";
-import {LEAF_SHAPE, RUN_SHAPE} from "./forms.js";
 import {AUDIT, DEFINITION, MAX_LINE, RUN, STATEMENT} from "./names.js";
 import {demandCounted} from "./register.js";
 import {brokenAt, told} from "./rules.js";
 import {parse} from "./shapes.js";
+import {LEAF_SHAPE, RUN_RECORD_SHAPE} from "./shapes.generated.js";
 
 /** Step 5. */
 export async function checkRun(bundle) {
-  const run = parse(RUN_SHAPE, RUN, memberOf(bundle, RUN)), {predicate} = bundle;
+  const run = parse(RUN_RECORD_SHAPE, RUN, memberOf(bundle, RUN)), {predicate} = bundle;
   for (const [what, ofRun, ofStatement] of [
     ["run_id", run.run_id, predicate.run_id],
     ["tenant", run.tenant, predicate.tenant],

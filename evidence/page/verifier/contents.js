@@ -2,9 +2,9 @@
 
 import {canonical, digestOf} from "./canonical.js";
 import {Broken} from "./errors.js";
-import {DEFINITION_SHAPE} from "./forms.js";
 import {DEFINITION} from "./names.js";
 import {parse} from "./shapes.js";
+import {DEFINITION_RECORD_SHAPE} from "./shapes.generated.js";
 
 /** Return a member's bytes. */
 export function memberOf(bundle, name) {
@@ -86,7 +86,7 @@ export const requestsOf = (bundle) => new Map(leavesOf(bundle, "approval.request
   [`approvals/${leaf.data.approval_id}.json`, leaf]));
 
 /** Return the definition, as every format has it. */
-export const definitionOf = (bundle) => parse(DEFINITION_SHAPE, DEFINITION, memberOf(bundle, DEFINITION));
+export const definitionOf = (bundle) => parse(DEFINITION_RECORD_SHAPE, DEFINITION, memberOf(bundle, DEFINITION));
 
 /** Return the members that the leaves of an event name, each with its leaf, in their order. */
 export const namedBy = (bundle, event, key, folder) => leavesOf(bundle, event).map((leaf, index) =>

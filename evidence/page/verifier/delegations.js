@@ -3,7 +3,7 @@
 import {same} from "./canonical.js";
 import {Broken} from "./errors.js";
 import {approvalsOf, eachVote} from "./facts.js";
-import {DELEGATED_SHAPE} from "./forms.js";
+import {DELEGATION_RECORDED_SHAPE} from "./shapes.generated.js";
 import {demandOfTenant} from "./votes.js";
 
 /** A vote for somebody else is by their leave: in its time, for its groups, and recorded by another than the voter. */
@@ -32,7 +32,7 @@ export async function demandDelegations(facts) {
         throw new Broken(name, `${whose} has not the one act that recorded it`);
       }
       try {
-        DELEGATED_SHAPE(first.data, "");
+        DELEGATION_RECORDED_SHAPE(first.data, "");
       } catch (error) {
         throw new Broken(name, `${first.event} is not in its form: ${error.message}`);
       }

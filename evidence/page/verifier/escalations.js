@@ -1,13 +1,13 @@
 // Step 10: what happened as time ran short.
 
-import {leadsOf} from "./authority.js";
+import {isOfGroups, leadsOf} from "./authority.js";
 import {waitEnd} from "./chain.js";
 import {entriesOf} from "./definition.js";
 import {ESCALATED} from "./events.js";
 import {calledBy, untilOf} from "./facts.js";
-import {ESCALATED_SHAPE, isOfGroups} from "./forms.js";
 import {DEFINITION} from "./names.js";
 import {agree, brokenAt, dataOf, lasts, lineOf, microseconds, momentOf} from "./rules.js";
+import {ESCALATED_SHAPE} from "./shapes.generated.js";
 import {eachWithOpen, placeOfWait} from "./waits.js";
 
 /** Each escalation is the next entry of an open wait, in its time, and does what that entry says. */

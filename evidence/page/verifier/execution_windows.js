@@ -2,8 +2,8 @@
 
 import {isActed, leavesOf} from "./contents.js";
 import {Broken} from "./errors.js";
-import {WAITING_SHAPE} from "./forms.js";
 import {agree, brokenAt, dataOf, lasts, microseconds, momentOf} from "./rules.js";
+import {WAITING_SHAPE} from "./shapes.generated.js";
 
 const MINUTE = 60n * 1000n * 1000n;
 const MINUTES_AHEAD = 15 * 24 * 60;

@@ -4,17 +4,18 @@ import {requestersOf} from "./authority.js";
 import {grouped, isActed, leavesAbout, leavesOf, memberOf, namedBy, peopleOf} from "./contents.js";
 import {planOf} from "./definition.js";
 import {APPROVAL_ENDED, EDITED, ESCALATED, isOfQuestion, OPENED, PROPOSED, RUN_ENDED} from "./events.js";
-import {
-  APPROVAL_FORM, DECISION_FORM, DEFINITION_FORM, ESCALATED_SHAPE, OPENED_SHAPE, PROPOSED_SHAPE, QUESTION_SHAPE,
-} from "./forms.js";
 import {DEFINITION} from "./names.js";
 import {brokenAt, dataOf, lazily} from "./rules.js";
 import {parse} from "./shapes.js";
+import {
+  APPROVAL_FORM_SHAPE, DECISION_FORM_SHAPE, DEFINITION_FORM_SHAPE, ESCALATED_SHAPE, OPENED_SHAPE, PROPOSED_SHAPE,
+  QUESTION_LEAF_SHAPE,
+} from "./shapes.generated.js";
 
 /** Return an approval with the leaf of its request, its votes with theirs and the place where they end, and its end. */
 function requestedOf(bundle, leaf) {
   const name = `approvals/${leaf.data.approval_id}.json`;
-  const record = parse(APPROVAL_FORM, name, memberOf(bundle, name)), about = leavesAbout(bundle, record.id);
+  const record = parse(APPROVAL_FORM_SHAPE, name, memberOf(bundle, name)), about = leavesAbout(bundle, record.id);
   const said = bundle.votes.get(name), counted = about.filter(({event}) => event === "vote.counted");
   const votes = counted.map((one) => ({record: said.get(one.data.digest), leaf: one, until: Infinity}));
   for (const {data: {digest}, seq} of about.filter(({event}) => event === "vote.withdrawn")) {
@@ -30,12 +31,12 @@ export function factsOf(bundle) {
   const {leaves} = bundle, facts = {bundle, leaves, run: bundle.run};
   const byId = (all, key) => new Map(all.map((one) => [key(one), one]));
   return Object.assign(facts, {
-    definition: lazily(() => parse(DEFINITION_FORM, DEFINITION, memberOf(bundle, DEFINITION))),
+    definition: lazily(() => parse(DEFINITION_FORM_SHAPE, DEFINITION, memberOf(bundle, DEFINITION))),
     plan: lazily(() => planOf(facts.definition())),
     proposals: lazily(() => leavesOf(bundle, PROPOSED).map((leaf) => ({leaf, ...dataOf(PROPOSED_SHAPE, leaf)}))),
     proposed: lazily(() => byId(facts.proposals(), ({leaf}) => String(leaf.correlation.effect_id))),
     decisions: lazily(() => namedBy(bundle, "decision.recorded", "decision_id", "decisions").map(([name, leaf]) =>
-      ({name, leaf, record: parse(DECISION_FORM, name, memberOf(bundle, name))}))),
+      ({name, leaf, record: parse(DECISION_FORM_SHAPE, name, memberOf(bundle, name))}))),
     decided: lazily(() => byId(facts.decisions(), ({record}) => record.id)),
     receipts: lazily(() => namedBy(bundle, "receipt.written", "receipt_id", "receipts").map(([name, leaf]) =>
       ({name, leaf, record: bundle.receipts.get(name)}))),
@@ -63,7 +64,7 @@ export function digestBefore(facts, effect, seq) {
 function movesOf(facts, leaf) {
   const isLater = leaf.event === ESCALATED;
   if (!isLater && !isOfQuestion(leaf)) return [];
-  const {wait_id, approval_id, deadline} = dataOf(isLater ? ESCALATED_SHAPE : QUESTION_SHAPE, leaf);
+  const {wait_id, approval_id, deadline} = dataOf(isLater ? ESCALATED_SHAPE : QUESTION_LEAF_SHAPE, leaf);
   const waits = facts.waits().filter((one) => one.leaf.correlation.approval_id === approval_id);
   const names = isLater ? [wait_id, String(leaf.correlation.approval_id)] : [approval_id, ...waits.map((one) => one.wait_id)];
   return deadline ? [{names, seq: leaf.seq, deadline}] : [];

@@ -4,9 +4,9 @@ import {sha256} from "./bytes.js";
 import {same} from "./canonical.js";
 import {memberOf} from "./contents.js";
 import {Broken, Misshapen} from "./errors.js";
-import {STATEMENT_SHAPE} from "./forms.js";
-import {COUNTED, MAX_SIZE, MEMBERS, STATEMENT} from "./names.js";
+import {COUNTED, MAX_SIZE, STATEMENT} from "./names.js";
 import {parse} from "./shapes.js";
+import {MEMBERS, STATEMENT_SHAPE} from "./shapes.generated.js";
 import {keysOf, largestEnvelope, openEnvelope} from "./signing.js";
 import {unpack} from "./zipform.js";
 
@@ -73,9 +73,7 @@ export async function checkMembers(bundle) {
   }
   const folded = new Map();
   for (const name of members.keys()) {
-    const isKnown = ([since, member]) =>
-      since <= Number(bundle.format) && (member instanceof RegExp ? member.test(name) : member === name);
-    if (!MEMBERS.some(isKnown)) throw new Broken(name, "is no member of a bundle");
+    if (!MEMBERS.get(bundle.format).test(name)) throw new Broken(name, "is no member of a bundle");
     const other = folded.get(name.toLowerCase());
     if (other) throw new Broken(name, `differs from ${other} in case alone`);
     folded.set(name.toLowerCase(), name);

@@ -5,8 +5,8 @@ import {canonical, digestOf, same} from "./canonical.js";
 import {allStanding, leavesAbout, leavesByApproval, leavesOf, memberOf, recordsOf, requestsOf} from "./contents.js";
 import {Broken} from "./errors.js";
 import {APPROVAL_ENDED, wordOf} from "./events.js";
-import {APPROVAL_SHAPE, DECISION_SHAPE, READ_SHAPE, RECEIPT_SHAPE} from "./forms.js";
 import {AUDIT, MAX_CARD} from "./names.js";
+import {APPROVAL_RECORD_SHAPE, DECISION_RECORD_SHAPE, READ_RECORD_SHAPE, RECEIPT_SHAPE} from "./shapes.generated.js";
 
 /** Raise unless the leaves of an event name these files, in the chain's order, with their digests, and no others. */
 export async function demandNamed(bundle, event, key, folder, identifiers) {
@@ -133,16 +133,16 @@ function demandApprovals(bundle) {
 export async function checkRecords(bundle) {
   const identifiers = (records, key) => new Map([...records].map(([name, record]) => [name, record[key]]));
   bundle.about = leavesByApproval(bundle.leaves);
-  bundle.decisions = recordsOf(bundle, "decisions", DECISION_SHAPE);
+  bundle.decisions = recordsOf(bundle, "decisions", DECISION_RECORD_SHAPE);
   await demandNamed(bundle, "decision.recorded", "decision_id", "decisions", identifiers(bundle.decisions, "id"));
   bundle.receipts = recordsOf(bundle, "receipts", RECEIPT_SHAPE);
   await demandNamed(bundle, "receipt.written", "receipt_id", "receipts", identifiers(bundle.receipts, "receipt_id"));
   demandOwn(bundle);
-  bundle.approvals = recordsOf(bundle, "approvals", APPROVAL_SHAPE);
+  bundle.approvals = recordsOf(bundle, "approvals", APPROVAL_RECORD_SHAPE);
   demandApprovals(bundle);
   demandCardSizes(bundle);
   bundle.standing = await allStanding(bundle);
-  bundle.reads = recordsOf(bundle, "reads", READ_SHAPE);
+  bundle.reads = recordsOf(bundle, "reads", READ_RECORD_SHAPE);
   const reads = bundle.format === "1" ? "" : `${bundle.reads.size} reads, `;
   const votes = [...bundle.approvals.values()].reduce((sum, approval) => sum + approval.votes.length, 0);
   return `${bundle.decisions.size} decisions, ${bundle.receipts.size} receipts, ${reads}${bundle.approvals.size}`

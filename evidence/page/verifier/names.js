@@ -23,25 +23,5 @@ export const PAYLOAD_TYPE = "application/vnd.in-toto+json";
 export const IDENTIFIER = "[A-Za-z0-9_-]{1,128}";
 export const PATH = "[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*";
 
-/** What a bundle may hold beside its statement: since which format, and under which names. */
-export const MEMBERS = [
-  [1, RUN],
-  [1, DEFINITION],
-  [1, AUDIT],
-  [1, "timeline.md"],
-  [1, "README.md"],
-  [1, new RegExp(`^decisions/[0-9]{5,}-${IDENTIFIER}\\.json$`)],
-  [1, new RegExp(`^receipts/[0-9]{5,}-${IDENTIFIER}\\.json$`)],
-  [1, new RegExp(`^approvals/${IDENTIFIER}\\.json$`)],
-  [1, new RegExp(`^policies/[0-9a-f]{64}/${PATH}$`)],
-  [2, new RegExp(`^reads/[0-9]{5,}-${IDENTIFIER}\\.json$`)],
-  [2, SUMMARY],
-  [2, COSTS],
-  [2, CHECKPOINT],
-  [2, INCLUSION],
-  [2, ACTS],
-  [2, STAMP],
-];
-
 /** The folders of which the statement counts the files, and since which format. */
 export const COUNTED = [[1, "approvals"], [1, "decisions"], [1, "policies"], [1, "receipts"], [2, "reads"]];

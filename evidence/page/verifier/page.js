@@ -1,11 +1,13 @@
 // The page: files are chosen or dropped, and a verdict is shown.
 
-import {make, quoted} from "./elements.js";
+import {heading, make, quoted, terms} from "./elements.js";
 import {NoKey, sentenceOf} from "./errors.js";
 import {MAX_KEY_SIZE, MAX_REGISTER_SIZE} from "./names.js";
+import {STEPS} from "./procedure.js";
+import {SENTENCES} from "./rules.generated.js";
 import {readKey} from "./signing.js";
 import {summaryOf} from "./summary.js";
-import {stepsFor, verifyBundle} from "./verify.js";
+import {BELOW, stepsFor, UNDONE, verifyBundle} from "./verify.js";
 
 /** Return the line of one check. */
 function checkLine(mark, spoken, kind, {number, title}, fact) {
@@ -150,8 +152,22 @@ async function drop(event) {
   for (const file of [...event.dataTransfer.files].slice(0, 3)) await put(file, await fieldFor(file));
 }
 
+/** Return rules by their names, each with what it says. */
+const rulesCalled = (names) => terms(...names.map((name) => [make("span", {class: "mono"}, name), SENTENCES.get(name)]));
+
+/** Return what each step looks at, and the rules that are left to the program. */
+function ruleLines() {
+  const named = [...STEPS, BELOW, UNDONE].map(([number, title, , every, bound]) =>
+    [`${number}. ${title}`, [...every, ...bound.map(([name]) => name)]]);
+  const ours = new Set(named.flatMap(([, names]) => names));
+  const others = [...SENTENCES.keys()].filter((name) => !ours.has(name));
+  return [...named, ["Left to the program", others]].flatMap(([title, names]) =>
+    [heading(title), rulesCalled(names)]);
+}
+
 /** Let the page answer. */
 function begin() {
+  at("rules").replaceChildren(...ruleLines());
   for (const [field, choose] of Object.entries(CHOOSERS)) {
     at(field).addEventListener("change", ({target}) => target.files.length && choose(target.files[0]));
   }

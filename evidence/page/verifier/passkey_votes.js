@@ -5,11 +5,11 @@ import {digestOf, same} from "./canonical.js";
 import {memberOf} from "./contents.js";
 import {Broken, Misshapen} from "./errors.js";
 import {approvalsOf, eachVote} from "./facts.js";
-import {ACTS_SHAPE, ORIGIN, REGISTERED_SHAPE} from "./forms.js";
 import {ACTS} from "./names.js";
 import {checkInclusion} from "./proofs.js";
 import {asMember} from "./rules.js";
 import {anything, demand, mapping, parse} from "./shapes.js";
+import {ACTS_SHAPE, PASSKEY_REGISTERED_SHAPE} from "./shapes.generated.js";
 import {demandOfTenant} from "./votes.js";
 
 /** What had to be signed with a passkey was, as far as it approves. */
@@ -33,7 +33,7 @@ function signedVotes(facts) {
 function registrationOf(name, {event, data}) {
   if (event !== "passkey.registered") throw new Broken(name, `${event} registers no passkey`);
   try {
-    REGISTERED_SHAPE(data, "");
+    PASSKEY_REGISTERED_SHAPE(data, "");
   } catch (error) {
     throw new Broken(name, `${event} is not in its form: ${error.message}`);
   }
@@ -55,6 +55,8 @@ export async function demandPasskeysRegistered(facts) {
   }
 }
 
+/** Where browsers let passkeys be used; the host is what they are used for. */
+const ORIGIN = /^(?:https:\/\/([a-z0-9.-]+)|http:\/\/(localhost))(?::[0-9]{1,5})?$/;
 const MOST_BRACKETS = 100;
 
 /** How each kind of key is read, and how it verifies, by its COSE number. */

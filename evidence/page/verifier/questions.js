@@ -4,9 +4,9 @@ import {canonical, same} from "./canonical.js";
 import {Broken} from "./errors.js";
 import {isOfQuestion} from "./events.js";
 import {approvalsOf, isDecidable, isOpenAt, UNTIL_KNOWN, untilOf, whoMayNot} from "./facts.js";
-import {QUESTION_SHAPE} from "./forms.js";
 import {AUDIT} from "./names.js";
 import {brokenAt, dataOf, lasts, microseconds, momentOf, saysSomething} from "./rules.js";
+import {QUESTION_LEAF_SHAPE} from "./shapes.generated.js";
 
 /** Return what leaves have to tell of questions: approval, question, and the event of that or of its answer. */
 function partsOfQuestions(facts) {
@@ -25,7 +25,7 @@ export function demandQuestions(facts) {
   }
   for (const leaf of facts.leaves) {
     if (leaf.event !== "question.asked" && leaf.event !== "question.answered") continue;
-    const {approval_id, question_id} = dataOf(QUESTION_SHAPE, leaf);
+    const {approval_id, question_id} = dataOf(QUESTION_LEAF_SHAPE, leaf);
     demandQuestion(facts, leaf);
     const [part, first] = [leaf.event, "question.asked"].map((event) => canonical([approval_id, question_id, event]));
     if (!untold.has(part) || (part !== first && untold.has(first))) {

@@ -3,9 +3,9 @@
 import {fromBase64, sha256, toUtf8} from "./bytes.js";
 import {canonical, parseCanonical} from "./canonical.js";
 import {Broken, Misshapen, NoKey} from "./errors.js";
-import {REGISTER_SHAPE} from "./forms.js";
 import {STATEMENT} from "./names.js";
 import {HOUR, microseconds} from "./rules.js";
+import {REGISTER_SHAPE} from "./shapes.generated.js";
 import {importKey, preAuthentication} from "./signing.js";
 
 const KEY_ENTRY_TYPE = "application/vnd.countersign.signing-key+json";

@@ -5,8 +5,8 @@ import {leavesOf} from "./contents.js";
 import {Broken} from "./errors.js";
 import {APPROVAL_ENDED, PROGRAM} from "./events.js";
 import {barredFrom, eachVote, isDecidable, UNTIL_KNOWN, whoMayNot} from "./facts.js";
-import {HANDED_SHAPE, WITHDRAWN_SHAPE} from "./forms.js";
 import {brokenAt, dataOf, saysSomething, told} from "./rules.js";
+import {HANDED_SHAPE, WITHDRAWN_SHAPE} from "./shapes.generated.js";
 
 /** What did not come from Slack says how, is about a review, and was brought by nobody who brought the run. */
 export function demandBrought(facts) {

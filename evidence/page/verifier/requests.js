@@ -1,14 +1,14 @@
 // Steps 7 and 8: what people were asked.
 
-import {leadsOf} from "./authority.js";
+import {isOfGroups, leadsOf} from "./authority.js";
 import {same} from "./canonical.js";
 import {leavesAbout, leavesOf} from "./contents.js";
 import {nextInLine} from "./definition.js";
 import {Broken} from "./errors.js";
 import {approvalsOf, verbOf} from "./facts.js";
-import {FELL_BACK_SHAPE, isOfGroups} from "./forms.js";
 import {AUDIT, DEFINITION} from "./names.js";
 import {agree, brokenAt, dataOf, lasts, lineOf, microseconds, momentOf, stepOf} from "./rules.js";
+import {FELL_BACK_SHAPE} from "./shapes.generated.js";
 
 /** An approval is requested once, and says what the leaf of its request says. */
 export function demandApprovalsTold(facts) {

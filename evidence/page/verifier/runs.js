@@ -7,10 +7,10 @@ import {addressOf, isGovernedRead, passesGate} from "./definition.js";
 import {Broken} from "./errors.js";
 import {PROGRAM, RUN_ENDED, SETTLED, wordOf} from "./events.js";
 import {calledBy} from "./facts.js";
-import {CANCEL_SHAPE, CHOSEN_SHAPE, DEFINITION_SHAPE} from "./forms.js";
 import {AUDIT, DEFINITION, RUN} from "./names.js";
 import {agree, brokenAt, dataOf, told} from "./rules.js";
 import {parse} from "./shapes.js";
+import {CANCEL_FORM_SHAPE, CHOSEN_SHAPE, DEFINITION_RECORD_SHAPE} from "./shapes.generated.js";
 
 /** Return the steps to which somebody gave their result. */
 export const suppliedSteps = (bundle) =>
@@ -70,7 +70,7 @@ export function checkEnding(bundle) {
   ]) {
     if (ofRun !== ofChain) throw new Broken(RUN, `${what} is ${ofRun}, where ${AUDIT} says ${ofChain}`);
   }
-  bundle.definition = parse(DEFINITION_SHAPE, DEFINITION, memberOf(bundle, DEFINITION));
+  bundle.definition = parse(DEFINITION_RECORD_SHAPE, DEFINITION, memberOf(bundle, DEFINITION));
   bundle.ended = ended;
   return `asked for by ${run.requested_by}, and ${wordOfRun(run)}; ${demandWrites(bundle)} writes have their receipts`;
 }
@@ -114,7 +114,7 @@ export function demandMoves({leaves}) {
   for (const leaf of leaves) {
     const {event, seq} = leaf, word = wordOf(event), from = leaf.data.from;
     if (event === "run.cancel_requested") {
-      const {policy = null} = dataOf(CANCEL_SHAPE, leaf), {actor} = leaf;
+      const {policy = null} = dataOf(CANCEL_FORM_SHAPE, leaf), {actor} = leaf;
       if (policy === null && !same(actor, PROGRAM)) {
         throw brokenAt(leaf, `${actor.id} wanted it canceled, and by no decision of policy`);
       }

@@ -16,7 +16,6 @@ export const truth = (value, at) => demand(typeof value === "boolean", at, "must
 export const whole = (value, at) => demand(Number.isSafeInteger(value), at, "must be a whole number");
 export const natural = (value, at) => demand(Number.isSafeInteger(value) && value >= 0, at, "must be a whole number from 0");
 export const counted = (value, at) => demand(Number.isSafeInteger(value) && value > 0, at, "must be a whole number from 1");
-export const several = (value, at) => demand(Number.isSafeInteger(value) && value > 1, at, "must be a whole number from 2");
 
 export const within = (least, most) => (value, at) =>
   demand(Number.isSafeInteger(value) && value >= least && value <= most, at, `must be from ${least} to ${most}`);
@@ -26,7 +25,8 @@ export const all = (...shapes) => (value, at) => {
 };
 export const orNull = (fits) => (value, at) => value === null || fits(value, at);
 export const oneOf = (...values) => (value, at) => demand(values.includes(value), at, `must be ${values.join(" or ")}`);
-export const like = (pattern, what) => (value, at) => demand(typeof value === "string" && pattern.test(value), at, what);
+export const like = (pattern, what = `must be like ${pattern.source}`) => (value, at) =>
+  demand(typeof value === "string" && pattern.test(value), at, what);
 export const identifier = like(new RegExp(`^${IDENTIFIER}$`), "must be an identifier");
 export const hex64 = like(/^[0-9a-f]{64}$/, "must be a SHA-256 in lowercase hex");
 
@@ -45,8 +45,25 @@ export const list = (fits, least = 0, most = Infinity) => (value, at) => {
   for (const [index, item] of value.entries()) fits(item, `${at}.${index}`);
 };
 
-/** One of a kind, or a list of them. */
-export const oneOrMore = (fits) => (value, at) => (Array.isArray(value) ? list(fits) : fits)(value, at);
+/** A text of so many characters. */
+export const long = (least, most) => all(text, (value, at) => {
+  const {length} = [...value];
+  demand(length >= least && length <= most, at, `must have from ${least} to ${most} characters`);
+});
+
+/** Whatever fits one of these. */
+export const either = (...shapes) => (value, at) => {
+  const doesFit = (shape) => {
+    try {
+      shape(value, at);
+      return true;
+    } catch (error) {
+      if (error instanceof Misshapen) return false;
+      throw error;
+    }
+  };
+  demand(shapes.some(doesFit), at, "has none of the shapes that it may have");
+};
 
 /** An object of whatever names. */
 export const mapping = (fits) => (value, at) => {

@@ -3,8 +3,8 @@
 import {fromBase64, fromHex, fromUtf8, joined, sha256, toUtf8} from "./bytes.js";
 import {parseCanonical} from "./canonical.js";
 import {Misshapen, NoKey} from "./errors.js";
-import {ENVELOPE_REST} from "./forms.js";
 import {PAYLOAD_TYPE} from "./names.js";
+import {closed, list, text} from "./shapes.js";
 
 // RFC 8032, section 7.1, TEST 2: what shows whether this browser can check signatures at all.
 const KNOWN = {
@@ -55,6 +55,8 @@ export function largestEnvelope(names) {
   const payload = names.reduce((size, name) => size + 100 + name.length, 65536);
   return Math.floor((payload * 4) / 3) + 65536;
 }
+
+const ENVELOPE_REST = closed({payloadType: text, signatures: list(closed({keyid: text, sig: text}), 1, 1)});
 
 /** Return the payload as it is encoded, and the rest: base64 has no quotation mark. */
 function splitEnvelope(envelope) {

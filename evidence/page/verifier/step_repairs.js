@@ -3,8 +3,8 @@
 import {same} from "./canonical.js";
 import {TIMEOUTS} from "./control_flow.js";
 import {SETTLED} from "./events.js";
-import {SETTLED_SHAPE} from "./forms.js";
 import {brokenAt, dataOf} from "./rules.js";
+import {SETTLED_FORM_SHAPE} from "./shapes.generated.js";
 
 const SETTLED_AS = new Map([
   ["retry", null], ["supply", "step.succeeded"], ["skip", "step.skipped"], ["end", "step.failed_terminal"],
@@ -42,7 +42,7 @@ function settle({held, parked, expected}, leaf) {
   if (!isOpen || actor.kind !== "person" || !SETTLED_AS.has(act)) {
     throw brokenAt(leaf, `step ${path} was not held, or nobody may let it go on like that`);
   }
-  if (((dataOf(SETTLED_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
+  if (((dataOf(SETTLED_FORM_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
     throw brokenAt(leaf, `a result is what somebody supplied, and this is ${act}`);
   }
   held.delete(path);

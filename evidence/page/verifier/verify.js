@@ -8,10 +8,10 @@ import {some} from "./rules.js";
 import {readTrust} from "./trust.js";
 
 /** The step that is taken only where bundles of runs below are given. */
-const BELOW = [13, "The runs below are those that this one names", checkBelow, ["waits.below"], []];
+export const BELOW = [13, "The runs below are those that this one names", checkBelow, ["waits.below"], []];
 
 /** The step that is taken only where the bundle of the run that is undone is given. */
-const UNDONE = [13, "The run that it undoes is the one that it names", checkUndone, ["receipts.undone"], []];
+export const UNDONE = [13, "The run that it undoes is the one that it names", checkUndone, ["receipts.undone"], []];
 
 /**
  * Verify a bundle (a Blob), stopping at the first thing that does not hold. `tell` hears of each step as it begins or

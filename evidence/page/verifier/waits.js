@@ -4,9 +4,9 @@ import {canonical} from "./canonical.js";
 import {waitEnd} from "./chain.js";
 import {OPENED, WAIT_ENDED} from "./events.js";
 import {untilOf, verbOf} from "./facts.js";
-import {PROGRESSED} from "./forms.js";
 import {DEFINITION} from "./names.js";
 import {agree, brokenAt, dataOf, lasts, lineOf, microseconds, momentOf} from "./rules.js";
+import {PROGRESSED_SHAPE} from "./shapes.generated.js";
 
 /** A wait is what its step or its approval opens. */
 export function demandWaitsTold(facts) {
@@ -83,7 +83,7 @@ export function demandProgress(facts) {
   const counts = new Map();
   eachWithOpen(facts, (leaf, active) => {
     if (leaf.event !== "wait.progress") return;
-    const {wait_id, count} = dataOf(PROGRESSED, leaf), {step} = leaf.correlation;
+    const {wait_id, count} = dataOf(PROGRESSED_SHAPE, leaf), {step} = leaf.correlation;
     if (active.get(canonical([step, false]))?.data.wait_id !== wait_id) {
       throw brokenAt(leaf, `step ${step} did not wait for this`);
     }
