@@ -53,7 +53,7 @@ _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}
 _OMITTED = get_args(OmittedIfNone)[1]
 _MOMENT = get_args(Timestamp)[1]
-_TEXTS = get_args(Texts)[1]
+_PLAINLY = (get_args(Texts)[1], get_args(forms.WrittenLeaf)[1])  # what shapes say anyhow: lists of texts, and `WHOLE`
 
 
 class ShapeError(Exception):
@@ -178,7 +178,7 @@ def limits_of(kind: Any, said: Iterable[Any]) -> dict[str, Any]:
             found |= limits_of(kind, one.metadata)
         elif one == _MOMENT:
             found["moment"] = True
-        elif one != _TEXTS:
+        elif one not in _PLAINLY:
             names = [each.name for each in dataclasses.fields(one)] if dataclasses.is_dataclass(one) else vars(one)
             found |= {name: getattr(one, name) for name in names if getattr(one, name) is not None}
     return found

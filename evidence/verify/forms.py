@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from evidence.records import (
     Answered,
@@ -18,11 +18,21 @@ from evidence.records import (
     RequirementRecord,
     VoteRecord,
 )
-from receipts.chain import Leaf
+from receipts.chain import Correlation, Leaf
 from receipts.fields import NonEmpty, Sha256Hex, Timestamp
 from receipts.passkey_records import Base64Url
 
 Tier = Literal["low", "medium", "high"]
+
+
+def _must_name_all(leaf: Leaf) -> Leaf:
+    if leaf.correlation.model_fields_set != Correlation.model_fields.keys():
+        raise ValueError("a leaf names all that it could be about, null where it is not")
+    return leaf
+
+
+WrittenLeaf = Annotated[Leaf, AfterValidator(_must_name_all)]
+"""A leaf as it was written: filled up, its record would have another digest than the one that is bound."""
 
 
 class ActorForm(AskedActor):
@@ -155,7 +165,7 @@ class DelegationForm(DelegationRecord):
     starts_at: Timestamp
     ends_at: Timestamp
     reason: str
-    acts: list[Leaf] = Field(min_length=1)
+    acts: list[WrittenLeaf] = Field(min_length=1)
 
 
 class PasskeyForm(Extensible):
@@ -166,7 +176,7 @@ class PasskeyForm(Extensible):
     authenticator_data: Base64Url
     client_data: Base64Url
     signature: Base64Url
-    acts: list[Leaf] = Field(min_length=1)
+    acts: list[WrittenLeaf] = Field(min_length=1)
 
 
 class TogetherForm(Extensible):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from playwright.async_api import Page
 
+from evidence.verify.verify import VerificationError, verify
 from runtime.services.sealing import Story
 from tests.browser import failure_of, verify_page
 from tests.integration.forger import Forged
@@ -57,3 +58,17 @@ async def test_a_lie_is_found_at_its_step_and_member(
     else:
         assert found is not None, fault
         assert found[:2] == (fault.step, fault.member), (found, fault)
+
+
+async def test_an_act_that_does_not_name_all_that_it_could_be_about_is_no_leaf_to_either(
+    page: Page, office: Office, stories: Mapping[str, Story]
+) -> None:
+    forged = Forged.of(stories["delegated"])
+    (vote,) = (one for one in forged.approval()["votes"] if "delegation" in one)
+    del vote["delegation"]["acts"][0]["correlation"]["request_id"]  # null, and the hash is the one with that
+    data = forged.seal(office.key)
+    with pytest.raises(VerificationError) as refused:
+        verify(office.write(data), office.public)
+    found = await failure_of(page, data, office.public.read_text())
+    assert found is not None
+    assert found[:2] == (refused.value.step, refused.value.member)
