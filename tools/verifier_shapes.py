@@ -25,7 +25,7 @@ from evidence.verify.linked_bundles import CHILDREN, CHILDREN_SENTENCE, UNDONE, 
 from evidence.verify.procedure import STEPS
 from evidence.verify.verify import FIRST_RULES
 from receipts.chain import Correlation, Leaf
-from receipts.fields import Identifier, NonEmpty, Sha256Hex, Texts, Timestamp
+from receipts.fields import Identifier, NonEmpty, Object, Sha256Hex, Texts, Timestamp
 from receipts.passkey_records import PasskeyRegistered
 from receipts.receipt import Receipt
 from receipts.register import Register
@@ -53,7 +53,8 @@ _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}
 _OMITTED = get_args(OmittedIfNone)[1]
 _MOMENT = get_args(Timestamp)[1]
-_PLAINLY = (get_args(Texts)[1], get_args(forms.WrittenLeaf)[1])  # what shapes say anyhow: lists of texts, and `WHOLE`
+_PLAINLY = (*get_args(Texts)[1:], *get_args(Object)[1:], get_args(forms.WrittenLeaf)[1])
+"""What shapes say anyhow: lists of texts and objects, which may stand apart, and `WHOLE`."""
 
 
 class ShapeError(Exception):

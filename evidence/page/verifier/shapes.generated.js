@@ -118,7 +118,7 @@ const CORRELATION_SHAPE = closed({
   effect_id: orNull(text),
 });
 
-/** One state change of one run. */
+/** One state change of one run; what it says (`data`) may stand apart, and is then built each time. */
 export const LEAF_SHAPE = closed({
   run_id: identifier, seq: counted, prev_hash: hex64, hash: hex64, at: moment,
   event: all(like(/^[a-z0-9_]+(\.[a-z0-9_]+)+$/u), long(0, 128)), actor: ACTOR_SHAPE, correlation: CORRELATION_SHAPE,
