@@ -10,7 +10,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, SigningLinks, click, close_modal, refusal_of
+from bot.listeners.clicks import DEADLINE, ModalListener, SigningLinks, click, close_modal, see
 from bot.payloads import Actions, Submission
 from bot.views import references
 from bot.views.more_menu import MoreRef
@@ -28,8 +28,9 @@ class BreakGlassListener(ModalListener):
             identity = await self._identity(payload.user)
             if stranger := self._stranger(identity):
                 await self._desk.strangers.on_card(stranger, ref.id, "break_glass")
-            view = None if stranger else await self._desk.approval(ref.id)
-            allowed: Refusal | int = identity.refusal or references.stale(ref, view) or 0
+            seen = await see(self._desk, identity, ref)
+            view = seen.view
+            allowed: Refusal | int = identity.refusal or seen.refusal or 0
             if identity.person and not allowed:
                 allowed = await self._desk.may_break_glass(ref.id, identity.person.id)
         await ack()
@@ -63,9 +64,8 @@ class BreakGlassListener(ModalListener):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
-                view = await self._desk.approval(ref.id)
-                refusal = refusal_of(identity, ref, view)
-                signed = None if refusal else view
+                seen = await see(self._desk, identity, ref)
+                refusal, signed = seen.refusal, None if seen.refusal else seen.view
                 links = SigningLinks(self._desk)
                 if modal := await links.modal(identity, signed, VoteVerdict.APPROVE, payload.reason, ticket):
                     return modal

@@ -50,6 +50,34 @@ def refusal_of(identity: Identity, ref: CardRef, view: ApprovalView | None) -> R
     return identity.refusal or stale(ref, view)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """A click against the truth: who clicked, what it is about as it is now, and why it cannot count, if so.
+
+    `judged` is why this person may not decide it: nobody is to type a reason, or to sign, in vain.
+    """
+
+    identity: Identity
+    view: ApprovalView | None
+    refusal: Refusal | None
+    judged: Refusal | None = None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Return whether a reason may be asked: nothing speaks against it, or Slack's word alone is missing."""
+        return self.refusal is None or (self.identity.claimed is not None and self.refusal == self.identity.refusal)
+
+
+async def see(desk: Desk, identity: Identity, ref: CardRef) -> Seen:
+    """Return how a request stands before who clicked; of somebody who is refused anyway nothing is looked up."""
+    view, judged = None, None
+    if identity.person and (found := await desk.standing(ref.id, identity.person.id)):
+        view, judged = found.view, found.refusal
+    elif identity.claimed:
+        view = await desk.approval(ref.id)
+    return Seen(identity, view, refusal_of(identity, ref, view), judged)
+
+
 def click(
     ref: CardRef,
     identity: Identity,

@@ -9,7 +9,7 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, close_modal, keep_modal_open
+from bot.listeners.clicks import DEADLINE, ModalListener, close_modal, keep_modal_open, see
 from bot.listeners.forms import payload_of
 from bot.payloads import Actions, Input, Submission, User
 from bot.views import references
@@ -33,10 +33,8 @@ class EditListener(ModalListener):
             identity = await self._identity(payload.user)
             if stranger := self._stranger(identity):
                 await self._desk.strangers.on_card(stranger, ref.id, "edit")
-            view = None if stranger else await self._desk.approval(ref.id)
-            refusal = identity.refusal or references.stale(ref, view)
-            if refusal is None and identity.person:
-                refusal = await self._desk.may_decide(ref.id, identity.person.id)
+            seen = await see(self._desk, identity, ref)
+            view, refusal = seen.view, identity.refusal or seen.refusal or seen.judged
             form = None if refusal else await self._desk.editing.form(ref.id)
         await ack()
         if form is None or view is None:

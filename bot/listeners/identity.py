@@ -97,15 +97,15 @@ def only_person(people: Sequence[Person]) -> Person | Refusal:
     return Refusal(RefusalCode.AMBIGUOUS if people else RefusalCode.NOT_IN_DIRECTORY)
 
 
-async def _behind(accounts: Iterable[SlackAccount], desk: Desk) -> tuple[SlackAccount, list[Person]] | None:
-    """Return the people behind accounts that are one user's, with the first account that the directory knows."""
+def _behind(teams: Iterable[str], known: Mapping[str, Sequence[Person]]) -> tuple[str | None, list[Person]]:
+    """Return the first of the teams under which the directory knows anybody, with all whom it knows under any."""
     found: dict[str, Person] = {}
     first = None
-    for account in accounts:
-        people = await desk.people(account)
-        first = first or (account if people else None)
+    for team in teams:
+        people = known.get(team, ())
+        first = first or (team if people else None)
         found |= {person.id: person for person in people}
-    return (first, list(found.values())) if first else None
+    return first, list(found.values())
 
 
 async def identify(user: User, where: InstallationWatch, desk: Desk) -> Identity:
@@ -119,18 +119,19 @@ async def identify(user: User, where: InstallationWatch, desk: Desk) -> Identity
     installation = await _in_time(where.known(), until)
     if installation is not None and is_elsewhere(user, installation):
         return Identity(account, None, Refusal(RefusalCode.OTHER_TEAM))
-    if not await desk.accounts.knows(user.id):
+    known = await desk.people(user.id)
+    if not known:
         return Identity(account, None, Refusal(RefusalCode.NOT_IN_DIRECTORY))
     profile = await _in_time(where.profiles.of(installation.team, user.id), until) if installation is not None else None
     if installation is None or profile is None:
         where.profiles.missed.set()
-        return await _unconfirmed(account, installation, desk)
+        return _unconfirmed(account, installation, known)
     teams = _vet(user, installation, profile)
     if isinstance(teams, Refusal):
         return Identity(account, None, teams)
-    found = await _behind((SlackAccount(team, user.id) for team in teams), desk)
-    one = only_person(found[1] if found else [])
-    account = found[0] if found else account
+    team, people = _behind(teams, known)
+    one = only_person(people)
+    account = SlackAccount(team, user.id) if team else account
     return Identity(account, None, one) if isinstance(one, Refusal) else Identity(account, one, None)
 
 
@@ -152,11 +153,13 @@ def _vet(user: User, installation: Installation, profile: Profile) -> Sequence[s
     return team_refusal(user, installation, profile) or profile_refusal(profile) or found
 
 
-async def _unconfirmed(account: SlackAccount, installation: Installation | None, desk: Desk) -> Identity:
+def _unconfirmed(
+    account: SlackAccount, installation: Installation | None, known: Mapping[str, Sequence[Person]]
+) -> Identity:
     """Return whom the directory knows by an account that Slack has not confirmed."""
     teams = (account.team, installation.team if installation else "", (installation and installation.enterprise) or "")
-    found = await _behind((SlackAccount(team, account.user) for team in dict.fromkeys(teams) if team), desk)
-    one = only_person(found[1] if found else [])
+    _, people = _behind([team for team in dict.fromkeys(teams) if team], known)
+    one = only_person(people)
     claimed = one if isinstance(one, Person) else None
     return Identity(account, None, Refusal(RefusalCode.LOOKUP_FAILED), claimed)
 

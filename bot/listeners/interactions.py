@@ -8,7 +8,7 @@ person, and the runtime applies what is recorded later.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ from bot.home import bulk_votes
 from bot.home.home_state import FIGURES, PREFIX
 from bot.listeners import private_answers
 from bot.listeners.cancel_undo import UndoListener
-from bot.listeners.clicks import DEADLINE, SigningLinks, click, refusal_of
+from bot.listeners.clicks import DEADLINE, Seen, SigningLinks, click, see
 from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import Forms
 from bot.listeners.home_tab import FiguresButton, HomeTab
@@ -37,7 +37,7 @@ from bot.views.forms import MODALS
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus
-from runtime.model.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import Desk
 
@@ -49,21 +49,7 @@ _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
 }
 
 
-@dataclass(frozen=True)
-class _Standing:
-    """A click against the truth: who clicked, what it is about as it is now, and why it cannot count, if so."""
-
-    identity: Identity
-    view: ApprovalView | None
-    refusal: Refusal | None
-
-    @property
-    def may_go_on(self) -> bool:
-        """Return whether a reason may be asked: nothing speaks against it, or Slack's word alone is missing."""
-        return self.refusal is None or (self.identity.claimed is not None and self.refusal == self.identity.refusal)
-
-
-def _modal(standing: _Standing, verdict: VoteVerdict | ClaimAct, payload: Actions) -> dict[str, Any] | None:
+def _modal(standing: Seen, verdict: VoteVerdict | ClaimAct, payload: Actions) -> dict[str, Any] | None:
     """Return the modal that must come before the vote, if one must."""
     if not standing.may_go_on or standing.view is None or isinstance(verdict, ClaimAct):
         return None
@@ -179,7 +165,7 @@ class Interactions:
         """
         try:
             async with asyncio.timeout(DEADLINE):
-                standing = await self._standing(payload.user, ref)
+                standing = await (self._standing(payload.user, ref) if ref.signs else self._unjudged(payload.user))
                 if modal := await self._to_sign(standing, ref.verdict, payload.reason):
                     return modal
                 return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
@@ -204,13 +190,16 @@ class Interactions:
         await ack()
         await self._tell(payload, private_answers.UNKNOWN_BUTTON)
 
-    async def _standing(self, user: User, ref: references.CardRef) -> _Standing:
+    async def _standing(self, user: User, ref: references.CardRef) -> Seen:
+        return await see(self._desk, await identify(user, self._installation, self._desk), ref)
+
+    async def _unjudged(self, user: User) -> Seen:
+        """Return who acts, and nothing of the request: the inbox judges, under its lock, whether the vote counts."""
         identity = await identify(user, self._installation, self._desk)
-        view = await self._desk.approval(ref.id)
-        return _Standing(identity, view, refusal_of(identity, ref, view))
+        return Seen(identity, None, identity.refusal)
 
     async def _record(
-        self, ref: references.CardRef, standing: _Standing, verdict: VoteVerdict | ClaimAct, occasion: str, reason: str
+        self, ref: references.CardRef, standing: Seen, verdict: VoteVerdict | ClaimAct, occasion: str, reason: str
     ) -> str:
         recorded = click(ref, standing.identity, verdict, occasion=occasion, reason=reason, refusal=standing.refusal)
         return await self._desk.record(recorded)
@@ -223,7 +212,7 @@ class Interactions:
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict) or (standing.view and has_to_be_signed(standing.view, verdict)):
-                standing = await self._judge(standing)
+                standing = replace(standing, refusal=standing.refusal or standing.judged)
             modal = _modal(standing, verdict, payload) or await self._to_sign(standing, verdict, "")
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
@@ -235,7 +224,7 @@ class Interactions:
             await self._settle(notification, payload.user, payload.place)
             await self._renew(payload, ref, standing.identity)
 
-    async def _note_opening(self, standing: _Standing) -> None:
+    async def _note_opening(self, standing: Seen) -> None:
         """Record when the person opened the form of a vote. A vote counts without that record, too."""
         person, view = standing.identity.person, standing.view
         if person is None or view is None:
@@ -245,9 +234,7 @@ class Interactions:
         except Exception as error:  # noqa: BLE001 - evidence then says that opening was not recorded
             self._log.warning("the opening of a form was not recorded: %s", type(error).__name__)
 
-    async def _to_sign(
-        self, standing: _Standing, verdict: VoteVerdict | ClaimAct, reason: str
-    ) -> dict[str, Any] | None:
+    async def _to_sign(self, standing: Seen, verdict: VoteVerdict | ClaimAct, reason: str) -> dict[str, Any] | None:
         """Return the modal with a link to sign, where a click is not enough and could count."""
         view = None if standing.refusal else standing.view
         return await self._links.modal(standing.identity, view, verdict, reason)
@@ -264,20 +251,7 @@ class Interactions:
             return view
         return replace(view, may=await self._desk.answers.acts(view.approval_id, identity.person.id))
 
-    async def _judge(self, standing: _Standing) -> _Standing:
-        """Ask before a person types a reason in vain; the click that is refused here is recorded like any other.
-
-        What is shown to who may go on says for whom they vote, where that is somebody else.
-        """
-        person, view = standing.identity.person, standing.view
-        if standing.refusal or person is None or view is None:
-            return standing
-        way = await self._desk.way(view.approval_id, person.id)
-        if isinstance(way, Refusal):
-            return replace(standing, refusal=way)
-        return replace(standing, view=replace(view, votes_for=way, stand_ins=()))
-
-    async def _in_whose_name(self, standing: _Standing) -> _Standing:
+    async def _in_whose_name(self, standing: Seen) -> Seen:
         """Let what is shown to this one person say for whom they vote, where that is somebody else."""
         person, view = standing.identity.person, standing.view
         if standing.refusal or person is None or view is None or view.status is not ApprovalStatus.REQUESTED:
@@ -305,7 +279,7 @@ class Interactions:
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
                 await self._desk.figures.looked(view.approval_id, identity.person)
-            view = (await self._in_whose_name(_Standing(identity, view, identity.refusal))).view
+            view = (await self._in_whose_name(Seen(identity, view, identity.refusal))).view
             view = await self._for_one(view, identity) if view else None
         await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))

@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners import private_answers
 from bot.listeners.break_glass import BreakGlassListener
 from bot.listeners.cancel_undo import CancelListener
-from bot.listeners.clicks import DEADLINE, MenuAct, ModalListener, click, close_modal, keep_modal_open, refusal_of
+from bot.listeners.clicks import DEADLINE, MenuAct, ModalListener, Seen, click, close_modal, keep_modal_open, see
 from bot.listeners.edits import EditListener
 from bot.listeners.identity import Identity, only_person
 from bot.listeners.installation import InstallationWatch
@@ -39,7 +39,6 @@ from bot.views.more_menu import (
 )
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault
-from runtime.model.person import SlackAccount
 from runtime.model.votes import CardAct, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approvals import Desk
 
@@ -63,8 +62,8 @@ class WrittenActListener(ModalListener):
         notification = None
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            view = await self._desk.approval(ref.id)
-            refusal = identity.refusal or references.stale(ref, view) or await self._refusal(ref, identity)
+            seen = await see(self._desk, identity, ref)
+            view, refusal = seen.view, seen.refusal or await self._refusal(ref, seen)
             if refusal or view is None:
                 notification = await self._record(ref, identity, payload.action.action_ts, "", refusal)
             first = [] if notification else await self._first(ref, identity)
@@ -91,18 +90,17 @@ class WrittenActListener(ModalListener):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
-                refusal = refusal_of(identity, ref, await self._desk.approval(ref.id))
                 about = await self._about(payload, identity)
-                return await self._record(ref, identity, payload.view.id, payload.reason, refusal, about)
+                return await self._record(ref, identity, payload.view.id, payload.reason, identity.refusal, about)
         except Exception as error:  # noqa: BLE001 - fails closed, see above
             self._log.error("what somebody said of a request was not recorded: %s", type(error).__name__)
             return None
 
-    async def _refusal(self, ref: references.CardRef, identity: Identity) -> Refusal | None:
-        assert identity.person is not None  # noqa: S101 - there is a person, or why there is none
+    async def _refusal(self, ref: references.CardRef, seen: Seen) -> Refusal | None:
+        assert seen.identity.person is not None  # noqa: S101 - there is a person, or why there is none
         if isinstance(self._saying.says, VoteVerdict):
-            return await self._desk.may_decide(ref.id, identity.person.id)
-        return await self._desk.answers.may(self._saying.says, ref.id, identity.person.id)
+            return seen.judged
+        return await self._desk.answers.may(self._saying.says, ref.id, seen.identity.person.id)
 
     async def _first(self, ref: references.CardRef, identity: Identity) -> list[Block]:
         """Return what the modal says first: of a question, who can answer it."""
@@ -158,9 +156,8 @@ class HandOverListener(WrittenActListener):
 
     async def _whom(self, payload: Submission, identity: Identity) -> str | Refusal:
         """Return the id of the one person of the directory who was chosen."""
-        found = only_person(
-            await self._desk.people(SlackAccount(identity.account.team, payload.chosen(references.WHOM)))
-        )
+        known = await self._desk.people(payload.chosen(references.WHOM))
+        found = only_person(known.get(identity.account.team, ()))
         return found if isinstance(found, Refusal) else found.id
 
     async def _about(self, payload: Submission, identity: Identity) -> str:

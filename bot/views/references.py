@@ -61,12 +61,13 @@ class PageRef(CardRef):
 class ReasonRef(CardRef):
     """A reason modal's private metadata: the verdict asked about, and where to answer the person.
 
-    `over` says that it lies over the details, which go with it.
+    `over` says that it lies over the details, which go with it, and `signs` that the vote has to be signed.
     """
 
     verdict: Annotated[VoteVerdict, Field(strict=False)]
     channel: str | None
     over: bool = False
+    signs: bool = False
 
 
 class EditRef(CardRef):

@@ -75,7 +75,8 @@ def reason_modal(
     """Return the modal that turns a click into a vote with a reason; `over` the details, or by itself."""
     yes, no = button_words(view)
     words = Shown(yes if verdict is VoteVerdict.APPROVE else no)
-    ref = references.ReasonRef(**references.of(view), verdict=verdict, channel=channel, over=over)
+    signs = has_to_be_signed(view, verdict)
+    ref = references.ReasonRef(**references.of(view), verdict=verdict, channel=channel, over=over, signs=signs)
     return {
         "type": "modal",
         "callback_id": references.REASON_MODAL,

@@ -5,7 +5,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +17,8 @@ from runtime.model.states import EffectStatus, RunStatus, WaitStatus
 if TYPE_CHECKING:
     from runtime.services.listings import Wanted
 
+
+Found = TypeVar("Found")
 
 runs = typer.Typer(no_args_is_help=True, help="List and show runs.")
 waits = typer.Typer(no_args_is_help=True, help="List and show waits.")
@@ -144,30 +146,35 @@ def _age(text: str | None) -> timedelta | None:
         raise typer.BadParameter(str(error), param_hint="--older-than") from error
 
 
-def _list_rows(look: Callable[..., Awaitable[list[dict[str, Any]]]], *what: Any) -> list[dict[str, Any]]:
-    from countersign.cli.operate import looked_up
+async def _look(look: Callable[..., Awaitable[Found]], *what: Any) -> Found:
+    from countersign.connection import connected
 
-    return run(looked_up(shared_settings("database_url"), look, *what))
+    settings = shared_settings("database_url")
+    async with connected(settings) as conn:
+        return await look(conn, settings.tenant, *what)
+
+
+def _list_rows(look: Callable[..., Awaitable[list[dict[str, Any]]]], *what: Any) -> list[dict[str, Any]]:
+    return run(_look(look, *what))
 
 
 def _find_row(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, id_: str) -> Row:
-    from countersign.cli.operate import OperateError, looked_up
-
-    row = run(looked_up(shared_settings("database_url"), look, id_))
+    row = run(_look(look, id_))
     if row is None:
+        from countersign.cli.operate import OperateError
+
         raise OperateError(f"there is no {kind} {id_}")
     return row
 
 
 def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")]) -> None:
     """Plan a run again from its record, and name the first place where today's planner decides otherwise."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.operate import OperateError
     from countersign.engine import install_functions
     from runtime.services import run_replay
 
-    settings = shared_settings("database_url")
-    install_functions(settings)
-    found = run(looked_up(settings, run_replay.replay_run, run_id))
+    install_functions(shared_settings("database_url"))
+    found = run(_look(run_replay.replay_run, run_id))
     if found is None:
         raise OperateError(f"there is no run {run_id}")
     for value in sorted(found.hidden):

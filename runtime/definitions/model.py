@@ -11,6 +11,7 @@ from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import BODY, BranchName, NodeKind, ResponseSpec, Spec
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
+from runtime.model.states import WaitType
 from runtime.model.steps import address_of, block_of, id_of, indexes, inside, near
 from runtime.model.wait import Correlate, OnInvalid
 
@@ -311,6 +312,11 @@ class Definition:
     def may_hold(self) -> bool:
         """Return whether any step of it waits for a person where it fails."""
         return any(step.holds for step in self.steps.values())
+
+    @property
+    def starts_runs(self) -> bool:
+        """Return whether any step of it may wait for the end of another run."""
+        return any(verb.wait_type == WaitType.CHILD_RUN for verb in self.verbs.values())
 
     # Made once: a run asks for them at every move, and there are as many edges as steps, or more.
     @cached_property

@@ -26,7 +26,7 @@ from runtime.inbox.operator_acts import actor_of, denial, policy_of
 from runtime.model.approval import Approval
 from runtime.model.chat_message import DelegateVoted, DelegationChanged
 from runtime.model.commands import DelegatePayload, UndelegatePayload
-from runtime.model.delegation import Delegation
+from runtime.model.delegation import Delegation, StandIn
 from runtime.model.notification import Addressed, ApplyResult, Judged
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import Vote
@@ -108,18 +108,18 @@ async def tell_of_delegation(
     await tx.flush()
 
 
-async def tell_of_delegate_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote) -> None:
+async def tell_of_delegate_vote(
+    engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, stand_in: StandIn
+) -> None:
     """Tell both that a delegate voted; `name` makes it once."""
-    if vote.delegation is None or vote.delegator is None:
-        return
     said = DelegateVoted(
         run=await messages.run_name(tx),
         step=approval.step,
-        delegator=vote.delegation["delegator_name"],
+        delegator=stand_in.delegator.name,
         delegate=vote.person_name,
         verdict=vote.verdict,
     )
-    await _tell_both(engine, tx, (vote.delegator, vote.person), f"delegate:{name}", said, approval.approval_id)
+    await _tell_both(engine, tx, (stand_in.delegator.id, vote.person), f"delegate:{name}", said, approval.approval_id)
 
 
 async def _tell_both(

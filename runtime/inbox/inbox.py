@@ -8,28 +8,29 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from receipts.chain import PROGRAM
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
 from runtime.inbox.answers import HANDED_TO, apply_answer, outcome_of_all, outcome_of_one
 from runtime.inbox.approver_questions import apply_ask, apply_reply
-from runtime.inbox.authorization import authorize
-from runtime.inbox.cancellations import apply_cancel, apply_undo
+from runtime.inbox.cancellations import apply_cancel, apply_undo, authorize_cancel
 from runtime.inbox.definition_activation import apply_status_change
-from runtime.inbox.delegations import apply_delegation
+from runtime.inbox.delegations import apply_delegation, authorize_delegation
 from runtime.inbox.notification_context import NotificationContext, addressed_runs, addressed_waits
-from runtime.inbox.operator_acts import apply_install_link
-from runtime.inbox.passkey_registration import apply_passkey_act
-from runtime.inbox.request_edits import apply_edit
+from runtime.inbox.operator_acts import apply_install_link, authorize_install_link
+from runtime.inbox.passkey_registration import apply_passkey_act, authorize_passkey_act
+from runtime.inbox.request_edits import apply_edit, foresee_edit
 from runtime.inbox.retries import apply_bundle_retry, apply_dead_letter, apply_redelivery, apply_retry
 from runtime.inbox.review_claims import apply_claim, apply_handover
 from runtime.inbox.signals import apply_signal
-from runtime.inbox.step_repairs import apply_step_repair
-from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor, is_unconfirmed
+from runtime.inbox.step_repairs import apply_step_repair, authorize_repair
+from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor
 from runtime.inbox.votes import apply_withdrawal, vote_context
 from runtime.inbox.wait_endings import apply_child_ended, apply_deadline, apply_escalation
 from runtime.model.commands import (
@@ -178,9 +179,9 @@ async def _apply(engine: Engine, found: Addressed) -> Mapping[str, Any]:
     """Apply it under the lock of its run, together with others; by itself where it is for no run, or for many waits."""
     if found.notification.status not in _OPEN:
         return await _told_of_all(engine, found.notification.outcome or {})
-    if is_unconfirmed(found.notification.payload):
+    if found.notification.is_unconfirmed:
         return await _leave_alone(engine, found.notification.notification_id)
-    found = await authorize(engine, found)
+    found = await _authorize(engine, found)
     runs = addressed_runs(found)
     if runs:
         facts = await _apply_together(engine, found, *runs)
@@ -194,6 +195,36 @@ async def _apply(engine: Engine, found: Addressed) -> Mapping[str, Any]:
             facts.get("reason") or facts["code"],
         )
     return await _told_of_all(engine, facts)
+
+
+async def _authorize(engine: Engine, found: Addressed) -> Addressed:
+    """Return a notification with what policy says of it, where that is asked; raise PolicyUnavailableError.
+
+    What the program wants of its own accord is no person's act: it ends the runs whose end nobody waits for any more.
+    """
+    payload = found.notification.payload
+    if found.notification.actor == PROGRAM:
+        return found
+    if isinstance(payload, DelegatePayload | UndelegatePayload):
+        return await authorize_delegation(engine, found, payload)
+    if isinstance(payload, InstallLinkPayload):
+        return await authorize_install_link(engine, found)
+    if isinstance(payload, InvitePasskeyPayload | RevokePasskeyPayload):
+        return await authorize_passkey_act(engine, found, payload)
+    if found.run_id is None:
+        return found
+    return await _authorize_on_run(engine, found)
+
+
+async def _authorize_on_run(engine: Engine, found: Addressed) -> Addressed:
+    match found.notification.payload:
+        case EditPayload() as edit:
+            return replace(found, foreseen=await foresee_edit(engine, edit.approval_id, edit.person_id, edit.params))
+        case RepairStepPayload() as mend:
+            return await authorize_repair(engine, found, mend)
+        case CancelPayload() as cancel:
+            return await authorize_cancel(engine, found, cancel)
+    return found
 
 
 async def _leave_alone(engine: Engine, notification_id: str) -> Mapping[str, Any]:

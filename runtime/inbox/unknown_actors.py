@@ -12,8 +12,8 @@ from receipts.chain import Actor
 from runtime.engine import HEAD_START, Engine
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.commands import UnknownActorPayload
-from runtime.model.notification import ApplyResult, Notification, Payload
-from runtime.model.payloads import PersonPayload, VoteRefusal
+from runtime.model.notification import ApplyResult, Notification
+from runtime.model.payloads import VoteRefusal
 from runtime.model.person import SlackAccount
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import Refusal
@@ -34,11 +34,6 @@ CONFIRMED_AS = "confirmed_as"
 """In the outcome of what was unconfirmed: the notification that it became."""
 
 
-def is_unconfirmed(payload: Payload) -> bool:
-    """Return whether it waits for Slack to confirm who says it."""
-    return isinstance(payload, PersonPayload) and payload.is_unconfirmed
-
-
 async def confirm(
     engine: Engine, notification_id: str, account: SlackAccount, person_id: str | None, refusal: Refusal | None
 ) -> str | None:
@@ -50,7 +45,7 @@ async def confirm(
     now = engine.clock()
     async with engine.pool.connection() as conn, conn.transaction():
         status = await notifications.lock_status(conn, found.tenant, notification_id)
-        if status is not NotificationStatus.RECEIVED or not is_unconfirmed(found.payload):
+        if status is not NotificationStatus.RECEIVED or not found.is_unconfirmed:
             return None
         new = _confirmed(engine, found, account, person_id, refusal)
         await notifications.record_all(conn, [new], now, now + HEAD_START)

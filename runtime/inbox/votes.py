@@ -216,7 +216,8 @@ async def _count(
         await request_review(engine, tx, approval, vote)
     else:
         await _tell_vote(engine, tx, approval, name, vote, votes)
-    await tell_of_delegate_vote(engine, tx, approval, name, vote)
+    if stand_in:
+        await tell_of_delegate_vote(engine, tx, approval, name, vote, stand_in)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
         await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
@@ -295,18 +296,17 @@ async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> Vot
     """
     approval_id, person_id = payload.approval_id, payload.person_id
     looks = looks_ahead(tx, await tx.definition(), event, approval_id) if (event := _event(payload, step)) else ()
-    approval, votes, person, accounts, card, opened_at, key, *_ = await at_once(
+    approval, votes, person, accounts, seen, key, *_ = await at_once(
         tx.loads.approval(approval_id),
         tx.loads.votes(approval_id),
         person_of(tx, payload),
         accounts_of(tx, person_id, payload),
-        tx.loads.card(approval_id),
-        tx.loads.opened((approval_id, person_id or "")),
+        tx.loads.seen((approval_id, person_id or "")),
         key_of(tx, payload),
         tx.privacy(),
         *looks,
     )
-    return None if approval is None else VoteContext(approval, votes, person, accounts, card, opened_at, key)
+    return None if approval is None else VoteContext(approval, votes, person, accounts, seen.card, seen.opened_at, key)
 
 
 def _event(payload: VotePayload, step: str | None) -> StepMoved | None:

@@ -3,7 +3,7 @@
 And whom a request reaches: the people of its groups, their accounts, and who may vote for them just now.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -66,11 +66,6 @@ class StandIn:
 def given_by(delegation: Delegation, groups: Sequence[str]) -> tuple[str, ...]:
     """Return the groups of a delegator that a delegation gives: nobody hands on what they have not themselves."""
     return tuple(group for group in groups if group in delegation.groups)
-
-
-def delegator_of(document: Mapping[str, Any] | None) -> str | None:
-    """Return for whom a vote was given by the delegation on it, or None where it has none."""
-    return None if document is None else str(document["delegator"])
 
 
 @dataclass(frozen=True)

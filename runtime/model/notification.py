@@ -15,6 +15,7 @@ from runtime.model.payloads import (
     ClaimPayload,
     EditPayload,
     PayloadError,
+    PersonPayload,
     Signal,
     SignalPayload,
     VotePayload,
@@ -61,6 +62,11 @@ class Notification:
     status: NotificationStatus = NotificationStatus.RECEIVED
     outcome: Mapping[str, Any] | None = None
     forgotten: bool = False  # what nobody may see was taken out of the payload
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Return whether it waits for Slack to confirm who says it."""
+        return isinstance(self.payload, PersonPayload) and self.payload.is_unconfirmed
 
 
 @dataclass(frozen=True)

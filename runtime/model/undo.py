@@ -5,10 +5,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from runtime.model.steps import inside
+
 UNDO = "countersign.undo"
 """The trigger type of a run that takes back what another did; what begins with `countersign.` no pack may claim."""
 UNDO_NAME, UNDO_KEY = "countersign-undo-", "undo:"
 """Before the run's id, the name of its definition; before a receipt's id, the key under which that is undone, once."""
+REST = "rest"
+BY_HAND = inside(REST, "by_hand")
+"""The step in which people answer, where anything could not be undone."""
+
+
+def name_of(run_id: str) -> str:
+    """Return the name of the definitions that undo a run; each undo has a version of its own."""
+    return f"{UNDO_NAME}{run_id}"
+
+
+def refs_of(run_id: str) -> str:
+    """Return how the trigger refs of a run's undos begin; each ends with its number."""
+    return f"undo:{run_id}:"
 
 
 class Standing(StrEnum):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from receipts.fields import timestamp
 from runtime.model.approval import Approval
-from runtime.model.delegation import Account, delegator_of
+from runtime.model.delegation import Account
 from runtime.model.passkey import Key
 from runtime.model.person import Person
 
@@ -149,7 +149,7 @@ class Vote:
     @property
     def delegator(self) -> str | None:
         """Return the person for whom it was given, or None where that is the voter."""
-        return delegator_of(self.delegation)
+        return None if self.delegation is None else str(self.delegation["delegator"])
 
     @property
     def people(self) -> frozenset[str]:

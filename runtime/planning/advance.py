@@ -23,7 +23,7 @@ from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.attempts import subject_of
 from runtime.outbox.propose import propose
-from runtime.planning.child_runs import cancel_child, cancel_children, is_waited_for, tell_parent
+from runtime.planning.child_runs import cancel_child, cancel_children, tell_parent
 from runtime.planning.planner import plan, reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.run_endings import Ending, StepNote, ending_of, response_of
@@ -35,6 +35,7 @@ from runtime.planning.transition import (
     SignalWait,
     Snapshot,
     StepMoved,
+    StepRepaired,
     Timer,
     Transition,
 )
@@ -50,11 +51,14 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
     planned, is_open = await at_once(_plan(engine, tx, definition, event), _is_open(tx, definition, event))
-    transition = await with_retry_names(tx, event, await _cleaned(tx, planned))
+    transition = await _cleaned(tx, planned)
+    if isinstance(event, StepRepaired):
+        transition = await with_retry_names(tx, event, transition)
     await _write_steps(tx, definition, transition)
     await _close_durable_steps(engine, tx, definition, transition, is_open)
     await _emit(engine, tx, definition, transition)
-    await tell_steps_held(engine, tx, transition)
+    if any(state.status is StepStatus.HELD for state in transition.steps.values()):
+        await tell_steps_held(engine, tx, transition)
     await _move_run(engine, tx, definition, transition)
     if transition.reads:
         tx.conn.on_commit(engine.wakeup.poke)
@@ -247,13 +251,15 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending, await response_of(tx, definition, steps))
-        await cancel_children(engine, tx, definition)
-        await tell_run_over(engine, tx, definition)
+        if definition.starts_runs:
+            await cancel_children(engine, tx)
+        if definition.may_hold:
+            await tell_run_over(engine, tx)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
         facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}
     tx.leaf(f"run.{tx.status}", facts)
-    if tx.is_over:
+    if tx.is_over and tx.is_waited_for:
         await tell_parent(engine, tx)
 
 
@@ -304,7 +310,7 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending, response: str) ->
         await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
     if left.wants:
         await _reject_and_cancel(engine, tx, f"the run ended: {tx.status}", None)
-    if is_waited_for(tx):
+    if tx.is_waited_for:
         return
     said = RunEnded(
         run=await messages.run_name(tx),

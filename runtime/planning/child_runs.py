@@ -12,19 +12,11 @@ from runtime.store import notifications, runs
 from runtime.store.run_tx import RunTx
 
 
-def is_waited_for(tx: RunTx) -> bool:
-    """Return whether a step of another run waits for the end of this one."""
-    parent = tx.row["parent"]
-    return parent is not None and "token" in parent
-
-
 async def tell_parent(engine: Engine, tx: RunTx) -> None:
     """Record for the step that waits for this run that it has ended, in the transaction that ends it.
 
     The leaf that says so is the last by now: by its hash the other run's evidence names this one.
     """
-    if not is_waited_for(tx):
-        return
     parent = tx.row["parent"]
     payload = ChildEndedPayload(
         wait_id=wait_of_token(parent["token"]),
@@ -39,10 +31,9 @@ async def tell_parent(engine: Engine, tx: RunTx) -> None:
     await _record(engine, tx, f"child:{tx.run_id}", f"{parent['run_id']}:{parent['step']}", payload)
 
 
-async def cancel_children(engine: Engine, tx: RunTx, definition: Definition) -> None:
+async def cancel_children(engine: Engine, tx: RunTx) -> None:
     """Ask the runs for whose end a step of this one still waits to stop, in the transaction that ends it."""
-    if any(verb.wait_type == WaitType.CHILD_RUN for verb in definition.verbs.values()):
-        await _stop(engine, tx, None, f"run {tx.run_id}, which started this one, has ended: {tx.status}")
+    await _stop(engine, tx, None, f"run {tx.run_id}, which started this one, has ended: {tx.status}")
 
 
 async def cancel_child(engine: Engine, tx: RunTx, definition: Definition, step: str) -> None:

@@ -9,13 +9,13 @@ key of its own. A read has all its attempts again.
 
 from dataclasses import replace
 
-from runtime.definitions.model import Definition, Kind
+from runtime.definitions.model import Kind
 from runtime.engine import Engine
 from runtime.model.messages import HeldOver, HeldSettled, StepHeld
 from runtime.model.run import RepairAction, Tried
 from runtime.model.states import StepStatus
 from runtime.outbox import messages
-from runtime.planning.transition import Event, Proposal, StepRepaired, Transition
+from runtime.planning.transition import Proposal, StepRepaired, Transition
 from runtime.store import held_steps as held
 from runtime.store.held_steps import messages_about
 from runtime.store.run_tx import RunTx
@@ -28,9 +28,9 @@ def retry_proposal(proposal: Proposal, tried: Tried) -> Proposal:
     return replace(proposal, nth=nth, idempotency_key=f"{key}#{nth}" if asked else key)
 
 
-async def with_retry_names(tx: RunTx, event: Event, transition: Transition) -> Transition:
+async def with_retry_names(tx: RunTx, event: StepRepaired, transition: Transition) -> Transition:
     """Return the transition with what a new try wants under names of its own; a read has all its attempts again."""
-    if not isinstance(event, StepRepaired) or event.act is not RepairAction.RETRY:
+    if event.act is not RepairAction.RETRY:
         return transition
     if any(read.path == event.path for read in transition.reads):
         await held.forget_tries(tx.conn, tx.run_id, event.path)
@@ -60,10 +60,9 @@ async def tell_step_repaired(engine: Engine, tx: RunTx, step: str, act: RepairAc
     await _close_questions(engine, tx, step, said)
 
 
-async def tell_run_over(engine: Engine, tx: RunTx, definition: Definition) -> None:
+async def tell_run_over(engine: Engine, tx: RunTx) -> None:
     """Let no message ask about the steps of a run that has ended."""
-    if definition.may_hold:
-        await _close_questions(engine, tx, None, HeldOver())
+    await _close_questions(engine, tx, None, HeldOver())
 
 
 async def _close_questions(engine: Engine, tx: RunTx, step: str | None, then: HeldSettled | HeldOver) -> None:

@@ -18,13 +18,13 @@ from runtime.definitions.model import Compensation, Definition, EffectClass, Ver
 from runtime.engine import Engine
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.steps import ParamsError
-from runtime.model.undo import UNDO, Item, Standing
+from runtime.model.undo import UNDO, Item, Standing, refs_of
 from runtime.planning.step_params import resolve_params
 from runtime.planning.triggers import Claim, Trigger, claim_in
-from runtime.planning.undo_definition import BY_HAND, POST_TASK, name_of, payload_of, refs_of, undo_definition
+from runtime.planning.undo_definition import POST_TASK, payload_of, undo_definition
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition
-from runtime.store.undo import Named, Undoing, effects_of, supplied_in, undoings_of
+from runtime.store.undo import effects_of, supplied_in, undoings_of
 
 
 @dataclass(frozen=True)
@@ -185,18 +185,13 @@ def _params(done: RunToUndo, acted: RunEffect, way: Compensation) -> Mapping[str
 
 async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition) -> RunToUndo:
     """Return what a run did, with what undoes it already."""
-    undoings = await find_undoings(conn, tenant, run_id)
+    undoings = await undoings_of(conn, tenant, run_id)
     at_it = {receipt: undoing.run_id for undoing in undoings if not undoing.is_over for receipt in undoing.receipts}
     by_hand = {receipt: undoing.run_id for undoing in undoings if undoing.by_hand for receipt in undoing.receipts}
     rows = await effects_of(conn, run_id)
     holds = any(node.holds for node in definition.steps.values())
     supplied = await supplied_in(conn, run_id) if holds else {}
     return RunToUndo(run_id, tenant, definition, [_run_effect(row, at_it, by_hand) for row in rows], supplied)
-
-
-async def find_undoings(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
-    """Return the runs that undo a run, by their numbers."""
-    return await undoings_of(conn, tenant, Named(UNDO, name_of(run_id), refs_of(run_id), BY_HAND))
 
 
 def _run_effect(row: dict[str, object], at_it: dict[str, str], by_hand: dict[str, str]) -> RunEffect:
@@ -237,7 +232,7 @@ async def ask_for_undo(
 
     The caller has locked the run, so that each receipt is asked for once.
     """
-    undoings = await find_undoings(conn, done.tenant, done.run_id)
+    undoings = await undoings_of(conn, done.tenant, done.run_id)
     number = undoings[-1].number + 1 if undoings else 1
     definition = undo_definition(done.definition, done.run_id, number, items, engine.routing.doubt_groups)
     await keep_definition(conn, done.tenant, definition, engine.clock())

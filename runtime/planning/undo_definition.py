@@ -21,13 +21,10 @@ from runtime.definitions.nodes import BODY, BranchName, BranchSpec, NodeKind, Se
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.steps import inside
-from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME, Item
+from runtime.model.undo import BY_HAND, REST, UNDO, UNDO_KEY, Item, name_of
 from runtime.model.wait import Correlate, OnInvalid
 
 POST_TASK = "slack::post_task"
-REST = "rest"
-BY_HAND = inside(REST, "by_hand")
-"""The step in which people answer, where anything could not be undone."""
 
 _TEXT = {"type": "string"}
 
@@ -105,19 +102,9 @@ def edge_behind(path: str) -> Edge:
 _UNFIT = re.compile(r"[^a-z0-9_]+")
 
 
-def name_of(run_id: str) -> str:
-    """Return the name of the definitions that undo a run; each undo has a version of its own."""
-    return f"{UNDO_NAME}{run_id}"
-
-
 def key_of(receipt_id: str) -> str:
     """Return the idempotency key under which what a receipt says is undone, once."""
     return f"{UNDO_KEY}{receipt_id}"
-
-
-def refs_of(run_id: str) -> str:
-    """Return how the trigger refs of a run's undos begin; each ends with its number."""
-    return f"undo:{run_id}:"
 
 
 def payload_of(run_id: str, items: Sequence[Item]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Approvals, as the bot asks for them: people, requests as they are, clicks and what became of them."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from runtime.engine import Engine
@@ -8,19 +9,19 @@ from runtime.inbox import inbox
 from runtime.model.approval import AskKind, ResultCode
 from runtime.model.delegation import StandIn
 from runtime.model.notification import Addressed
-from runtime.model.person import Person, SlackAccount
+from runtime.model.person import Person
 from runtime.model.questions import paused_until
 from runtime.model.requirement import Requirement
 from runtime.model.routing import MOST_CALLED
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.approval_rows import route_of, seen_edits, view_of, vote_view
+from runtime.services.approval_rows import route_of, view_of, vote_view
 from runtime.services.approval_view import ApprovalView
-from runtime.services.ballots import overrides_left, way_to_decide
+from runtime.services.ballots import BallotReader, look_with_way, overrides_left, refusal_to_decide, way_to_decide
 from runtime.services.clicks import Click, ClickOutcome, click_payload, record_said
 from runtime.services.compensation import CompensationService, UndoDesk
 from runtime.services.delivery_preferences import DeliveryPreferences, NoticeDesk
-from runtime.services.editing import EditingDesk, EditService
+from runtime.services.editing import EditingDesk, EditService, editable_verb
 from runtime.services.links import LinkDesk, LinkResolver
 from runtime.services.metrics import FigureDesk, MetricsQueries
 from runtime.services.refused_clicks import RefusedClicks, StrangerDesk
@@ -32,12 +33,28 @@ from runtime.store import approvals, directory
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn
 from runtime.store.delegations import stand_ins_in
-from runtime.store.edits import edits_of
+from runtime.store.edits import replacement_of
 from runtime.store.electorate import request_after
 from runtime.store.metrics import before_votes
 from runtime.store.questions import questions_of
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A request before one person: what a form shows of it, and why they may not decide it, None where they may.
+
+    The view says for whom they would vote, and nothing that only cards and details show: who is called, questions,
+    withdrawn votes, and what else may be done.
+    """
+
+    view: ApprovalView
+    refusal: Refusal | None
+
+
+def _name_of(way: StandIn | Refusal | None) -> str:
+    return way.delegator.name if isinstance(way, StandIn) else ""
 
 
 class ApprovalService(CompensationService):
@@ -56,10 +73,10 @@ class ApprovalService(CompensationService):
         self.accounts = SlackAccounts(engine, tenant)
         self.signing = SigningLinks(engine, tenant)
 
-    async def people(self, account: SlackAccount) -> list[Person]:
-        """Return every person the directory maps the account to: exactly one may act."""
+    async def people(self, user: str) -> Mapping[str, Sequence[Person]]:
+        """Return every person the directory maps a Slack user to, by the team of the account; {} for a stranger."""
         async with self.engine.pool.connection() as conn:
-            return await directory.people_of(conn, self.tenant, account.team, account.user)
+            return await directory.people_of(conn, self.tenant, user)
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
@@ -67,13 +84,12 @@ class ApprovalService(CompensationService):
             return await self._view(conn, approval_id)
 
     async def _view(self, conn: Conn, approval_id: str) -> ApprovalView | None:
-        row, votes, before, withdrawn, asked, edits = await at_once(
+        row, votes, before, withdrawn, asked = await at_once(
             approvals.approval_view_row(conn, approval_id),
             approvals.votes_of(conn, approval_id),
             before_votes(conn, [approval_id]),
             approvals.withdrawn_votes(conn, approval_id),
             questions_of(conn, approval_id),
-            edits_of(conn, approval_id),
         )
         if row is None or row["tenant"] != self.tenant:
             return None
@@ -87,10 +103,18 @@ class ApprovalService(CompensationService):
         )
         is_paused = pause is not None and pause > self.engine.clock()
         view = replace(view, link=self.links.to_request(approval_id), paused_until=pause if is_paused else None)
-        view = await seen_edits(self.engine, conn, row, view, edits)
-        if view.result is not None and view.result.code is ResultCode.OUTGROWN:
-            view = replace(view, replaced_by=await request_after(conn, approval_id))
-        return view
+        if view.kind is AskKind.EFFECT:
+            view = replace(view, can_edit=await editable_verb(self.engine, conn, row) is not None)
+        return replace(view, replaced_by=await self._replacement(conn, view))
+
+    async def _replacement(self, conn: Conn, view: ApprovalView) -> str:
+        """Return the request in the place of one that was edited or outgrown, "" where there is none."""
+        match view.result and view.result.code:
+            case ResultCode.REPLACED if view.kind is AskKind.EFFECT:
+                return await replacement_of(conn, view.approval_id)
+            case ResultCode.OUTGROWN:
+                return await request_after(conn, view.approval_id)
+        return ""
 
     async def _called(self, conn: Conn, row: dict[str, Any]) -> tuple[str, ...]:
         """Return the people whom the card calls: of each part of those asked its people, where they are few."""
@@ -124,8 +148,8 @@ class ApprovalService(CompensationService):
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
-        way = await self.way(approval_id, person_id)
-        return way if isinstance(way, Refusal) else None
+        async with self.engine.pool.connection() as conn:
+            return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
 
     async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
         """Return how often the person may still do without the others, or why they may not now. Reads only."""
@@ -134,16 +158,18 @@ class ApprovalService(CompensationService):
 
     async def votes_for(self, approval_id: str, person_id: str) -> str:
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
-        way = await self.way(approval_id, person_id)
-        return way if isinstance(way, str) else ""
-
-    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
-        """Return what `votes_for` does, or why the person may not decide this now. Reads only."""
         async with self.engine.pool.connection() as conn:
-            way = await way_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
-        if isinstance(way, Refusal):
-            return way
-        return way.delegator.name if isinstance(way, StandIn) else ""
+            return _name_of(await way_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock()))
+
+    async def standing(self, approval_id: str, person_id: str) -> Standing | None:
+        """Return how a request stands before a person who would decide it; None where it is not there. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            found = await look_with_way(BallotReader(conn, self.tenant), approval_id, person_id, self.engine.clock())
+        if found is None:
+            return None
+        seen, way = found
+        view = view_of(seen.row, seen.votes, mocked=self.engine.mocked)
+        return Standing(replace(view, votes_for=_name_of(way)), way if isinstance(way, Refusal) else None)
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -219,16 +245,12 @@ class Desk(UndoDesk, Protocol):
         """Return the counter of links to sign."""
         ...
 
-    async def people(self, account: SlackAccount) -> list[Person]:
-        """Return every person the directory maps the account to: exactly one may act."""
+    async def people(self, user: str) -> Mapping[str, Sequence[Person]]:
+        """Return every person the directory maps a Slack user to, by the team of the account; {} for a stranger."""
         ...
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
-        ...
-
-    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
-        """Return why the person may not decide this now, or None. Reads only."""
         ...
 
     async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
@@ -239,8 +261,8 @@ class Desk(UndoDesk, Protocol):
         """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...
 
-    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
-        """Return what `votes_for` does, or why the person may not decide this now. Reads only."""
+    async def standing(self, approval_id: str, person_id: str) -> Standing | None:
+        """Return how a request stands before a person who would decide it; None where it is not there. Reads only."""
         ...
 
     async def record(self, click: Click) -> str:

@@ -35,8 +35,6 @@ class BallotReader:
     def __init__(self, conn: Conn, tenant: str) -> None:
         self.conn = conn
         self.tenant = tenant
-        self.approval: Batcher[str, Approval | None]
-        self.approval = Batcher(partial(approvals.get_approvals, conn), most=_MOST, at_once=1)
         self.row: Batcher[str, dict[str, Any] | None]
         self.row = Batcher(partial(approvals.approval_view_rows, conn), most=_MOST, at_once=1)
         self.votes: Batcher[str, list[Vote]]
@@ -58,10 +56,10 @@ class BallotReader:
         )
         return found
 
-    async def accounts(self, actor_id: str) -> Sequence[Account]:
-        """Return somebody's Slack accounts."""
-        found: Sequence[Account] = await self.once(
-            ("accounts", actor_id), lambda: directory.accounts_of(self.conn, self.tenant, actor_id)
+    async def who(self, actor_id: str) -> tuple[Person, Sequence[Account]] | None:
+        """Return somebody of the directory with their Slack accounts, or None."""
+        found: tuple[Person, Sequence[Account]] | None = await self.once(
+            ("who", actor_id), lambda: directory.actor_with_accounts(self.conn, self.tenant, actor_id)
         )
         return found
 
@@ -92,35 +90,25 @@ async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> Bal
 
 async def look_by(reader: BallotReader, approval_id: str, person_id: str) -> BallotView | None:
     """Return what `look` does; of many requests at once, with one person, it costs about what one does."""
-    approval, who, row, votes, accounts = await at_once(
-        reader.approval(approval_id),
-        reader.actor(person_id),
-        reader.row(approval_id),
-        reader.votes(approval_id),
-        reader.accounts(person_id),
-    )
-    if approval is None or who is None or row is None or row["tenant"] != reader.tenant:
+    row, votes, who = await at_once(reader.row(approval_id), reader.votes(approval_id), reader.who(person_id))
+    if row is None or who is None or row["tenant"] != reader.tenant:
         return None
+    approval = approvals.approval_in(row)
     ballot = ballot_of(approval, votes, row, await _holder(reader, approval))
-    person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
+    person, accounts = who
     return BallotView(approval, votes, ballot, person, accounts, row)
 
 
 async def _holder(reader: BallotReader, approval: Approval) -> Person | None:
     """Return who has claimed a review, if their claim still holds."""
-    claimed_by = await reader.actor(approval.assignee) if approval.assignee else None
-    holder = claimant_in(approval, claimed_by)
-    if holder is None:
+    person_id = approval.assignee
+    if person_id is None:
         return None
-    left = ("left", holder.id)
-    has_left = await reader.once(left, lambda: is_person_deactivated(reader.conn, reader.tenant, holder.id))
-    return None if has_left else holder
-
-
-async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | None:
-    """Return why the person may not decide a request now, or None."""
-    way = await way_to_decide(conn, tenant, approval_id, person_id, now)
-    return way if isinstance(way, Refusal) else None
+    claimed_by, has_left = await at_once(
+        reader.actor(person_id),
+        reader.once(("left", person_id), lambda: is_person_deactivated(reader.conn, reader.tenant, person_id)),
+    )
+    return None if has_left else claimant_in(approval, claimed_by)
 
 
 async def overrides_left(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | int:
@@ -134,6 +122,22 @@ async def overrides_left(conn: Conn, tenant: str, approval_id: str, person_id: s
     return refusal or (glass.at_most - used if glass else 0)
 
 
+async def look_with_way(
+    reader: BallotReader, approval_id: str, person_id: str, now: datetime
+) -> tuple[BallotView, StandIn | Refusal | None] | None:
+    """Return what `look_by` does, with for whom the person may decide it now, None for themselves, or why not."""
+    seen, stand_ins = await at_once(look_by(reader, approval_id, person_id), reader.stand_ins(person_id, now))
+    if seen is None:
+        return None
+    return seen, way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)
+
+
+async def way_by(reader: BallotReader, approval_id: str, person_id: str, now: datetime) -> StandIn | Refusal | None:
+    """Return what `way_to_decide` does; of many requests at once, with one person, it costs about what one does."""
+    found = await look_with_way(reader, approval_id, person_id, now)
+    return found[1] if found else UNKNOWN_APPROVAL
+
+
 async def way_to_decide(
     conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime
 ) -> StandIn | Refusal | None:
@@ -141,9 +145,7 @@ async def way_to_decide(
     return await way_by(BallotReader(conn, tenant), approval_id, person_id, now)
 
 
-async def way_by(reader: BallotReader, approval_id: str, person_id: str, now: datetime) -> StandIn | Refusal | None:
-    """Return what `way_to_decide` does; of many requests at once, with one person, it costs about what one does."""
-    seen, stand_ins = await at_once(look_by(reader, approval_id, person_id), reader.stand_ins(person_id, now))
-    if seen is None:
-        return UNKNOWN_APPROVAL
-    return way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)
+async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | None:
+    """Return why the person may not decide a request now, or None."""
+    way = await way_to_decide(conn, tenant, approval_id, person_id, now)
+    return way if isinstance(way, Refusal) else None

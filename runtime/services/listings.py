@@ -3,9 +3,7 @@
 from typing import Any
 
 from runtime.model.steps import class_of
-from runtime.planning.undo import find_undoings
 from runtime.store import operator_lists
-from runtime.store.break_glass import open_reviews
 from runtime.store.database.pool import Conn
 from runtime.store.held_steps import find_step, list_held
 from runtime.store.operator_lists import (
@@ -19,8 +17,8 @@ from runtime.store.operator_lists import (
     list_subscriptions,
     list_waits,
 )
-from runtime.store.questions import questions_in
 from runtime.store.records import costs_of_run
+from runtime.store.undo import undoings_of
 
 __all__ = [
     "Wanted",
@@ -59,12 +57,12 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),
-        "reviews": await open_reviews(conn, run_id),
-        "questions": await questions_in(conn, run_id),
+        "reviews": await operator_lists.open_reviews(conn, run_id),
+        "questions": await operator_lists.questions_in(conn, run_id),
         "runs": await _runs_of(conn, tenant, run_id),
     }
 
 
 async def _runs_of(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
-    undo = [undoing.run_id for undoing in await find_undoings(conn, tenant, run_id)]
+    undo = [undoing.run_id for undoing in await undoings_of(conn, tenant, run_id)]
     return [*await operator_lists.find_started(conn, run_id), *await operator_lists.find_named(conn, tenant, undo)]

@@ -12,7 +12,7 @@ from runtime.approvals.rules import refuse_claim, refuse_glass, refuse_release, 
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.approver_questions import answerers_of
-from runtime.inbox.authorization import cancel_question
+from runtime.inbox.cancellations import cancel_question
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL, refuse_stranding_handover, refuse_stranding_withdrawal
 from runtime.model.approval import AskKind
 from runtime.model.commands import CancelPayload

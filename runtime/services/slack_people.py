@@ -1,4 +1,4 @@
-"""Slack accounts and user groups: which the directory knows, and who waits for Slack to confirm who they are."""
+"""Slack accounts and user groups: who waits for Slack to confirm who they are, and who is of which group."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from runtime.engine import Engine
 from runtime.inbox.unknown_actors import confirm
 from runtime.model.person import Member, SlackAccount, Sources
 from runtime.model.votes import Refusal
-from runtime.store import directory, notifications, usergroups
+from runtime.store import notifications, usergroups
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,7 @@ class Unconfirmed:
 
 
 class AccountDesk(Protocol):
-    """Which accounts the directory knows, and what waits for Slack to confirm one."""
-
-    async def knows(self, user: str) -> bool:
-        """Return whether the directory has an account of a Slack user, under whichever team."""
-        ...
+    """What waits for Slack to confirm an account."""
 
     async def unconfirmed(self) -> Sequence[Unconfirmed]:
         """Return what waits for Slack to confirm who said it, oldest first."""
@@ -63,11 +59,6 @@ class SlackAccounts:
     def __init__(self, engine: Engine, tenant: str) -> None:
         self._engine = engine
         self._tenant = tenant
-
-    async def knows(self, user: str) -> bool:
-        """Return whether the directory has an account of a Slack user, under whichever team."""
-        async with self._engine.pool.connection() as conn:
-            return await directory.knows_account(conn, self._tenant, user)
 
     async def unconfirmed(self) -> Sequence[Unconfirmed]:
         """Return what waits for Slack to confirm who said it, oldest first."""

@@ -14,6 +14,7 @@ from runtime.model.votes import Via, Vote, VoteVerdict
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind
 from runtime.store.delegations import GROUPS_NOW
+from runtime.store.edits import EDITS_OF
 
 _EXPIRES = "coalesce(prolonged_until, expires_at)"
 _COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")
@@ -103,6 +104,12 @@ def _approval(row: Mapping[str, Any]) -> Approval:
         "route": Route.of(row["route"]) if row["route"] else None,
     }
     return Approval(**{**row, **typed})
+
+
+def approval_in(row: Mapping[str, Any]) -> Approval:
+    """Return the approval in a row of `approval_view_rows`."""
+    columns = {name: row[name] for name in Approval.__dataclass_fields__}
+    return _approval({**columns, "expires_at": row["open_until"]})
 
 
 async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval, now: datetime) -> None:
@@ -352,7 +359,7 @@ JOINED = """
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
       LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
 """
-VIEW = f"SELECT {SHOWN} {JOINED}"
+VIEW = f"SELECT {SHOWN}, {EDITS_OF.format(effect='a.effect_id')} AS edits {JOINED}"
 
 
 async def approval_view_rows(conn: Conn, approval_ids: Sequence[str]) -> list[dict[str, Any] | None]:
@@ -363,7 +370,7 @@ async def approval_view_rows(conn: Conn, approval_ids: Sequence[str]) -> list[di
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
-    """Return everything that a card shows of an approval, joined, or None."""
+    """Return everything that a card shows of an approval, joined, with the edits of its effect (`edits`), or None."""
     (found,) = await approval_view_rows(conn, [approval_id])
     return found
 

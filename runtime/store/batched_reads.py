@@ -9,7 +9,6 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -22,12 +21,11 @@ from runtime.model.states import StepStatus
 from runtime.model.votes import Vote
 from runtime.model.wait import NamedWait, Wait
 from runtime.store.approvals import counted_votes, get_approvals
-from runtime.store.cards import last_cards
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.direct_messages import notices_of
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
-from runtime.store.metrics import opened_at
+from runtime.store.metrics import SeenByVoter, seen_by_voters
 from runtime.store.notifications import standings
 from runtime.store.open_work import OpenWork, RunStep, is_step_open, open_work_of
 from runtime.store.passage_facts import ChainedEffect, chained_effect_facts
@@ -197,10 +195,8 @@ class BatchedReads:
         self.actor = Batcher(partial(actors, conn), most=_MOST, at_once=1)
         self.notices: Batcher[tuple[str, str], Notices]
         self.notices = Batcher(partial(notices_of, conn), most=_MOST, at_once=1)
-        self.opened: Batcher[tuple[str, str], datetime | None]
-        self.opened = Batcher(partial(opened_at, conn), most=_MOST, at_once=1)
-        self.card: Batcher[str, str | None]
-        self.card = Batcher(partial(last_cards, conn), most=_MOST, at_once=1)
+        self.seen: Batcher[tuple[str, str], SeenByVoter]
+        self.seen = Batcher(partial(seen_by_voters, conn), most=_MOST, at_once=1)
         self.message: Batcher[Sequence[Any], bool]
         self.message = Batcher(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.following: Batcher[ChainedEffect, PassageFacts]

@@ -1,4 +1,4 @@
-"""Break-glass: how often a person used it, and what has not been reviewed since.
+"""Break-glass: how often a person used it, and what a review of it is about.
 
 Whoever counts takes the lock, so that the count stays true.
 """
@@ -24,28 +24,6 @@ async def count_break_glass(conn: Conn, tenant: str, person: str, since: datetim
         )
     ).fetchone()
     return int(row["n"]) if row else 0
-
-
-async def open_reviews(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    """Return reviews of broken glass in a run that are open, the oldest first: who broke it, when, on which ticket.
-
-    `until` is when the review is late; `may_close` are the groups of which one closes it, `but` who may not of them.
-    """
-    return await (
-        await conn.execute(
-            """
-            SELECT a.approval_id, a.step, v.person_name AS broken_by, v.at AS broken_at,
-                   v.break_glass ->> 'ticket' AS ticket,
-                   a.expires_at AS until, a.requirement -> 'groups' AS may_close, a.requirement -> 'exclude' AS but
-              FROM approvals a
-              JOIN approvals o ON o.effect_id = a.effect_id AND o.kind = 'effect' AND o.decided_at = a.requested_at
-              JOIN votes v ON v.approval_id = o.approval_id AND v.break_glass IS NOT NULL
-             WHERE a.run_id = %s AND a.status = 'requested' AND a.kind = 'afterwards'
-             ORDER BY a.requested_at, a.approval_id
-            """,
-            (run_id,),
-        )
-    ).fetchall()
 
 
 async def break_glass_of(conn: Conn, review_id: str) -> dict[str, Any] | None:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipts.canonical import digest
 from runtime.store.database.pool import Conn
 
 Location = tuple[str, str]
@@ -70,20 +69,6 @@ async def remember_card(
     )
     await (_stands if copy_at is None else _stands_as_copy)(conn, approval_id, location, copy_at)
     return done.rowcount == 1
-
-
-async def last_cards(conn: Conn, approval_ids: Sequence[str]) -> list[str | None]:
-    """Return the digest of the card that was shown last of each of these approvals; None where none was shown."""
-    rows = await (
-        await conn.look(
-            "SELECT approval_id, cards -> -1 AS card FROM approvals WHERE approval_id = ANY(%(ids)s)",
-            {"ids": list(approval_ids)},
-            table="approvals",
-            keys=set(approval_ids),
-        )
-    ).fetchall()
-    found = {row["approval_id"]: digest(row["card"]) for row in rows if row["card"] is not None}
-    return [found.get(approval_id) for approval_id in approval_ids]
 
 
 async def _stands(conn: Conn, approval_id: str, location: Location, _: str | None) -> None:

@@ -102,22 +102,21 @@ async def replace_directory(
             await put_act(conn, tenant, act, PROGRAM, now)
 
 
-async def knows_account(conn: Conn, tenant: str, account: str) -> bool:
-    """Return whether a Slack user stands in the directory, under whichever team."""
-    query = "SELECT 1 FROM slack_accounts WHERE tenant = %s AND account = %s LIMIT 1"
-    return await (await conn.execute(query, (tenant, account))).fetchone() is not None
-
-
-async def people_of(conn: Conn, tenant: str, team: str, account: str) -> list[Person]:
-    """Return every person behind a Slack account."""
+async def people_of(conn: Conn, tenant: str, account: str) -> dict[str, list[Person]]:
+    """Return every person behind a Slack user, by the team of each of the user's accounts; {} for an unknown user."""
     rows = await (
         await conn.execute(
-            "SELECT a.actor_id, a.name, a.groups FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
-            " WHERE s.tenant = %s AND s.team = %s AND s.account = %s AND a.kind = 'person'",
-            (tenant, team, account),
+            "SELECT s.team, a.actor_id, a.name, a.groups FROM slack_accounts s"
+            " LEFT JOIN actors a ON a.tenant = s.tenant AND a.actor_id = s.actor_id AND a.kind = 'person'"
+            " WHERE s.tenant = %s AND s.account = %s",
+            (tenant, account),
         )
     ).fetchall()
-    return [Person(row["actor_id"], row["name"], tuple(row["groups"])) for row in rows]
+    found: dict[str, list[Person]] = {row["team"]: [] for row in rows}
+    for row in rows:
+        if row["actor_id"] is not None:
+            found[row["team"]].append(Person(row["actor_id"], row["name"], tuple(row["groups"])))
+    return found
 
 
 async def people_behind(conn: Conn, tenant: str, users: Sequence[str]) -> list[tuple[str, str, Person]]:
@@ -154,6 +153,27 @@ async def actors(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str
     ).fetchall()
     found = {(row.pop("tenant"), row["actor_id"]): row for row in rows}
     return [found.get(one) for one in wanted]
+
+
+async def actor_with_accounts(
+    conn: Conn, tenant: str, actor_id: str
+) -> tuple[Person, Sequence[tuple[str, str]]] | None:
+    """Return somebody of the directory and their (team, user) accounts, or None."""
+    row = await (
+        await conn.read(
+            """
+            SELECT a.actor_id, a.name, a.groups,
+                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                      FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id) AS accounts
+              FROM actors a WHERE a.tenant = %(tenant)s AND a.actor_id = %(id)s
+            """,
+            {"tenant": tenant, "id": actor_id},
+        )
+    ).fetchone()
+    if row is None:
+        return None
+    person = Person(row["actor_id"], row["name"], tuple(row["groups"]))
+    return person, [(team, user) for team, user in row["accounts"]]
 
 
 async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[str, str]]:
@@ -283,7 +303,7 @@ async def is_person_deactivated(conn: Conn, tenant: str, person: str) -> bool:
                                  WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))) AS has_left
           FROM slack_accounts s WHERE s.tenant = %s AND s.actor_id = %s
     """
-    row = await (await conn.execute(query, (tenant, person))).fetchone()
+    row = await (await conn.read(query, (tenant, person))).fetchone()
     return bool(row and row["has_left"])
 
 

@@ -18,14 +18,6 @@ EDITS_OF = """
 """The edits of an effect, oldest first, NULL where there are none."""
 
 
-async def edits_of(conn: Conn, approval_id: str) -> list[dict[str, Any]]:
-    """Return the edits of what a request is about, oldest first: approval_id, person, person_name, reason, changes."""
-    edits = EDITS_OF.format(effect="a.effect_id")
-    query = f"SELECT {edits} AS edits FROM approvals a WHERE a.approval_id = %(id)s"  # noqa: S608 - our own clause
-    row = await (await conn.read(query, {"id": approval_id})).fetchone()
-    return list(row["edits"] or ()) if row else []
-
-
 async def replacement_of(conn: Conn, approval_id: str) -> str:
     """Return the request about what somebody made of one by editing it; "" where nobody was asked, or is yet."""
     row = await (

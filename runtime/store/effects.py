@@ -135,8 +135,7 @@ async def insert_step_effect(
     conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times, slot: Slot | None
 ) -> None:
     """Put the effect that a step wants into the outbox; leased at once where a slot is free for it."""
-    row = _row(run_id, tenant, effect, action, times)
-    values = tuple(row[name] for name, _ in _PROPOSED.columns[:-8])
+    values = _values(run_id, tenant, effect, action, times)
     if slot is None:
         await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN))
     else:
@@ -167,8 +166,8 @@ def leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Time
     )
 
 
-def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> dict[str, Any]:
-    return {
+def _values(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> tuple[Any, ...]:
+    row = {
         **vars(effect),
         "digest": action.digest,
         "hides": bool(action.redacted),
@@ -181,12 +180,12 @@ def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Tim
         "give_up_at": times.give_up_at,
         "created_at": times.now,
     }
+    return tuple(row[name] for name, _ in _PROPOSED.columns[:-8])
 
 
 def message_row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> Sequence[Any]:
     """Return a message as `insert_messages` takes it."""
-    row = _row(run_id, tenant, effect, action, times)
-    return (*(row[name] for name, _ in _PROPOSED.columns[:-8]), EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN)
+    return (*_values(run_id, tenant, effect, action, times), EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN)
 
 
 async def insert_message(conn: Conn, row: Sequence[Any]) -> None:

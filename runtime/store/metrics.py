@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from receipts.canonical import digest
 from runtime.model.metrics import Figures, GroupFigures, Mark, PersonFigures, Spread
 from runtime.store.database.pool import Conn
 
@@ -134,26 +135,43 @@ async def put_mark(conn: Conn, approval_id: str, mark: Mark, who: str, at: datet
     return cursor.rowcount > 0
 
 
-async def opened_at(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[datetime | None]:
-    """Return when somebody first opened a request, of many (approval, person) in one read; None where never."""
+class SeenByVoter(NamedTuple):
+    """What there was to see: the digest of the card that was shown last, and when the voter first opened the request.
+
+    None where there was no card, or where nobody opened anything.
+    """
+
+    card: str | None
+    opened_at: datetime | None
+
+
+async def seen_by_voters(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[SeenByVoter]:
+    """Return what there was to see, of many (approval, person) in one read."""
     rows = await (
         await conn.look(
             """
-            SELECT approval_id, who, at FROM marks
-             WHERE mark = %(mark)s
-               AND (approval_id, who) IN (SELECT * FROM unnest(%(approvals)b::text[], %(people)b::text[]))
+            SELECT w.approval_id, w.who, a.cards -> -1 AS card, m.at
+              FROM unnest(%(approvals)b::text[], %(people)b::text[]) AS w (approval_id, who)
+              JOIN approvals a USING (approval_id)
+              LEFT JOIN marks m ON m.approval_id = w.approval_id AND m.mark = %(mark)s AND m.who = w.who
             """,
             {
                 "mark": Mark.LOOKED,
                 "approvals": [approval for approval, _ in wanted],
                 "people": [person for _, person in wanted],
             },
-            table="marks",
-            keys=(),
+            table="approvals",
+            keys={approval for approval, _ in wanted},
         )
     ).fetchall()
-    found = {(row["approval_id"], row["who"]): row["at"] for row in rows}
-    return [found.get(one) for one in wanted]
+    found = {
+        (row["approval_id"], row["who"]): SeenByVoter(None if row["card"] is None else digest(row["card"]), row["at"])
+        for row in rows
+    }
+    return [found.get(one, _UNSEEN) for one in wanted]
+
+
+_UNSEEN = SeenByVoter(None, None)
 
 
 class Before(NamedTuple):

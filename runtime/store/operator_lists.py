@@ -1,6 +1,6 @@
 """Operators' lists: a tenant's runs, waits, effects, dead letters and webhook subscriptions, newest first.
 
-Nothing secret is read.
+Of one run also its open reviews of broken glass, and the questions about its requests. Nothing secret is read.
 """
 
 from collections.abc import Sequence
@@ -189,3 +189,45 @@ async def _subscription(conn: Conn, tenant: str, one: Subscription) -> dict[str,
         "sends": not await has_dead_letter(conn, tenant, one.gone_key),
         **(counts or {}),
     }
+
+
+async def open_reviews(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return reviews of broken glass in a run that are open, the oldest first: who broke it, when, on which ticket.
+
+    `until` is when the review is late; `may_close` are the groups of which one closes it, `but` who may not of them.
+    """
+    return await (
+        await conn.execute(
+            """
+            SELECT a.approval_id, a.step, v.person_name AS broken_by, v.at AS broken_at,
+                   v.break_glass ->> 'ticket' AS ticket,
+                   a.expires_at AS until, a.requirement -> 'groups' AS may_close, a.requirement -> 'exclude' AS but
+              FROM approvals a
+              JOIN approvals o ON o.effect_id = a.effect_id AND o.kind = 'effect' AND o.decided_at = a.requested_at
+              JOIN votes v ON v.approval_id = o.approval_id AND v.break_glass IS NOT NULL
+             WHERE a.run_id = %s AND a.status = 'requested' AND a.kind = 'afterwards'
+             ORDER BY a.requested_at, a.approval_id
+            """,
+            (run_id,),
+        )
+    ).fetchall()
+
+
+async def questions_in(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return the questions about the requests of a run, in the order in which they were asked, with their answers.
+
+    The `state` of one is `answered`, `open` as long as an answer is taken, and then `not answered`.
+    """
+    return await (
+        await conn.execute(
+            """
+            SELECT a.step, q.person_name AS asked_by, q.asked_at, q.question,
+                   CASE WHEN q.answer IS NOT NULL THEN 'answered' WHEN a.status = 'requested' THEN 'open'
+                        ELSE 'not answered' END AS state,
+                   coalesce(q.answer ->> 'name', '') AS answered_by, coalesce(q.answer ->> 'text', '') AS answer
+              FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s
+             ORDER BY q.asked_at, q.question_id
+            """,
+            (run_id,),
+        )
+    ).fetchall()

@@ -59,23 +59,3 @@ async def open_questions(conn: Conn, tenant: str, asker: str) -> Sequence[dict[s
             {"tenant": tenant, "asker": asker},
         )
     ).fetchall()
-
-
-async def questions_in(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    """Return the questions about the requests of a run, in the order in which they were asked, with their answers.
-
-    The `state` of one is `answered`, `open` as long as an answer is taken, and then `not answered`.
-    """
-    return await (
-        await conn.execute(
-            """
-            SELECT a.step, q.person_name AS asked_by, q.asked_at, q.question,
-                   CASE WHEN q.answer IS NOT NULL THEN 'answered' WHEN a.status = 'requested' THEN 'open'
-                        ELSE 'not answered' END AS state,
-                   coalesce(q.answer ->> 'name', '') AS answered_by, coalesce(q.answer ->> 'text', '') AS answer
-              FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s
-             ORDER BY q.asked_at, q.question_id
-            """,
-            (run_id,),
-        )
-    ).fetchall()

@@ -153,4 +153,4 @@ async def costs_of_run(conn: Conn, run_id: str) -> list[dict[str, Any]]:
             {"run_id": run_id},
         )
     ).fetchall()
-    return [costs.model_dump() for costs in rollup(usages_of(rows))]
+    return [costs.model_dump() for costs in rollup(usages_of(rows))] if rows else []

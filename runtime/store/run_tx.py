@@ -159,6 +159,12 @@ class RunTx:
         """Return whether the run has ended."""
         return is_final(RUN, self.status)
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Return whether a step of another run waits for the end of this one."""
+        parent = self.row["parent"]
+        return parent is not None and "token" in parent
+
     async def definition(self) -> Definition:
         """Return what the run executes."""
         return await self.definitions.get(self.conn, self.row["definition_name"], self.row["definition_version"])
@@ -199,10 +205,11 @@ class RunTx:
         It takes out the settings' secrets, and what the run's trigger, effects and reads were told to hide.
         """
         if self._privacy is None:
-            definition = await self.definition()
             hidden = hidden_values(self.row["trigger"])
             for held in await self.loads.private(self.run_id) if self.hides else ():
-                pointers = definition.redacts(held.step) if held.pointers is None else held.pointers
+                pointers = held.pointers
+                if pointers is None:
+                    pointers = (await self.definition()).redacts(held.step)
                 hidden += hidden_values(held.document, pointers)
             self._privacy = self.settings_privacy.hiding(*hidden)
         return self._privacy

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipts.chain import HELD_SETTLED
+from runtime.model.undo import BY_HAND, UNDO, name_of, refs_of
 from runtime.store.database.pool import Conn
 
 
@@ -19,19 +20,6 @@ class Undoing:
     is_over: bool
     by_hand: bool
     receipts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Named:
-    """By what the runs that undo one run are known: the name of their definitions, and how their refs begin.
-
-    `by_hand` is the step in which people say what they did.
-    """
-
-    trigger_type: str
-    name: str
-    ref: str
-    by_hand: str
 
 
 async def effects_of(conn: Conn, run_id: str) -> list[dict[str, Any]]:
@@ -75,7 +63,7 @@ async def supplied_in(conn: Conn, run_id: str) -> dict[str, str]:
     return {row["step"]: row["person"] for row in rows}
 
 
-async def undoings_of(conn: Conn, tenant: str, named: Named) -> list[Undoing]:
+async def undoings_of(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
     """Return the runs that undo a run, by their numbers."""
     rows = await (
         await conn.execute(
@@ -88,7 +76,13 @@ async def undoings_of(conn: Conn, tenant: str, named: Named) -> list[Undoing]:
               LEFT JOIN steps s ON s.run_id = u.run_id AND s.path = %(by_hand)s
              WHERE d.name = %(name)s ORDER BY d.version
             """,
-            {"tenant": tenant, **vars(named)},
+            {
+                "tenant": tenant,
+                "trigger_type": UNDO,
+                "name": name_of(run_id),
+                "ref": refs_of(run_id),
+                "by_hand": BY_HAND,
+            },
         )
     ).fetchall()
     return [

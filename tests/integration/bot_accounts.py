@@ -1,6 +1,6 @@
 """Who has an account on the stage of the bot's tests, what waits for Slack to confirm one, and how Slack signs."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.signature import sign
@@ -21,14 +21,9 @@ def is_unconfirmed(click: Click) -> bool:
 class MemoryAccounts:
     """The accounts of a desk that keeps its clicks in memory."""
 
-    known: Container[str]
     inbox: dict[str, Click]
     outcomes: Mapping[str, ClickOutcome]
     reach: Callable[[str], None]
-
-    async def knows(self, user: str) -> bool:
-        self.reach("people")
-        return user in self.known
 
     async def unconfirmed(self) -> list[Unconfirmed]:
         self.reach("people")

@@ -18,10 +18,11 @@ from bot.slack.connector import slack_handlers
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.approval import Result, ResultCode
 from runtime.model.limits import Rate
-from runtime.model.person import Person, SlackAccount
+from runtime.model.person import Person
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView, FieldView, VoteView
+from runtime.services.approvals import Standing
 from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.compensation import UndoOutcome, UndoView, UndoWish
 from runtime.services.delivery_preferences import NoticeDesk
@@ -66,7 +67,6 @@ WORKSPACE: dict[str, Any] = {
         {"id": "U0ROBOT", "name": "robot", "real_name": "Robot", "is_bot": True},
         {"id": "U0BOT", "name": "countersign", "real_name": "Countersign", "is_bot": True},
     ],
-    "channels": [],
     "app": {
         "id": "A0COUNTERSIGN",
         "bot_user_id": "U0BOT",
@@ -146,12 +146,11 @@ class MemoryDesk(CardsUntouched):
 
     @property
     def accounts(self) -> MemoryAccounts:
-        return MemoryAccounts(PEOPLE, self.inbox, self.outcomes, self._reach)
+        return MemoryAccounts(self.inbox, self.outcomes, self._reach)
 
-    async def people(self, account: SlackAccount) -> list[Person]:
-        self._reach("people", account)
-        known = PEOPLE.get(account.user, [])
-        return known if account.team in ("T0HOST", "T0SISTER") else []
+    async def people(self, user: str) -> dict[str, list[Person]]:
+        self._reach("people", user)
+        return dict.fromkeys(("T0HOST", "T0SISTER"), PEOPLE[user]) if user in PEOPLE else {}
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
@@ -168,8 +167,9 @@ class MemoryDesk(CardsUntouched):
             return Refusal(RefusalCode.REPEATED)
         return None
 
-    async def way(self, approval_id: str, person_id: str) -> Refusal | str:
-        return await self.may_decide(approval_id, person_id) or ""
+    async def standing(self, approval_id: str, person_id: str) -> Standing | None:
+        view = await self.approval(approval_id)
+        return Standing(view, await self.may_decide(approval_id, person_id)) if view else None
 
     async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
         assert approval_id, person_id

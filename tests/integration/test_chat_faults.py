@@ -139,6 +139,16 @@ async def test_who_clicks_a_card_that_is_out_of_date_brings_it_up_to_date(chat: 
     assert (await chat.cards())[0]["text"].startswith("Approved")
 
 
+async def test_a_reason_for_what_has_ended_meanwhile_does_not_count_and_its_person_hears_why(chat: Chat) -> None:
+    asked, ann = await chat.file(), await chat.person("ann")
+    await ann.click({**(await chat.cards())[0], "channel": CHANNEL}, APPROVE)
+    await ann.find_modal()
+    assert (await chat.bench.click("ben", asked, "reject")).counted
+    assert (await ann.submit({"reason": "seen and checked"}))["ok"]
+    await ann.find_card(lambda message: "already rejected" in message["text"])
+    assert [row["person"] for row in await chat.bench.rows("SELECT person FROM votes")] == ["ben"]
+
+
 async def test_a_deleted_card_comes_back_when_somebody_looks_at_their_home(chat: Chat) -> None:
     await chat.file()
     [card] = await chat.cards()

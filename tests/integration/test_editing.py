@@ -62,6 +62,15 @@ async def test_an_edit_voids_the_request_and_puts_the_same_effect_to_policy_with
     assert [row["asked"]["effect"]["fields"]["copies"] for row in inputs] == [10, 3]
 
 
+async def test_a_form_shows_of_an_edited_request_what_its_card_shows(editing: Bench) -> None:
+    for approval in await _edited(editing):
+        card, standing = await editing.desk.approval(approval), await editing.desk.standing(approval, "ben")
+        assert card
+        assert standing
+        form = standing.view
+        assert (form.fields, form.edited, form.stamp) == (card.fields, card.edited, card.stamp)
+
+
 async def test_votes_on_the_first_version_do_not_count_for_the_second(editing: Bench, targets: Targets) -> None:
     first = await asked(editing)
     assert (await editing.click("ben", first)).counted

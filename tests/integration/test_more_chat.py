@@ -68,6 +68,17 @@ async def test_changes_are_requested_on_the_card_and_it_says_so(chat: Chat) -> N
     assert "changes requested by Ann" in str(card["blocks"])
 
 
+@pytest.mark.parametrize("label", ["Ask a question", "Request changes"])
+async def test_words_about_what_has_ended_meanwhile_do_not_count_and_their_person_hears_why(
+    chat: Chat, label: str
+) -> None:
+    approval_id = await chat.file()
+    ann = await opened(chat, "ann", label)
+    assert (await chat.bench.click("ben", approval_id, "reject")).counted
+    assert (await ann.submit({"reason": "name the owners"}))["ok"]
+    await whispered(ann, "already rejected")
+
+
 async def test_the_requester_cannot_request_changes(chat: Chat) -> None:
     approval_id = await chat.file()
     rita = await chat.person("rita")

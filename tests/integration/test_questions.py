@@ -15,7 +15,7 @@ from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
 from receipts.signing import public_path
 from runtime.model.votes import CardAct, RefusalCode
-from runtime.store.questions import questions_in
+from runtime.store.operator_lists import questions_in
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.bot_stage import whispered

@@ -1,9 +1,10 @@
-"""The store: the database holds the invariants itself."""
+"""The store: the database holds the invariants itself; who is behind an account is told apart by its team."""
 
 import psycopg
 import pytest
 
-from tests.bench import Bench
+from runtime.model.person import Person
+from tests.bench import PEOPLE, TEAM, TENANT, Bench
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,12 @@ async def test_the_database_refuses_what_must_not_be(bench: Bench, statement: st
     await bench.settle()
     with pytest.raises(psycopg.IntegrityError, match=constraint):
         await bench.meddle(statement)
+
+
+async def test_people_are_known_by_the_team_of_each_account_and_an_agents_account_is_nobodys(bench: Bench) -> None:
+    for team, user, actor in (("T0SISTER", "UANN", "ben"), (TEAM, "UPORTAL", "portal-bot")):
+        await bench.meddle("INSERT INTO slack_accounts VALUES (%s, %s, %s, %s)", TENANT, team, user, actor)
+    ann, ben = (Person(one, one.title(), tuple(PEOPLE[one])) for one in ("ann", "ben"))
+    assert await bench.desk.people("UANN") == {TEAM: [ann], "T0SISTER": [ben]}
+    assert await bench.desk.people("UPORTAL") == {TEAM: []}
+    assert await bench.desk.people("UNOBODY") == {}

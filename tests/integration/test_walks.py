@@ -1,6 +1,7 @@
 """How far a click, a trigger and a look walk through the code: `make walks` prints what is measured here."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
@@ -17,9 +18,9 @@ from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
 from tests.walk import Noting, Walk, walked
 
-VOTE_FILES, VOTE_STATEMENTS = 88, 37
-EFFECT_FILES = 78
-SHOW_FILES = 28
+VOTE_FILES, VOTE_STATEMENTS = 60, 16
+EFFECT_FILES = 65
+SHOW_FILES = 15
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t0ken-of-a-test"}
 
 
@@ -30,6 +31,12 @@ def _say(what: str, walk: Walk) -> None:
         print(f"  {file}: {', '.join(names)}")  # noqa: T201
     for statement in walk.statements:
         print(f"  SQL {statement[:150]}")  # noqa: T201
+
+
+@pytest.fixture(autouse=True)
+def no_log_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing logged that a command of an earlier test turned on: to log would be a part of the walk."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
 
 
 @pytest.fixture

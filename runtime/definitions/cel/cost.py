@@ -11,7 +11,6 @@ over a list of the context, and chains of them, can be evaluated part by part in
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import cel
 
@@ -207,8 +206,6 @@ def _atom_steps(text: str) -> int:
 
 PART = "part_of_the_list"
 """The variable that holds a part."""
-MISSING: Any = object()
-"""What `value_at` finds where there is nothing."""
 _GATHER = ("map", "filter")
 
 
@@ -235,17 +232,6 @@ def parts_of(source: str, tree: Tree) -> Parts | None:
     of_part = PART + source[loop.dot :]
     references = tuple(one for one in read(of_part).references if one.root != PART)
     return Parts(over, parse(of_part), references, cel.compile(of_part))
-
-
-def value_at(reference: Reference, context: Mapping[str, Any]) -> Any:
-    """Return the value that a reference names, MISSING where there is none."""
-    value: Any = context
-    for part in (reference.root, *reference.path):
-        named = isinstance(part, str) and isinstance(value, Mapping) and part in value
-        if not named and not (isinstance(part, int) and isinstance(value, list) and part < len(value)):
-            return MISSING
-        value = value[part]
-    return value
 
 
 def reference_of(tree: Tree) -> Reference | None:

@@ -19,7 +19,6 @@ from runtime.definitions.cel.cost import (
     CHUNK,
     MAX_STEPS,
     MAX_STEPS_HERE,
-    MISSING,
     PART,
     CostError,
     Parts,
@@ -28,7 +27,6 @@ from runtime.definitions.cel.cost import (
     is_metered,
     parts_of,
     split,
-    value_at,
 )
 from runtime.definitions.cel.outcomes import Costly, ExpressionError, NotEvaluatedError, Outcome, TooCostlyError
 from runtime.definitions.cel.syntax import Tree, parse
@@ -38,6 +36,8 @@ from runtime.functions import Function
 from runtime.model.limits import MAX_INTEGER
 
 Json = Any
+_MISSING: Any = object()
+"""What `_value_at` finds where there is nothing."""
 Context = Mapping[str, Json]
 
 MAX_EXPRESSION = 2048
@@ -85,7 +85,7 @@ class Expression:
     def evaluate(self, context: Context) -> Json:
         """Return the value in `context` as JSON, or raise ExpressionError; NotEvaluatedError where that costs much."""
         try:
-            if self.only is not None and (found := value_at(self.only, context)) is not MISSING:
+            if self.only is not None and (found := _value_at(self.only, context)) is not _MISSING:
                 return _json(found)
             needed = _needed(context, self.references)
             if self.is_metered and self._steps(needed) > MAX_STEPS_HERE and context.get(EVALUATED, {}) is not None:
@@ -112,7 +112,7 @@ class Expression:
 
     def _items(self, needed: dict[str, Json]) -> list[Json] | None:
         """Return the list that is looped over part by part, None where it goes in one."""
-        items = value_at(self.parts.over, needed) if self.parts else None
+        items = _value_at(self.parts.over, needed) if self.parts else None
         return items if isinstance(items, list) and len(items) > CHUNK else None
 
     def _elsewhere(self, context: Context, needed: dict[str, Json]) -> Json:
@@ -352,3 +352,14 @@ def evaluate_costly(costly: Costly) -> Outcome:
         return Outcome(compile_expression(costly.source).evaluate({**costly.needed, EVALUATED: None} | pinned))
     except ExpressionError as error:
         return Outcome(None, str(error))
+
+
+def _value_at(reference: Reference, context: Mapping[str, Any]) -> Any:
+    """Return the value that a reference names, _MISSING where there is none."""
+    value: Any = context
+    for part in (reference.root, *reference.path):
+        named = isinstance(part, str) and isinstance(value, Mapping) and part in value
+        if not named and not (isinstance(part, int) and isinstance(value, list) and part < len(value)):
+            return _MISSING
+        value = value[part]
+    return value
