@@ -13,7 +13,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 ROOT = Path(__file__).resolve().parents[1]
-_LEFT_OUT = ("sandbox/", "tests/", ".venv/", "countersign/settings", "countersign/config")
+_LEFT_OUT = ("sandbox/", "tests/", ".venv/", "countersign/setting", "countersign/config")
 """A stand-in, what measures, other people's code, and settings, which are read once."""
 
 

@@ -18,8 +18,8 @@ from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
 from tests.walk import Noting, Walk, walked
 
-VOTE_FILES, VOTE_STATEMENTS = 60, 16
-EFFECT_FILES = 65
+VOTE_FILES, VOTE_STATEMENTS = 63, 16
+EFFECT_FILES = 66
 SHOW_FILES = 15
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t0ken-of-a-test"}
 
