@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
@@ -16,7 +17,7 @@ from tests.bench import TENANT, Bench, open_bench
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
-from tests.walk import Noting, Walk, walked
+from tests.walk import ROOT, Noting, Walk, walked
 
 VOTE_FILES, VOTE_STATEMENTS = 63, 16
 EFFECT_FILES = 66
@@ -37,6 +38,15 @@ def _say(what: str, walk: Walk) -> None:
 def no_log_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have nothing logged that a command of an earlier test turned on: to log would be a part of the walk."""
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
+
+
+def _not_on(walk: Walk, heading: str) -> set[str]:
+    """Return the files that docs/architecture.md names under a heading and that are not on the walk."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    said = page.partition(f"### {heading}\n")[2].partition("\n#")[0]
+    named = set(re.findall(r"`([\w/]+\.py)`", said))
+    assert len(named) > 5, f"docs/architecture.md: {heading}"
+    return named - set(walk.files)
 
 
 @pytest.fixture
@@ -81,6 +91,7 @@ async def test_a_click_walks_through_few_files_to_a_vote_that_is_counted(chat: C
     _say("a click to a counted vote", walk)
     assert len(walk.files) <= VOTE_FILES
     assert len(walk.statements) <= VOTE_STATEMENTS
+    assert not _not_on(walk, "A click becomes a counted vote")
 
 
 async def test_a_trigger_walks_through_few_files_to_its_first_effect(bench: Bench, targets: Targets) -> None:
@@ -93,6 +104,7 @@ async def test_a_trigger_walks_through_few_files_to_its_first_effect(bench: Benc
     assert len(targets.note.calls) == performed + 1
     _say("a trigger to its first effect", walk)
     assert len(walk.files) <= EFFECT_FILES
+    assert not _not_on(walk, "A trigger reaches its first effect")
 
 
 async def test_runs_show_walks_through_few_files(bench: Bench, dsn: str) -> None:
@@ -103,6 +115,7 @@ async def test_runs_show_walks_through_few_files(bench: Bench, dsn: str) -> None
     walk = await asyncio.to_thread(_shown, run_id, env)
     _say("runs show", walk)
     assert len(walk.files) <= SHOW_FILES
+    assert not _not_on(walk, "`countersign runs show`")
 
 
 def _shown(run_id: str, env: Mapping[str, str]) -> Walk:

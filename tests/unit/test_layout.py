@@ -128,9 +128,3 @@ def test_every_package_is_one_of_the_wheel(tree: list[Source]) -> None:
         ".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "benchmarks", "tests", "tools")
     }
     assert packages == ours | packs | {"packs", "rego"}
-
-
-def test_the_page_of_the_architecture_tells_each_folder_in_the_words_of_its_package(tree: list[Source]) -> None:
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    said = page.partition("## Layout and import order\n")[2].partition("\n\nImports point")[0]
-    assert said.strip() == layout.table_of(tree)

@@ -31,6 +31,8 @@ from runtime.store.schema.base import (
     working,
 )
 
+# A request to people: requirement, digest of the action, reasons, route of its cards, each card as it was shown. An
+# effect has one open request of each kind.
 approvals = Table(
     "approvals",
     metadata,
@@ -99,7 +101,7 @@ approvals = Table(
 )
 
 
-# cards beside the one under which the thread is
+# Where cards are, beside the card with the thread.
 card_copies = Table(
     "card_copies",
     metadata,
@@ -113,6 +115,8 @@ card_copies = Table(
 )
 
 
+# A vote: person, Slack account, verdict, reason, and the signature of a passkey. Of the votes that count, a request
+# has one per person, per account and per delegator.
 votes = Table(
     "votes",
     metadata,
@@ -153,7 +157,7 @@ votes = Table(
 )
 
 
-# what those who decide asked whoever asked, and what they were answered
+# What an approver asked about a request, and the answer. Each person has one open question.
 questions = Table(
     "questions",
     metadata,
@@ -172,7 +176,7 @@ questions = Table(
 )
 
 
-# how often somebody has said what does not count: each of the first is on record, then fewer and fewer
+# How often a person's click on a request did not count: the first ones are on record, then fewer and fewer.
 refusals = Table(
     "refusals",
     metadata,
@@ -185,6 +189,8 @@ refusals = Table(
 )
 
 
+# Who edited and resubmitted a request: the request that it voids, both digests, what changed. An effect's fields
+# change only with an edit.
 edits = Table(
     "edits",
     metadata,
@@ -209,6 +215,7 @@ edits = Table(
 )
 
 
+# When a request was looked at, escalated or reminded of; for metrics.
 marks = Table(
     "marks",
     metadata,

@@ -18,6 +18,7 @@ from runtime.model.states import DefinitionStatus
 from runtime.store.schema.base import document, flag, insert_only, kept, metadata, moment, number, one_of, words
 from runtime.store.schema.role_names import DIRECTORY, PROGRAM
 
+# Canonical JSON of each version of a runbook, and its digest.
 definitions = Table(
     "definitions",
     metadata,
@@ -32,6 +33,7 @@ definitions = Table(
 )
 
 
+# A tenant: the salt behind commitments to redacted values, whether its runs are on mocks, the head of its own chain.
 tenants = Table(
     "tenants",
     metadata,
@@ -44,7 +46,8 @@ tenants = Table(
 )
 
 
-# where each version stands in a tenant; what moved it is on record in the tenant's own chain
+# Where a version stands in a tenant: draft, active or retired; who moved it last, and in which run. Each move is on
+# record in the tenant's chain.
 definition_lives = Table(
     "definition_lives",
     metadata,
@@ -69,7 +72,7 @@ definition_lives = Table(
 )
 
 
-# what belongs to no run, in the form of `audit_leaves`
+# The tenant's own audit chain: acts that belong to no run, in the form of `audit_leaves`.
 tenant_leaves = Table(
     "tenant_leaves",
     metadata,
@@ -86,6 +89,7 @@ tenant_leaves = Table(
 )
 
 
+# Business entities that packs declare: version, fields, and the mark of a deleted one.
 entities = Table(
     "entities",
     metadata,
@@ -101,6 +105,7 @@ entities = Table(
     info=kept("version", "deleted", "fields"),
 )
 
+# What was done to an entity, under which idempotency key, and what was answered.
 entity_changes = Table(
     "entity_changes",
     metadata,

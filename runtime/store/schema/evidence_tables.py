@@ -1,6 +1,6 @@
 """Tables of evidence: what proves what happened, signing keys, bundles, and legal holds on bundles.
 
-What proves: policy texts, decisions, receipts, reads and audit leaves.
+Policy texts, decisions, receipts, reads and audit leaves are proof: no row of them changes.
 """
 
 from sqlalchemy import (
@@ -35,6 +35,7 @@ from runtime.store.schema.base import (
     words,
 )
 
+# The exact text of each policy that ever decided, by its digest.
 policy_texts = Table(
     "policy_texts",
     metadata,
@@ -45,6 +46,7 @@ policy_texts = Table(
 )
 
 
+# Each decision of policy: question, answer, OPA's decision id, digest of the policy's text.
 policy_decisions = Table(
     "policy_decisions",
     metadata,
@@ -62,6 +64,7 @@ policy_decisions = Table(
 )
 
 
+# What was attempted and what happened: one receipt for each attempt, failure and refusal. A key has one success.
 receipts = Table(
     "receipts",
     metadata,
@@ -83,6 +86,7 @@ receipts = Table(
 )
 
 
+# What an attempt at a read asked for, got, used and cost.
 reads = Table(
     "reads",
     metadata,
@@ -100,6 +104,7 @@ reads = Table(
 )
 
 
+# A run's audit chain: records of state changes, each with the hash of what precedes it.
 audit_leaves = Table(
     "audit_leaves",
     metadata,
@@ -114,6 +119,7 @@ audit_leaves = Table(
 )
 
 
+# A run's bundle: status, SHA-256, size, location, retention; tries and the last error until it is stored.
 evidence_bundles = Table(
     "evidence_bundles",
     metadata,
@@ -165,7 +171,7 @@ evidence_bundles = Table(
 )
 
 
-# the register of keys; each entry is vouched for by a later key
+# The register of keys that seal: since when, until when, revoked or not; a later key signs each entry.
 signing_keys = Table(
     "signing_keys",
     metadata,
@@ -179,6 +185,7 @@ signing_keys = Table(
 )
 
 
+# Legal holds: on which run or reference, by whom and why; who lifted it.
 evidence_holds = Table(
     "evidence_holds",
     metadata,
@@ -202,7 +209,7 @@ evidence_holds = Table(
 )
 
 
-# a stored bundle that any hold has named, and how far the archive has been told
+# Stored bundles that a legal hold has named, and how far the archive has been told.
 evidence_held = Table(
     "evidence_held",
     metadata,

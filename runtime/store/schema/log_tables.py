@@ -16,7 +16,7 @@ from sqlalchemy import (
 from runtime.store.schema.base import insert_only, kept, metadata, moment, number, words, working
 from runtime.store.schema.role_names import DIRECTORY
 
-# what is committed and not yet in the log: hashes of the leaves of a chain that a transaction wrote
+# Leaves that a transaction wrote and that have no place in the log yet: their hashes, by chain.
 log_pending = Table(
     "log_pending",
     metadata,
@@ -30,7 +30,7 @@ log_pending = Table(
 )
 
 
-# where they stand there: so many leaves of a chain from an index on
+# Where leaves stand in the tenant's Merkle log: so many leaves of a chain, from an index on.
 log_entries = Table(
     "log_entries",
     metadata,
@@ -46,7 +46,7 @@ log_entries = Table(
 )
 
 
-# how far the log has grown: its size, and the hashes of its compact range
+# How far the log has grown: its size, and the hashes of its compact range.
 log_heads = Table(
     "log_heads",
     metadata,
@@ -58,7 +58,7 @@ log_heads = Table(
 )
 
 
-# the hashes of every eighth level, in tiles of 256; the last of each level grows
+# The log's hashes of every eighth level, in tiles of 256. The last tile of each level grows.
 log_tiles = Table(
     "log_tiles",
     metadata,
@@ -72,7 +72,7 @@ log_tiles = Table(
 )
 
 
-# what was signed of the log, and what of it stands in the archive
+# Checkpoints: what was signed of the log, and what of it is published.
 log_checkpoints = Table(
     "log_checkpoints",
     metadata,
@@ -88,7 +88,7 @@ log_checkpoints = Table(
 )
 
 
-# what an authority said of a checkpoint: that it existed at a time
+# Time stamps of checkpoints by a time stamping authority (RFC 3161).
 log_stamps = Table(
     "log_stamps",
     metadata,
@@ -104,7 +104,7 @@ log_stamps = Table(
 )
 
 
-# who signs and publishes now
+# Which process signs and publishes the log now.
 log_leases = Table(
     "log_leases",
     metadata,

@@ -1,6 +1,6 @@
 """Tables of people: the directory, accounts, delegations, passkeys, Slack installations, and direct messages.
 
-What people were told directly, and what was gathered because it was too much, are working tables, no records.
+The tables of direct messages hold working data, not records: their rows are deleted after a while.
 """
 
 from sqlalchemy import (
@@ -21,6 +21,7 @@ from runtime.model.passkey import LinkPurpose
 from runtime.store.schema.base import document, flag, kept, metadata, moment, number, one_of, partial, words, working
 from runtime.store.schema.role_names import DIRECTORY
 
+# The directory file that was loaded last: version and digest, defaults for reminders, Slack user groups.
 directories = Table(
     "directories",
     metadata,
@@ -36,6 +37,8 @@ directories = Table(
 )
 
 
+# The directory: people and agents, their groups, what an agent may do, how a person wants to be notified. The bot
+# changes who is in a Slack user group, through the function `refresh_usergroups`.
 actors = Table(
     "actors",
     metadata,
@@ -52,6 +55,8 @@ actors = Table(
 )
 
 
+# Slack accounts of people; `linked` ones come from a Slack user group and an address. An account may name two people,
+# so that a click by it can be refused and answered.
 slack_accounts = Table(
     "slack_accounts",
     metadata,
@@ -68,7 +73,8 @@ slack_accounts = Table(
 )
 
 
-# who votes for whom; the directory is replaced as a whole, so no row here refers to it
+# Who votes for whom, in which groups and from when to when. The directory is replaced as a whole, so nothing here
+# refers to it.
 delegations = Table(
     "delegations",
     metadata,
@@ -95,7 +101,8 @@ delegations = Table(
 )
 
 
-# with what people sign
+# Passkeys with which people sign: public key, origin, how often the authenticator has signed; who invited, who
+# revoked.
 passkeys = Table(
     "passkeys",
     metadata,
@@ -124,7 +131,7 @@ passkeys = Table(
 )
 
 
-# the way to the page where one signs or registers; its token is nowhere
+# Links to the pages where people sign or register a passkey, by the SHA-256 of the token. The first opening is noted.
 passkey_links = Table(
     "passkey_links",
     metadata,
@@ -157,6 +164,7 @@ def _tenant() -> Column[str]:
     return Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False)
 
 
+# Operators' links to install the Slack app, by the SHA-256 of the secret. A link serves one installation.
 slack_links = Table(
     "slack_links",
     metadata,
@@ -174,6 +182,7 @@ slack_links = Table(
     info=kept("used_at"),
 )
 
+# States of OAuth that are under way, by their SHA-256.
 slack_states = Table(
     "slack_states",
     metadata,
@@ -183,6 +192,7 @@ slack_states = Table(
     info=working(),
 )
 
+# Where the Slack app is or was installed. A workspace or organization has one live installation over all tenants.
 slack_installations = Table(
     "slack_installations",
     metadata,
@@ -209,6 +219,7 @@ slack_installations = Table(
     info=kept("removed_at", "removed_why"),
 )
 
+# Tokens of an installation, encrypted; who is refreshing one. Deleted when the installation ends.
 slack_tokens = Table(
     "slack_tokens",
     metadata,
@@ -220,6 +231,7 @@ slack_tokens = Table(
     info=working(),
 )
 
+# Slack accounts that Slack says are deactivated.
 slack_absentees = Table(
     "slack_absentees",
     metadata,
@@ -232,7 +244,7 @@ slack_absentees = Table(
 )
 
 
-# one message for much that was said to somebody within an hour
+# One direct message for much that was said to a person within an hour.
 gatherings = Table(
     "gatherings",
     metadata,
@@ -249,8 +261,8 @@ gatherings = Table(
 )
 
 
-# each message to somebody who is not told more than so often; rows are kept for a month; and for a day each
-# private answer, by the digest of what it answers and says: deliveries of one click are answered once
+# Each direct message to a person whose messages are limited, kept for a month. Each private answer to a click, by its
+# digest, kept for a day: deliveries of one click are answered once.
 told = Table(
     "told",
     metadata,

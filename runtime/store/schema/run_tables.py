@@ -32,6 +32,8 @@ from runtime.store.schema.base import (
     working,
 )
 
+# A run: trigger, requester, status, count of writes, head of its audit chain. A trigger is claimed once. A runbook has
+# at most one open run about one subject.
 runs = Table(
     "runs",
     metadata,
@@ -117,6 +119,7 @@ runs = Table(
 )
 
 
+# A step of a run: status, params of a read, result, and the lease of a read.
 steps = Table(
     "steps",
     metadata,
@@ -176,6 +179,8 @@ steps = Table(
 )
 
 
+# The outbox: an action with its digest, status, lease, tries and deadline. One effect at a time holds an idempotency
+# key; it is leased if and only if it has an owner.
 effects = Table(
     "effects",
     metadata,
@@ -268,6 +273,8 @@ effects = Table(
 )
 
 
+# What a step waits for: type, correlation key, token, deadline, and what happens before the deadline. A step has one
+# active wait, and beside it the wait for its effect's approval.
 waits = Table(
     "waits",
     metadata,
@@ -303,6 +310,8 @@ waits = Table(
 )
 
 
+# The inbox: payload, actor, outcome, deliveries, and how often a fault of the program delayed it. One row for all
+# deliveries of the same click or answer.
 notifications = Table(
     "notifications",
     metadata,
@@ -336,6 +345,7 @@ notifications = Table(
 )
 
 
+# Circuit breakers of connectors and of their targets: failures in a row, and until when nothing is leased.
 breakers = Table(
     "breakers",
     metadata,
