@@ -36,10 +36,10 @@ from bot.socket_mode import SocketMode
 from bot.views import references
 from runtime.clock import Clock
 from runtime.model.limits import Rate
-from runtime.services.approvals import Desk
-from runtime.services.cards import CardLedger
-from runtime.services.installations import LifeDesk
-from runtime.services.requests import FrontDesk
+from runtime.services.approvals import ApprovalService
+from runtime.services.cards import StoredCards
+from runtime.services.installations import InstallationLifecycle
+from runtime.services.requests import RequestService
 
 _ANY = re.compile("")
 _MESSAGE: dict[str, str | Sequence[str | re.Pattern[str] | None] | None] = {
@@ -71,7 +71,7 @@ class BotSettings:
 class Places:
     """Where the app is. `workspaces` and `pages` are there where it is installed by OAuth, and not by a bot's token."""
 
-    life: LifeDesk
+    life: InstallationLifecycle
     workspaces: Workspaces | None = None
     pages: InstallPages | None = None
 
@@ -191,7 +191,12 @@ def _speaking(settings: BotSettings, places: Places) -> tuple[SlackClient, Insta
 
 
 def build_bot(
-    settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardLedger, clock: Clock, places: Places
+    settings: BotSettings,
+    desk: ApprovalService,
+    front: RequestService,
+    ledger: StoredCards,
+    clock: Clock,
+    places: Places,
 ) -> Bot:
     """Wire the listeners. Bolt's own verification is off because ours stands in front of it (see signature.py)."""
     client, installation = _speaking(settings, places)

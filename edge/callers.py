@@ -18,6 +18,7 @@ from fastapi import Request
 
 from edge.problems import Denied
 from receipts.acts import TRIED_LENGTH, RequestRefused, Tried
+from receipts.chain import Actor
 from receipts.fields import timestamp
 from runtime.model.limits import first_line
 from runtime.services.callers import Grants
@@ -53,6 +54,9 @@ class Signed(Protocol):
         """Return the caller and the body that it signed; raise Problem. Without `query` there may be none."""
         ...
 
+
+Requester = Callable[[Caller, str | None], Awaitable[Actor]]
+"""Finds out for whom a caller speaks: itself, or the person it names; raises Problem."""
 
 EVERY, RETRY = 60.0, 5.0
 """Seconds between two records of a kind, and before what could not be written is tried again."""

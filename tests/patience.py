@@ -1,7 +1,8 @@
 """How long a test waits for what must happen: long, because it ends as soon as it has happened."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from inspect import isawaitable
 
 MINUTE = 60.0
 POLICY = 0.5
@@ -9,8 +10,12 @@ POLICY = 0.5
 _LOOK = 0.05
 
 
-async def until(holds: Callable[[], Awaitable[object]]) -> None:
-    """Look again and again until something holds, for a minute."""
+async def until(holds: Callable[[], object]) -> None:
+    """Look again and again until something holds, or what it waits for does, for a minute."""
     async with asyncio.timeout(MINUTE):
-        while not await holds():
+        while not await _found(holds()):
             await asyncio.sleep(_LOOK)
+
+
+async def _found(look: object) -> object:
+    return await look if isawaitable(look) else look

@@ -25,9 +25,9 @@ from bot.views.refusals import refusal_words
 from bot.views.vote_modals import REASON_MAX, reason_fault
 from runtime.clock import Clock
 from runtime.model.votes import JointDecision, VoteVerdict
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click, ClickOutcome
-from runtime.services.home import HomeDesk
+from runtime.services.home import HomeQueries
 
 AT_ONCE = 8
 """Votes of one act that are applied side by side."""
@@ -46,8 +46,8 @@ class BulkVotes(ModalListener):
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
-        homes: HomeDesk,
+        desk: ApprovalService,
+        homes: HomeQueries,
         installation: InstallationWatch,
         answers: PrivateAnswers,
         clock: Clock,

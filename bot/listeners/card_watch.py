@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.payloads import Edited, EventCallback
 from bot.slack.client import FAILURES, error_code
 from runtime.clock import Clock
-from runtime.services.cards import CardLedger
+from runtime.services.cards import StoredCards
 from runtime.services.home import Entry
 
 EVENTS = ("message.channels", "message.groups", "message.im")
@@ -23,7 +23,7 @@ EVENTS = ("message.channels", "message.groups", "message.im")
 class ChangedCards:
     """The listener for messages that were changed. What anybody writes is not looked at."""
 
-    def __init__(self, ledger: CardLedger) -> None:
+    def __init__(self, ledger: StoredCards) -> None:
         self._ledger = ledger
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
@@ -55,7 +55,7 @@ _REMEMBERED = 5000
 class CardChecks:
     """Asks Slack for cards, each once in a while, and after the Home that links to it is drawn."""
 
-    def __init__(self, client: AsyncWebClient, ledger: CardLedger, clock: Clock) -> None:
+    def __init__(self, client: AsyncWebClient, ledger: StoredCards, clock: Clock) -> None:
         self._client = client
         self._ledger = ledger
         self._clock = clock

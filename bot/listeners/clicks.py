@@ -27,7 +27,7 @@ from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, signing_modal
 from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
 from runtime.services.refused_clicks import Stranger
 from runtime.services.signing_links import SigningWish
@@ -68,7 +68,7 @@ class Seen:
         return self.refusal is None or (self.identity.claimed is not None and self.refusal == self.identity.refusal)
 
 
-async def see(desk: Desk, identity: Identity, ref: CardRef) -> Seen:
+async def see(desk: ApprovalService, identity: Identity, ref: CardRef) -> Seen:
     """Return how a request stands before who clicked; of somebody who is refused anyway nothing is looked up."""
     view, judged = None, None
     if identity.person and (found := await desk.standing(ref.id, identity.person.id)):
@@ -119,7 +119,7 @@ class ModalListener:
     """Who clicks is known or told so; a modal opens or its person is told why not."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+        self, client: AsyncWebClient, desk: ApprovalService, installation: InstallationWatch, answers: PrivateAnswers
     ) -> None:
         self._client = client
         self._desk = desk
@@ -190,7 +190,7 @@ async def close_modal(ack: AsyncAck, *, over: bool) -> None:
 class SigningLinks:
     """Hands them out. The vote comes from the page: until then nothing is recorded, and nothing counts."""
 
-    desk: Desk
+    desk: ApprovalService
 
     async def modal(
         self,

@@ -44,9 +44,9 @@ from bot.views.refusals import refusal_words
 from runtime.clock import Clock
 from runtime.model.person import Person
 from runtime.model.search import PageEdge
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 from runtime.services.home import Look
-from runtime.services.requests import FrontDesk
+from runtime.services.requests import RequestService
 
 NAME = "/countersign"
 
@@ -59,8 +59,8 @@ class Commands:
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
-        front: FrontDesk,
+        desk: ApprovalService,
+        front: RequestService,
         installation: InstallationWatch,
         clock: Clock,
         forms: Forms,

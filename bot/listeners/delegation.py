@@ -31,9 +31,9 @@ from bot.views.vote_modals import reason_fault
 from receipts.canonical import digest
 from runtime.clock import Clock
 from runtime.model.person import Person
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 from runtime.services.delegations import StandInWish
-from runtime.services.requests import FrontDesk
+from runtime.services.requests import RequestService
 
 COMMAND = "delegate"
 
@@ -46,8 +46,8 @@ class DelegationListener:
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
-        front: FrontDesk,
+        desk: ApprovalService,
+        front: RequestService,
         installation: InstallationWatch,
         answers: PrivateAnswers,
         clock: Clock,

@@ -36,8 +36,8 @@ from bot.views.refusals import refusal_words
 from bot.views.text import Shown, chunks
 from bot.views.vote_modals import note_modal
 from runtime.model.person import Person
-from runtime.services.approvals import Desk
-from runtime.services.requests import Filled, Form, FormError, FrontDesk, Started
+from runtime.services.approvals import ApprovalService
+from runtime.services.requests import Filled, Form, FormError, RequestService, Started
 
 _INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,15}"), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
@@ -112,8 +112,8 @@ class Forms:
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
-        front: FrontDesk,
+        desk: ApprovalService,
+        front: RequestService,
         installation: InstallationWatch,
         answers: PrivateAnswers,
     ) -> None:
@@ -145,7 +145,7 @@ class Forms:
 
     async def form(self, person: Person, runbook: str, channel: str | None, quoted: str = "") -> Reply | Modal:
         """Return the form of a runbook, or the choice between those that the person may start; or why there is none."""
-        forms = await self._front.forms(person)
+        forms = await self._front.starting.forms(person)
         if not forms:
             return text_reply(words.NO_RUNBOOKS)
         if not runbook:
@@ -208,13 +208,15 @@ class Forms:
         identity = await self._identity(payload.user)
         if identity.person is None:
             raise FormError({"": (await self._refuse(identity)).text})
-        forms = await self._front.forms(identity.person)
+        forms = await self._front.starting.forms(identity.person)
         form = next((one for one in forms if one.name == ref.runbook), None)
         fields = fields_of(form.schema)[0] if form else []
         entered, faults = payload_of(fields, payload.view.state.values)
         if faults:
             raise FormError(faults)
-        return await self._front.start(identity.person, Filled(payload.view.id, ref.runbook, ref.version, entered))
+        return await self._front.starting.start(
+            identity.person, Filled(payload.view.id, ref.runbook, ref.version, entered)
+        )
 
     @staticmethod
     async def _show_faults(payload: Submission, faults: Mapping[str, str], ack: AsyncAck) -> None:

@@ -31,9 +31,9 @@ from runtime.clock import Clock
 from runtime.model.person import Person
 from runtime.model.search import Page
 from runtime.services.approval_view import Act
-from runtime.services.approvals import Desk
-from runtime.services.cards import CardLedger
-from runtime.services.home import AskedFor, Entry, HomeDesk, Waiting
+from runtime.services.approvals import ApprovalService
+from runtime.services.cards import StoredCards
+from runtime.services.home import AskedFor, Entry, HomeQueries, Waiting
 from runtime.services.step_repair import HeldWaiting
 
 AT_ONCE = 2
@@ -49,9 +49,9 @@ class HomePublisher:
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
-        homes: HomeDesk,
-        ledger: CardLedger,
+        desk: ApprovalService,
+        homes: HomeQueries,
+        ledger: StoredCards,
         installation: InstallationWatch,
         clock: Clock,
     ) -> None:

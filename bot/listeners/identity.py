@@ -21,7 +21,7 @@ from bot.slack.profiles import Profile
 from bot.views.refusals import refusal_words
 from runtime.model.person import Person, SlackAccount
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 from runtime.services.slack_people import Unconfirmed
 
 # Leaves room to record the refusal before Slack's three seconds are over.
@@ -108,7 +108,7 @@ def _behind(teams: Iterable[str], known: Mapping[str, Sequence[Person]]) -> tupl
     return first, list(found.values())
 
 
-async def identify(user: User, where: InstallationWatch, desk: Desk) -> Identity:
+async def identify(user: User, where: InstallationWatch, desk: ApprovalService) -> Identity:
     """Find the person behind a payload's user: the directory first, then Slack's record of them.
 
     Slack is asked about users of the directory alone, so strangers cannot use up what Slack allows us. On Enterprise
@@ -175,7 +175,7 @@ SOON = 1.0
 class UnconfirmedClicks:
     """Looks after unconfirmed clicks until each is counted or refused."""
 
-    def __init__(self, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers) -> None:
+    def __init__(self, desk: ApprovalService, installation: InstallationWatch, answers: PrivateAnswers) -> None:
         self._desk = desk
         self._installation = installation
         self._answers = answers

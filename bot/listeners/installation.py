@@ -22,7 +22,7 @@ from bot.slack.workspaces import Workspaces, not_installed, origin_or_none
 from runtime.clock import Clock
 from runtime.model.installation import Installation as Installed
 from runtime.model.installation import InstallPlace
-from runtime.services.installations import EndedWhy, LifeDesk
+from runtime.services.installations import EndedWhy, InstallationLifecycle
 
 ASK_AGAIN = 15.0
 """Seconds until a token that was good is looked at again."""
@@ -202,7 +202,7 @@ class AppLifecycle:
     What is held for a channel is tried again by itself, so nothing has to be done when it is in use again.
     """
 
-    desk: LifeDesk
+    desk: InstallationLifecycle
     workspaces: Workspaces | None  # None where the settings name one bot's token
     clock: Clock
 

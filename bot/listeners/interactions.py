@@ -39,7 +39,7 @@ from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,
@@ -70,7 +70,7 @@ class Interactions:
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
+        desk: ApprovalService,
         installation: InstallationWatch,
         answers: PrivateAnswers,
         forms: Forms,

@@ -40,7 +40,7 @@ from bot.views.more_menu import (
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault
 from runtime.model.votes import CardAct, Refusal, RefusalCode, VoteVerdict
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 
 
 class WrittenActListener(ModalListener):
@@ -50,7 +50,7 @@ class WrittenActListener(ModalListener):
         self,
         saying: WrittenAct,
         client: AsyncWebClient,
-        desk: Desk,
+        desk: ApprovalService,
         installation: InstallationWatch,
         answers: PrivateAnswers,
     ) -> None:
@@ -233,7 +233,7 @@ class MoreMenu:
     """The listeners for the menu and its modals; raise ValidationError for what is none of ours."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+        self, client: AsyncWebClient, desk: ApprovalService, installation: InstallationWatch, answers: PrivateAnswers
     ) -> None:
         parts = (client, desk, installation, answers)
         self.canceling = CancelListener(*parts)

@@ -30,13 +30,13 @@ from bot.slack.client import FAILURES, error_code, slack_client, slack_logger
 from bot.slack.workspaces import AppCredentials, Granted, Workspaces, exchange
 from runtime.clock import Clock
 from runtime.model.installation import NewInstallation
-from runtime.services.installations import STATE_LIFE, InstallationDesk, NotInstalledError
+from runtime.services.installations import STATE_LIFE, Installations, NotInstalledError
 
 
 class States(AsyncOAuthStateStore):
     """The state of one visit: `link` is the secret that the visitor came with, `link_id` whose leave they have."""
 
-    def __init__(self, desk: InstallationDesk, link: str) -> None:
+    def __init__(self, desk: Installations, link: str) -> None:
         self._desk = desk
         self._link = link
         self.link_id: str | None = None
@@ -51,10 +51,10 @@ class States(AsyncOAuthStateStore):
         return self.link_id is not None
 
 
-class Installations(AsyncInstallationStore):
+class VisitStore(AsyncInstallationStore):
     """The store of one visit. What Slack granted is handed over apart, for Bolt's form holds less of it."""
 
-    def __init__(self, desk: InstallationDesk, states: States) -> None:
+    def __init__(self, desk: Installations, states: States) -> None:
         self._desk = desk
         self._states = states
         self.granted: NewInstallation | None = None
@@ -133,11 +133,11 @@ class OAuthSettings:
 class _Flow(AsyncOAuthFlow):
     """Bolt's flow for one visit. Slack's answer is read strictly, and nothing of it is logged."""
 
-    def __init__(self, settings: OAuthSettings, desk: InstallationDesk, link: str, clock: Clock) -> None:
+    def __init__(self, settings: OAuthSettings, desk: Installations, link: str, clock: Clock) -> None:
         self._oauth = settings
         self._clock = clock
         self._states = States(desk, link)
-        self._installations = Installations(desk, self._states)
+        self._installations = VisitStore(desk, self._states)
         how = AsyncOAuthSettings(
             client_id=settings.app.client_id,
             client_secret=settings.app.client_secret,
@@ -205,7 +205,7 @@ async def _failed(args: AsyncFailureArgs) -> BoltResponse:
 class InstallPages:
     """The two pages, as ASGI. They are for browsers: nothing is signed, so a link and a state stand for leave."""
 
-    def __init__(self, settings: OAuthSettings, desk: InstallationDesk, workspaces: Workspaces, clock: Clock) -> None:
+    def __init__(self, settings: OAuthSettings, desk: Installations, workspaces: Workspaces, clock: Clock) -> None:
         self._settings = settings
         self._desk = desk
         self._workspaces = workspaces

@@ -13,7 +13,7 @@ from bot.views.blocks import section
 from bot.views.text import legible, short
 from runtime.model.delivery import AnswerTurn
 from runtime.model.run import RepairAction
-from runtime.services.delivery_preferences import NoticeDesk
+from runtime.services.delivery_preferences import DeliveryPreferences
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class PrivateAnswers:
     Where the database cannot be asked this process's memory counts alone: better twice than never.
     """
 
-    def __init__(self, client: AsyncWebClient, notices: NoticeDesk, patience: float = PATIENCE) -> None:
+    def __init__(self, client: AsyncWebClient, notices: DeliveryPreferences, patience: float = PATIENCE) -> None:
         self._client = client
         self._notices = notices
         self._patience = patience

@@ -22,9 +22,9 @@ from bot.views.text import Shown
 from runtime.clock import Clock
 from runtime.model.person import Person
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 from runtime.services.links import Linked, LinkTo
-from runtime.services.requests import FrontDesk, RunView
+from runtime.services.requests import RequestService, RunView
 
 EVENT = "link_shared"
 SHARED = "link"
@@ -40,8 +40,8 @@ class LinkUnfurls:
     def __init__(
         self,
         client: AsyncWebClient,
-        desk: Desk,
-        front: FrontDesk,
+        desk: ApprovalService,
+        front: RequestService,
         installation: InstallationWatch,
         answers: PrivateAnswers,
         clock: Clock,

@@ -18,7 +18,7 @@ from bot.slack.client import FAILURES, error_code, retry_after, slack_logger
 from bot.slack.origin import Origin, asked_from
 from bot.slack.workspaces import not_installed
 from runtime.model.person import Member
-from runtime.services.slack_people import GroupDesk
+from runtime.services.slack_people import UserGroupSync
 
 REFRESH_SECONDS = 600.0
 """Seconds until Slack is asked again, though it has said nothing."""
@@ -32,7 +32,7 @@ _UNKNOWN = "no_such_subteam"
 class UserGroupWatch:
     """Keeps the directory's groups at what their user groups are."""
 
-    def __init__(self, client: AsyncWebClient, desk: GroupDesk, installation: InstallationWatch) -> None:
+    def __init__(self, client: AsyncWebClient, desk: UserGroupSync, installation: InstallationWatch) -> None:
         self._client = client
         self._desk = desk
         self._installation = installation

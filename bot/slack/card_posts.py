@@ -20,8 +20,8 @@ from runtime.model.messages import UpdateCard
 from runtime.model.routing import is_person
 from runtime.model.states import ApprovalStatus
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import Desk
-from runtime.services.cards import CardLedger
+from runtime.services.approvals import ApprovalService
+from runtime.services.cards import StoredCards
 
 CARD_EVENT = "countersign_card"
 
@@ -38,7 +38,9 @@ Location = tuple[str, str]
 class CardPosts:
     """The cards of a tenant. Where each stands is in the ledger, with what it showed."""
 
-    def __init__(self, client: AsyncWebClient, posts: Posts, desk: Desk, ledger: CardLedger, clock: Clock) -> None:
+    def __init__(
+        self, client: AsyncWebClient, posts: Posts, desk: ApprovalService, ledger: StoredCards, clock: Clock
+    ) -> None:
         self._client = client
         self._posts = posts
         self._desk = desk

@@ -44,8 +44,8 @@ from runtime.model.messages import (
 )
 from runtime.model.routing import is_person
 from runtime.model.states import ApprovalStatus
-from runtime.services.approvals import Desk
-from runtime.services.cards import CardLedger
+from runtime.services.approvals import ApprovalService
+from runtime.services.cards import StoredCards
 
 P = TypeVar("P", bound=Message)
 
@@ -62,7 +62,7 @@ def params_of(model: type[P], call: Call) -> P:
 class StepQuestions:
     """What was asked in the chat, by the effects that posted it."""
 
-    def __init__(self, posts: Posts, desk: Desk) -> None:
+    def __init__(self, posts: Posts, desk: ApprovalService) -> None:
         self._posts = posts
         self._desk = desk
 
@@ -246,7 +246,7 @@ def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:
 
 
 def slack_handlers(
-    client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock, *, mocked: bool
+    client: AsyncWebClient, desk: ApprovalService, ledger: StoredCards, clock: Clock, *, mocked: bool
 ) -> dict[str, Handler]:
     """Return the chat's handlers. `client` must not retry by itself (see client.py); `mocked` messages say so."""
     posts = Posts(client, machine_pace())

@@ -21,7 +21,7 @@ from runtime.model.approval import AskKind
 from runtime.model.delivery import GatheredMessage, Gathering, Notice, NotNeeded, SendGathered, SendLater
 from runtime.model.messages import DirectMessage, Plain, Reminder, Said, TimeRunsShort
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import Desk
+from runtime.services.approvals import ApprovalService
 
 _ID = re.compile(r"[A-Z0-9]{1,30}")
 
@@ -68,7 +68,7 @@ _PASSES = 6
 class DirectMessages:
     """What people are told one by one, and what is gathered for them."""
 
-    def __init__(self, client: AsyncWebClient, posts: Posts, desk: Desk, clock: Clock) -> None:
+    def __init__(self, client: AsyncWebClient, posts: Posts, desk: ApprovalService, clock: Clock) -> None:
         self._client = client
         self._posts = posts
         self._desk = desk

@@ -18,7 +18,7 @@ from bot.slack.client import FAILURES, NOT_INSTALLED, error_code, slack_client, 
 from bot.slack.origin import ORIGIN, Origin
 from runtime.clock import Clock
 from runtime.model.installation import Installation, InstallPlace, Tokens
-from runtime.services.installations import InstallationDesk, Refreshing
+from runtime.services.installations import Installations, Refreshing
 
 Id = Annotated[str, Field(pattern=r"^[A-Z0-9]{2,32}$")]
 Token = Annotated[str, Field(pattern=r"^[!-~]{1,1000}$")]
@@ -107,7 +107,7 @@ def not_installed(place: str) -> SlackApiError:
 class Workspaces:
     """What is installed now. `troubles` says by name with which of them something is wrong."""
 
-    def __init__(self, desk: InstallationDesk, app: AppCredentials, clock: Clock, base_url: str | None) -> None:
+    def __init__(self, desk: Installations, app: AppCredentials, clock: Clock, base_url: str | None) -> None:
         self._desk = desk
         self._app = app
         self._clock = clock

@@ -1,14 +1,14 @@
 """Step repair over HTTP: callers bring a person's decision on a held step; the messages and the route."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Request
 from pydantic import StringConstraints
 
+from edge.callers import Requester, Signed
 from edge.messages import Id, Message, StepPath, Word, parse_body
 from edge.problems import Problem, problem_of
-from receipts.chain import Actor
 from runtime.model.commands import RepairStepPayload
 from runtime.model.run import RepairAction
 from runtime.model.states import NotificationStatus
@@ -42,10 +42,6 @@ class MendOut(Message):
     run_id: str
     step: str
     act: str
-
-
-Signed = Callable[[Request], Awaitable[tuple[Any, bytes]]]
-Requester = Callable[[Any, str | None], Awaitable[Actor]]
 
 
 def add_held(app: FastAPI, desk: StepRepairApi, signed: Signed, requester: Requester) -> None:

@@ -1,16 +1,15 @@
 """Canceling runs and taking back what they did: what callers send, what they get, and the routes."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints, model_validator
 
-from edge.callers import Caller, Signed
+from edge.callers import Requester, Signed
 from edge.messages import Id, Message, Word, parse_body
 from edge.problems import Denied, Problem
-from receipts.chain import Actor
 from runtime.model.commands import CancelPayload, UndoPayload
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
@@ -102,7 +101,6 @@ class UndoOut(Message):
     left: list[ItemOut]
 
 
-Requester = Callable[[Caller, str | None], Awaitable[Actor]]
 Note = Callable[[Request, Denied], None]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from runtime.engine import Engine
 from runtime.inbox import inbox
@@ -19,16 +19,16 @@ from runtime.services.approval_rows import route_of, view_of, vote_view
 from runtime.services.approval_view import ApprovalView
 from runtime.services.ballots import BallotReader, look_with_way, overrides_left, refusal_to_decide, way_to_decide
 from runtime.services.clicks import Click, ClickOutcome, click_payload, record_said
-from runtime.services.compensation import CompensationService, UndoDesk
-from runtime.services.delivery_preferences import DeliveryPreferences, NoticeDesk
-from runtime.services.editing import EditingDesk, EditService, editable_verb
-from runtime.services.links import LinkDesk, LinkResolver
-from runtime.services.metrics import FigureDesk, MetricsQueries
-from runtime.services.refused_clicks import RefusedClicks, StrangerDesk
-from runtime.services.request_actions import AnswersDesk, RequestActions
-from runtime.services.signing_links import SigningDesk, SigningLinks
-from runtime.services.slack_people import AccountDesk, GroupDesk, SlackAccounts, UserGroupSync
-from runtime.services.step_repair import HeldDesk, StepRepairService
+from runtime.services.compensation import CompensationService
+from runtime.services.delivery_preferences import DeliveryPreferences
+from runtime.services.editing import EditService, editable_verb
+from runtime.services.links import LinkResolver
+from runtime.services.metrics import MetricsQueries
+from runtime.services.refused_clicks import RefusedClicks
+from runtime.services.request_actions import RequestActions
+from runtime.services.signing_links import SigningLinks
+from runtime.services.slack_people import SlackAccounts, UserGroupSync
+from runtime.services.step_repair import StepRepairService
 from runtime.store import approvals, directory
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn
@@ -190,85 +190,3 @@ class ApprovalService(CompensationService):
         refusal = None if facts["counted"] else Refusal(RefusalCode(facts["code"]), tuple(facts.get("about", ())))
         status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
         return ClickOutcome(facts["counted"], refusal, status)
-
-
-class Desk(UndoDesk, Protocol):
-    """The runtime's counter, at which the bot stands."""
-
-    @property
-    def held(self) -> HeldDesk:
-        """Return the counter of held steps."""
-        ...
-
-    @property
-    def links(self) -> LinkDesk:
-        """Return the counter of our own links."""
-        ...
-
-    @property
-    def notices(self) -> NoticeDesk:
-        """Return the counter that knows how people are told."""
-        ...
-
-    @property
-    def figures(self) -> FigureDesk:
-        """Return the counter of figures."""
-        ...
-
-    @property
-    def answers(self) -> AnswersDesk:
-        """Return the counter for what people do with a request beside deciding it."""
-        ...
-
-    @property
-    def editing(self) -> EditingDesk:
-        """Return the counter for requests that are edited and resubmitted."""
-        ...
-
-    @property
-    def strangers(self) -> StrangerDesk:
-        """Return the counter for clicks of those who may ask for nothing."""
-        ...
-
-    @property
-    def accounts(self) -> AccountDesk:
-        """Return the counter of Slack accounts."""
-        ...
-
-    @property
-    def groups(self) -> GroupDesk:
-        """Return the counter of groups that are user groups of Slack."""
-        ...
-
-    @property
-    def signing(self) -> SigningDesk:
-        """Return the counter of links to sign."""
-        ...
-
-    async def people(self, user: str) -> Mapping[str, Sequence[Person]]:
-        """Return every person the directory maps a Slack user to, by the team of the account; {} for a stranger."""
-        ...
-
-    async def approval(self, approval_id: str) -> ApprovalView | None:
-        """Return the approval as it is now."""
-        ...
-
-    async def may_break_glass(self, approval_id: str, person_id: str) -> Refusal | int:
-        """Return how often the person may still do without the others, or why they may not now. Reads only."""
-        ...
-
-    async def votes_for(self, approval_id: str, person_id: str) -> str:
-        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
-        ...
-
-    async def standing(self, approval_id: str, person_id: str) -> Standing | None:
-        """Return how a request stands before a person who would decide it; None where it is not there. Reads only."""
-        ...
-
-    async def record(self, click: Click) -> str:
-        """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
-        ...
-
-    async def apply(self, notification_id: str) -> ClickOutcome:
-        """Apply a recorded click, at most once; a repeat returns the same outcome."""
-        ...

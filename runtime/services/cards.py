@@ -1,7 +1,6 @@
 """The ledger of cards: where each stands, to be edited after a restart, and what it showed, for evidence."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from receipts.canonical import digest, dumps
 from receipts.chain import CARD_SHOWN, MAX_CARD
@@ -14,41 +13,11 @@ from runtime.store.cards import Location, approval_at, location_of, remember_car
 from runtime.store.run_tx import RunTx
 
 
-class CardLedger(Protocol):
-    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence.
+class StoredCards:
+    """Where cards are remembered: rows, so that they can be edited after a restart and shown in evidence.
 
     `copy_at` says which: the copy that went to that place; None for the card under which the thread is.
     """
-
-    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
-        """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
-        ...
-
-    async def title(self, approval_id: str) -> str:
-        """Return what the author of a request calls it, as its card was made; "" where it has no title."""
-        ...
-
-    async def remember(
-        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
-    ) -> None:
-        """Keep where the card, or a copy, stands and the exact JSON that was shown."""
-        ...
-
-    async def lost(self, approval_id: str, channel: str, ts: str) -> None:
-        """Note that the card is not there any more, so that another is posted in its place."""
-        ...
-
-    async def standing_at(self, channel: str, ts: str) -> str | None:
-        """Return the approval whose card, or a copy of it, is that message."""
-        ...
-
-    async def tampered(self, approval_id: str, account: str, edit: str) -> None:
-        """Have a card put back that somebody else edited, and raise an alarm; once for each `edit`."""
-        ...
-
-
-class StoredCards:
-    """Where cards are remembered: rows, so that they can be edited after a restart and shown in evidence."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

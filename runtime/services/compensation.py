@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from runtime.definitions.canonical import from_canonical
 from runtime.engine import Engine
@@ -59,22 +59,6 @@ class UndoOutcome:
     reason: str
 
 
-class UndoDesk(Protocol):
-    """The counter at which people have undone what a card asked about."""
-
-    async def undo_view(self, approval_id: str) -> UndoView | None:
-        """Return what the step behind a card did, or None where there is no such card."""
-        ...
-
-    async def ask_undo(self, wish: UndoWish) -> str:
-        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
-        ...
-
-    async def apply_undo(self, notification_id: str) -> UndoOutcome:
-        """Apply a recorded wish, at most once; a repeat returns the same outcome."""
-        ...
-
-
 MOST_CANCELED = 1000
 """Runs that are canceled together: a person looks at the list before."""
 
@@ -105,7 +89,7 @@ async def preview_cancel(conn: Conn, tenant: str, chosen: Chosen) -> Sequence[di
 
 
 class CompensationService:
-    """That counter of one tenant."""
+    """The counter at which people have undone what a card asked about, of one tenant."""
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         self.engine = engine

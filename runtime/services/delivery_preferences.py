@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from receipts.canonical import digest
 from runtime.engine import Engine
@@ -28,7 +27,7 @@ from runtime.store.direct_messages import notices_of
 
 @dataclass(frozen=True)
 class DeliveryPreferences:
-    """The counter of one tenant. `may_decide` is the desk's."""
+    """Whether somebody may be told something now, and what was gathered for them. `may_decide` is the desk's."""
 
     engine: Engine
     tenant: str
@@ -96,27 +95,3 @@ class DeliveryPreferences:
 def _answer(account: str, occasion: str, words: str) -> str:
     """Return the key of a private answer; what it says is not kept."""
     return f"answer:{digest([account, occasion, words])}"
-
-
-class NoticeDesk(Protocol):
-    """Where it is known whether somebody may be told something now, and what was gathered for them."""
-
-    async def take_turn(self, notice: Notice) -> DeliveryTurn:
-        """Return how a message is to be said, and count it; asked again of the same, it is counted once."""
-        ...
-
-    async def gathering(self, gathering_id: str) -> Gathering | None:
-        """Return what is gathered, as it is now; None of what is long over."""
-        ...
-
-    async def posted(self, gathering_id: str, channel: str, ts: str) -> None:
-        """Keep where a gathering stands."""
-        ...
-
-    async def begin_answer(self, account: str, occasion: str, words: str) -> AnswerTurn:
-        """Begin a private answer to an account, unless a process has; `occasion` is what it answers."""
-        ...
-
-    async def end_answer(self, account: str, occasion: str, words: str, *, is_given: bool) -> None:
-        """Keep that a private answer was given, or that it was not and may be begun again."""
-        ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from runtime.definitions.model import Verb
 from runtime.definitions.schemas import deref, for_people, violations
@@ -53,36 +53,9 @@ class EditWish:
     request_id: str
 
 
-class EditingDesk(Protocol):
-    """The counter for edits."""
-
-    async def form(self, approval_id: str) -> EditForm | None:
-        """Return what of an open request may be edited, or None where nothing may."""
-        ...
-
-    def faults(self, form: EditForm, params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-        """Return what is wrong with the params as a person wants them, by their names; nothing where they fit."""
-        ...
-
-    async def refusal(self, approval_id: str, person_id: str, params: Mapping[str, Any]) -> Refusal | None:
-        """Return why policy, or too few people left to sign, would end what the person makes of a request; or None.
-
-        Reads only; raise PolicyUnavailableError.
-        """
-        ...
-
-    async def record(self, wish: EditWish) -> str:
-        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
-        ...
-
-    async def apply(self, notification_id: str) -> Refusal | None:
-        """Apply a recorded wish, at most once; return why it did not count, None where it did."""
-        ...
-
-
 @dataclass(frozen=True)
 class EditService:
-    """The counter of one tenant, over the engine."""
+    """The counter for edits, of one tenant."""
 
     engine: Engine
     tenant: str

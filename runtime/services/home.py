@@ -4,7 +4,7 @@ from asyncio import gather
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL
@@ -102,40 +102,12 @@ class Choices:
     groups: Sequence[str]
 
 
-class HomeDesk(Protocol):
-    """The counter of people's desks. Nobody sees there what is none of theirs."""
-
-    async def waiting(self, person_id: str, look: Look) -> Waiting:
-        """Return the open requests that the person may decide, the first to expire first."""
-        ...
-
-    async def asked_for(self, person_id: str, look: Look) -> Page[AskedFor]:
-        """Return the runs that the person asked for, the newest first."""
-        ...
-
-    async def decided(self, person_id: str, look: Look) -> Page[Entry]:
-        """Return the requests that the person voted on, the latest vote first."""
-        ...
-
-    async def choices(self, person_id: str) -> Choices:
-        """Return by what the person may narrow."""
-        ...
-
-    async def requests(self, approval_ids: Sequence[str]) -> list[Entry]:
-        """Return requests as they are now, open or not."""
-        ...
-
-    async def may_decide_all(self, person_id: str, approval_ids: Sequence[str]) -> list[HomeStanding]:
-        """Return, in their order, how requests stand for the person now."""
-        ...
-
-
 _MOST_RUNBOOKS, _MOST_GROUPS = 99, 99  # what a menu has room for, beside the choice of all
 
 
 @dataclass(frozen=True)
 class HomeQueries:
-    """The counter of one tenant."""
+    """The counter of people's desks, of one tenant. Nobody sees there what is none of theirs."""
 
     engine: Engine
     tenant: str

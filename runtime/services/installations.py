@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import token_urlsafe
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from receipts.acts import RemovedWhy, SlackInstalled, SlackMemberChanged, SlackRekeyed, SlackRemoved
 from receipts.chain import PROGRAM, Actor
@@ -38,50 +38,6 @@ class Refreshing:
     installation_id: str
     tokens: Tokens
     until: datetime
-
-
-class InstallationDesk(Protocol):
-    """Where the bot keeps installations of one tenant. Tokens are encrypted behind it."""
-
-    async def live(self) -> list[Installation]:
-        """Return the installations that have not ended, the oldest first."""
-        ...
-
-    async def issue_state(self, secret: str) -> str | None:
-        """Return a state for whoever has a link with this secret, or None where it can't be used any more."""
-        ...
-
-    async def take_state(self, state: str) -> str | None:
-        """Use a state up; return the id of its link, or None."""
-        ...
-
-    async def install(self, new: NewInstallation, link_id: str) -> None:
-        """Keep an installation, by the leave of a link; raise NotInstalledError."""
-        ...
-
-    async def lease_refresh(self, installation_id: str) -> Refreshing | None:
-        """Take on to get new tokens, or return None where nobody needs to."""
-        ...
-
-    async def refreshed(self, lease: Refreshing, tokens: Tokens) -> None:
-        """Keep new tokens."""
-        ...
-
-    async def confirm(self, one: Installation) -> None:
-        """Forget the refresh token before the present one: the present tokens have been used."""
-        ...
-
-
-class LifeDesk(Protocol):
-    """Where the bot hands in what Slack says of the app's life in its workspaces, and of their members."""
-
-    async def remove(self, place: InstallPlace, why: EndedWhy, said_at: datetime) -> bool:
-        """End the installation there, unless it was made after that was said; return whether it has ended now."""
-        ...
-
-    async def note_member(self, team: str, user: str, *, is_active: bool) -> None:
-        """Put on record that Slack says of an account of the directory whether it is active."""
-        ...
 
 
 def sealed_of(installation_id: str, tokens: Tokens, vault: Vault) -> Sealed:
@@ -121,7 +77,7 @@ async def end_installation(
 
 @dataclass(frozen=True)
 class InstallationLifecycle:
-    """The counter of one tenant, over the engine."""
+    """Where the bot hands in what Slack says of the app's life in its workspaces, and of their members."""
 
     engine: Engine
     tenant: str
@@ -147,7 +103,7 @@ _LEASE = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class Installations:
-    """The counter of one tenant, over the engine. `vault` encrypts tokens."""
+    """Where the bot keeps installations of one tenant. `vault` encrypts tokens."""
 
     engine: Engine
     tenant: str
@@ -216,7 +172,7 @@ class Installations:
             await installations.replace_tokens(conn, lease.installation_id, sealed, tokens.expires_at, lease.until)
 
     async def confirm(self, one: Installation) -> None:
-        """Forget the refresh token before the present one, unless there are others by now."""
+        """Forget the refresh token before the present one, unless there are others by now: these have been used."""
         async with self.engine.pool.connection() as conn, conn.transaction():
             for row in await installations.lock_tokens(conn, self.tenant):
                 kept = Sealed(row["key_id"], bytes(row["token"]))

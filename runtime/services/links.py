@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from runtime.engine import Engine
 from runtime.store.cards import Location, card_of_request_in, card_of_run_in
@@ -57,7 +56,7 @@ def read_link(public_url: str, address: str) -> Linked | None:
 
 @dataclass(frozen=True)
 class LinkResolver:
-    """The counter of one tenant."""
+    """What our links name, and where people see it already."""
 
     engine: Engine
     tenant: str
@@ -75,19 +74,3 @@ class LinkResolver:
         look = card_of_run_in if linked.to is LinkTo.RUN else card_of_request_in
         async with self.engine.pool.connection() as conn:
             return await look(conn, self.tenant, linked.id, channel)
-
-
-class LinkDesk(Protocol):
-    """Where it is known what our links name, and where people see it already."""
-
-    def read(self, address: str) -> Linked | None:
-        """Return what an address names, whether it is there or not; None where it is none of ours."""
-        ...
-
-    def to_request(self, approval_id: str) -> str:
-        """Return our link to a request, "" where browsers do not reach us."""
-        ...
-
-    async def card_in(self, linked: Linked, channel: str) -> tuple[str, str] | None:
-        """Return (channel, ts) of the newest card of it in a conversation, None where none stands there."""
-        ...

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from runtime.engine import Engine
 from runtime.model.metrics import Figures, Mark
@@ -25,7 +24,7 @@ class _Lines:
 
 @dataclass(frozen=True)
 class MetricsQueries:
-    """The counter of one tenant."""
+    """Figures for those who lead: members of groups that are next in line, and operators. Others get none."""
 
     engine: Engine
     tenant: str
@@ -62,19 +61,3 @@ class MetricsQueries:
 async def find_figures(conn: Conn, tenant: str, since: datetime, until: datetime, now: datetime) -> Figures:
     """Return the figures of a whole tenant, from one moment until before another."""
     return await count_metrics(conn, tenant, since, until, now, None)
-
-
-class FigureDesk(Protocol):
-    """Figures for those who lead: members of groups that are next in line, and operators. Others get none."""
-
-    async def looked(self, approval_id: str, person: Person) -> None:
-        """Record that a person has opened a request's details or the form of a vote; the first time counts."""
-        ...
-
-    async def leads(self, person: Person) -> bool:
-        """Return whether there are figures for the person."""
-        ...
-
-    async def figures(self, person: Person) -> Figures | None:
-        """Return the figures of the last 30 days for whom the person leads; None for who leads nobody."""
-        ...

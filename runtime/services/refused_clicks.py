@@ -1,7 +1,6 @@
 """Clicks of people who may ask for nothing: they go on record, once each."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from runtime.engine import Engine
 from runtime.inbox import inbox
@@ -22,21 +21,9 @@ class Stranger:
     request_id: str
 
 
-class StrangerDesk(Protocol):
-    """Where the bot hands in what strangers clicked. What is not there is not put on record."""
-
-    async def on_card(self, stranger: Stranger, approval_id: str, act: UnknownActorAct) -> None:
-        """Put on record what a stranger wanted of what a card asked about."""
-        ...
-
-    async def on_step(self, stranger: Stranger, run_id: str, step: str, act: UnknownActorAct) -> None:
-        """Put on record what a stranger wanted of a step."""
-        ...
-
-
 @dataclass(frozen=True)
 class RefusedClicks:
-    """The counter of one tenant, over the engine."""
+    """Where the bot hands in what strangers clicked. What is not there is not put on record."""
 
     engine: Engine
     tenant: str

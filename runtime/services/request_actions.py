@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from policy.contract import ActorInput, PolicyUnavailableError
 from runtime.approvals.request_rules import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
@@ -50,57 +50,7 @@ class CancelWish:
     request_id: str
 
 
-class AnswersDesk(Protocol):
-    """The counter at which people do more with a request than to decide it."""
-
-    async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
-        """Return why what the person would do with a request cannot count now, or None. Reads only."""
-        ...
-
-    async def acts(self, approval_id: str, person_id: str) -> frozenset[Act]:
-        """Return what the person may do with a request now. Reads only, and asks policy who may cancel."""
-        ...
-
-    async def acts_of_all(self, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
-        """Return, in their order, what the person may do with each of these requests now."""
-        ...
-
-    async def answerers(self, approval_id: str, person_id: str) -> Answerers:
-        """Return who can answer what a person asks about a request. Reads only."""
-        ...
-
-    async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
-        """Return why the person cannot answer a question now, or None. Reads only."""
-        ...
-
-    async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
-        """Return why the person cannot hand a request to that other one now, or None. Reads only."""
-        ...
-
-    async def cancel_view(self, run_id: str) -> CancelView | None:
-        """Return a run that can be canceled, None where there is none by that id, or it has ended."""
-        ...
-
-    async def ask_cancel(self, wish: CancelWish) -> str:
-        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
-        ...
-
-    async def apply_cancel(self, notification_id: str) -> str:
-        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
-        ...
-
-
 _SOME_REASON = "a reason that will be asked for"
-
-
-async def acts_of_all(engine: Engine, tenant: str, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
-    """Return what the person may do with each request now; nothing where it is closed or not there."""
-    now = engine.clock()  # one moment for all of them: what they have in common is read once
-    async with engine.pool.connection() as conn:
-        reader = BallotReader(conn, tenant)
-        found = await asyncio.gather(*(_acts_here(engine, reader, one, person_id, now) for one in approval_ids))
-    may_cancel = await asyncio.gather(*(_may_cancel(engine, seen) for seen, _ in found))
-    return [acts | {Act.CANCEL} if may else acts for (_, acts), may in zip(found, may_cancel, strict=True)]
 
 
 async def _acts_here(
@@ -197,7 +147,7 @@ async def _may_cancel(engine: Engine, seen: BallotView | None) -> bool:
 
 @dataclass(frozen=True)
 class RequestActions:
-    """The counter of one tenant, over the engine."""
+    """The counter at which people do more with a request than to decide it, of one tenant."""
 
     engine: Engine
     tenant: str
@@ -232,8 +182,13 @@ class RequestActions:
         return acts
 
     async def acts_of_all(self, approval_ids: Sequence[str], person_id: str) -> list[frozenset[Act]]:
-        """Return, in their order, what the person may do with each of these requests now."""
-        return await acts_of_all(self.engine, self.tenant, approval_ids, person_id)
+        """Return, in their order, what the person may do with each now; nothing where it is closed or not there."""
+        engine, now = self.engine, self.engine.clock()  # one moment for all: what they have in common is read once
+        async with engine.pool.connection() as conn:
+            reader = BallotReader(conn, self.tenant)
+            found = await asyncio.gather(*(_acts_here(engine, reader, one, person_id, now) for one in approval_ids))
+        may_cancel = await asyncio.gather(*(_may_cancel(engine, seen) for seen, _ in found))
+        return [acts | {Act.CANCEL} if may else acts for (_, acts), may in zip(found, may_cancel, strict=True)]
 
     async def answerers(self, approval_id: str, person_id: str) -> Answerers:
         """Return who can answer what a person asks about a request. Reads only."""

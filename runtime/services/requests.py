@@ -7,7 +7,7 @@ They may start what the directory grants them, by the door that callers use, too
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from policy.contract import Reason
 from receipts.acts import CommandRefused
@@ -26,7 +26,7 @@ from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.callers import NoRunbookError, TriggerApi, Wish
 from runtime.services.delegations import StandInWish, record_stand_in, settle_stand_in
-from runtime.services.home import HomeDesk, HomeQueries
+from runtime.services.home import HomeQueries
 from runtime.services.links import run_link
 from runtime.store import directory, operator_lists, runs
 from runtime.store.bundle_search import find_runs
@@ -109,54 +109,6 @@ class FormError(Exception):
         self.faults = faults
 
 
-class FrontDesk(Protocol):
-    """The counter of the front door. What a person may not see is as if it were not there.
-
-    A person sees what they asked for, and what their groups may decide, open or not; operators see everything.
-    """
-
-    @property
-    def home(self) -> HomeDesk:
-        """Return the counter of people's desks."""
-        ...
-
-    async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
-        """Return a request that the person may see."""
-        ...
-
-    async def run(self, person: Person, run_id: str) -> RunView | None:
-        """Return a run that the person may see."""
-        ...
-
-    async def mine(self, person: Person, limit: int, after: str | None = None) -> Runs:
-        """Return the runs that the person asked for; those behind the run `after`, if that is given."""
-        ...
-
-    async def search(self, person: Person, words: str, limit: int, after: str | None = None) -> Runs:
-        """Return the runs that the person may see with these words in reference, trigger or the runbook's name."""
-        ...
-
-    async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:
-        """Put on record that a command was refused: once for each account, command and code."""
-        ...
-
-    async def forms(self, person: Person) -> Sequence[Form]:
-        """Return the runbooks that the person may start."""
-        ...
-
-    async def start(self, person: Person, filled: Filled) -> Started:
-        """Start a run for the person, or return the one that this form started before; raise FormError."""
-        ...
-
-    async def stand_in(self, person: Person, wish: StandInWish) -> str:
-        """Write down who is to vote for the person, durably; return the notification's id."""
-        ...
-
-    async def settled(self, notification_id: str) -> str:
-        """Apply what is written down, at most once; return why nothing was done, "" where it was."""
-        ...
-
-
 _GONE = "This runbook cannot be started by you any more. Nothing was done."
 _CHANGED = "This runbook has changed since you opened the form. Nothing was done. Please ask again."
 
@@ -235,7 +187,11 @@ _SHOWN = frozenset(StepStatus) - {
 
 @dataclass(frozen=True)
 class RequestService:
-    """The counter of one tenant, over the engine. Operators are those who are told of what is held and in doubt."""
+    """The front door of one tenant. What a person may not see is as if it were not there.
+
+    A person sees what they asked for, and what their groups may decide, open or not. Operators, who are those told of
+    what is held and in doubt, see everything.
+    """
 
     engine: Engine
     tenant: str
@@ -245,6 +201,11 @@ class RequestService:
     def home(self) -> HomeQueries:
         """Return the counter of people's desks."""
         return HomeQueries(self.engine, self.tenant)
+
+    @property
+    def starting(self) -> FormStarts:
+        """Return the counter of forms."""
+        return FormStarts(TriggerApi(self.engine, self.tenant, self.catalog))
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
         """Return a request that the person may see."""
@@ -285,14 +246,6 @@ class RequestService:
         async with self.engine.pool.connection() as conn, conn.transaction():
             await put_act(conn, self.tenant, act, actor, self.engine.clock())
 
-    async def forms(self, person: Person) -> list[Form]:
-        """Return the runbooks that the person may start."""
-        return await self._starting.forms(person)
-
-    async def start(self, person: Person, filled: Filled) -> Started:
-        """Start a run for the person, or return the one that this form started before; raise FormError."""
-        return await self._starting.start(person, filled)
-
     async def stand_in(self, person: Person, wish: StandInWish) -> str:
         """Write down who is to vote for the person, durably; return the notification's id."""
         return await record_stand_in(self.engine, self.tenant, person, wish)
@@ -300,10 +253,6 @@ class RequestService:
     async def settled(self, notification_id: str) -> str:
         """Apply what is written down, at most once; return why nothing was done, "" where it was."""
         return await settle_stand_in(self.engine, notification_id)
-
-    @property
-    def _starting(self) -> FormStarts:
-        return FormStarts(TriggerApi(self.engine, self.tenant, self.catalog))
 
     def _is_operator(self, person: Person) -> bool:
         return not set(person.groups).isdisjoint(self.engine.routing.doubt_groups)

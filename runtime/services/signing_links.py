@@ -3,7 +3,6 @@
 import hashlib
 import secrets
 from dataclasses import dataclass
-from typing import Protocol
 
 from runtime.engine import Engine
 from runtime.model.limits import error_text
@@ -27,21 +26,13 @@ class SigningWish:
     ticket: str = ""
 
 
-class SigningDesk(Protocol):
-    """The counter, as the bot knows it."""
-
-    async def link(self, wish: SigningWish) -> str | None:
-        """Return the address of a page to sign on, for this person and once; None where the edge has no address."""
-        ...
-
-
 PATH = "/passkeys/"
 """Where the edge has its pages; a token follows."""
 
 
 @dataclass(frozen=True)
 class SigningLinks:
-    """That counter of one tenant."""
+    """The counter for links to sign, of one tenant."""
 
     engine: Engine
     tenant: str

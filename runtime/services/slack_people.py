@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from receipts.tenant_acts import DirectoryRefreshed
 from runtime.engine import Engine
@@ -20,41 +19,8 @@ class Unconfirmed:
     account: SlackAccount
 
 
-class AccountDesk(Protocol):
-    """What waits for Slack to confirm an account."""
-
-    async def unconfirmed(self) -> Sequence[Unconfirmed]:
-        """Return what waits for Slack to confirm who said it, oldest first."""
-        ...
-
-    async def confirm(
-        self, notification_id: str, account: SlackAccount, person_id: str | None, refusal: Refusal | None
-    ) -> str | None:
-        """Record who said what was unconfirmed, or why it cannot count; return the notification to apply.
-
-        None where another process has done so before.
-        """
-        ...
-
-
-class GroupDesk(Protocol):
-    """What is to be asked of Slack, and what it said."""
-
-    async def sources(self) -> Sources:
-        """Return the groups of the directory that are user groups, and whose address is which."""
-        ...
-
-    async def users(self) -> frozenset[str]:
-        """Return the Slack users whose accounts the directory lists: nobody has to ask for their addresses."""
-        ...
-
-    async def refresh(self, found: Mapping[str, Sequence[Member]]) -> DirectoryRefreshed | None:
-        """Have the groups hold these members, by user group; return what changed. Of others the people stay."""
-        ...
-
-
 class SlackAccounts:
-    """The counter over the engine, for one tenant."""
+    """Which accounts the directory of one tenant knows, and what waits for Slack to confirm one."""
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         self._engine = engine
@@ -69,12 +35,15 @@ class SlackAccounts:
     async def confirm(
         self, notification_id: str, account: SlackAccount, person_id: str | None, refusal: Refusal | None
     ) -> str | None:
-        """Record who said what was unconfirmed, or why it cannot count; return the notification to apply."""
+        """Record who said what was unconfirmed, or why it cannot count; return the notification to apply.
+
+        None where another process has done so before.
+        """
         return await confirm(self._engine, notification_id, account, person_id, refusal)
 
 
 class UserGroupSync:
-    """The counter over the engine, for one tenant."""
+    """Groups of one tenant's directory that are user groups of Slack: what is to be asked, and what Slack said."""
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         self._engine = engine
@@ -86,12 +55,15 @@ class UserGroupSync:
             return (await usergroups.usergroup_state(conn, self._tenant)).sources
 
     async def users(self) -> frozenset[str]:
-        """Return the Slack users whose accounts the directory lists."""
+        """Return the Slack users whose accounts the directory lists: nobody has to ask for their addresses."""
         async with self._engine.pool.connection() as conn:
             known = await usergroups.accounts_known(conn, self._tenant, linked=False)
         return frozenset(user for _, user, _ in known)
 
     async def refresh(self, found: Mapping[str, Sequence[Member]]) -> DirectoryRefreshed | None:
-        """Have the groups hold these members, by user group; return what changed, which is on record."""
+        """Have the groups hold these members, by user group; return what changed, which is on record.
+
+        Of other groups the people stay.
+        """
         async with self._engine.pool.connection() as conn:
             return await usergroups.refresh_usergroups(conn, self._tenant, found, self._engine.clock())

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from receipts.chain import Actor
 from runtime.engine import Engine
@@ -61,33 +61,9 @@ class Question:
     may_come: bool
 
 
-class HeldDesk(Protocol):
-    """Where the bot looks at held steps and hands in what people say of them."""
-
-    async def view(self, run_id: str, step: str) -> HeldView | None:
-        """Return a step as it is now, None where it is not held."""
-        ...
-
-    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
-        """Return the held steps for a person: none unless they are one of those who are told of them."""
-        ...
-
-    async def question(self, effect_id: str) -> Question:
-        """Return where a message that asks about a held step stands; the effect is what posts it."""
-        ...
-
-    async def record(self, wish: RepairCommand) -> str:
-        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
-        ...
-
-    async def apply(self, notification_id: str) -> str:
-        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
-        ...
-
-
 @dataclass(frozen=True)
 class StepRepairService:
-    """The counter of one tenant, over the engine."""
+    """Where people look at held steps and hand in what they say of them, of one tenant."""
 
     engine: Engine
     tenant: str

@@ -2,19 +2,21 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app import Bot, BotSettings, Places, build_bot
+from bot.app import RATE, Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from policy.contract import PolicyEngine
 from runtime.engine import Routing
+from runtime.handlers import Handler
+from runtime.model.limits import Rate
 from runtime.model.states import ApprovalStatus
 from runtime.services.cards import StoredCards
 from runtime.services.installations import InstallationLifecycle
@@ -27,12 +29,11 @@ from sandbox.server import SANDBOX, create_app
 from sandbox.slack_errors import Limits
 from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
-from tests.integration.bot_stage import heard, watched
-from tests.integration.conftest import PACK, Targets
-from tests.integration.incident_stage import ServiceNow
-from tests.integration.undo_stage import Shelves
+from tests.integration.conftest import PACK
+from tests.integration.running import connected, heard, watched
 
 SECRET = "sandbox-signing-secret"
+BOT_TOKEN, APP_TOKEN = "xoxb-bot", "xapp-app"
 CHANNEL = "C0COMPLIANCE"
 FILING = {"company": "Halvorsen Seefracht", "text": "the owners"}
 USERS = [f"U{name.upper()}" for name in PEOPLE]
@@ -58,6 +59,27 @@ WORKSPACE: dict[str, Any] = {
 }
 
 
+APP: dict[str, Any] = {
+    "id": "A0COUNTERSIGN",
+    "bot_user_id": "U0BOT",
+    "bot_token": BOT_TOKEN,
+    "app_token": APP_TOKEN,
+    "signing_secret": SECRET,
+    "unfurl_domains": ["countersign.example"],
+}
+
+
+UNLIMITED = Limits(burst=10_000, channel_burst=10_000)
+
+
+class Handlers(Protocol):
+    """The other sides of a pack's verbs."""
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return them by operation."""
+        ...
+
+
 @dataclass
 class Chat:
     """A bench whose chat is real as far as the wire, the faults of that wire, and people at their screens."""
@@ -67,6 +89,7 @@ class Chat:
     raw: AsyncWebClient
     bot: Bot
     sandbox: Sandbox
+    heard_at: str
     _url: str
     _stack: AsyncExitStack
 
@@ -92,9 +115,9 @@ class Chat:
         """Have Slack say that somebody has changed: what it said of them before does not count any more."""
         await self.happen({"type": "user_change", "user": {"id": person.user_id, "team_id": TEAM, "deleted": False}})
 
-    async def file(self, ref: str = "1") -> str:
-        """Start a filing, which wants two signatures of compliance; return its approval."""
-        run_id = (await self.bench.start("bench.file", FILING, ref)).run_id
+    async def file(self, ref: str = "1", asked_by: str = "bench.file", /, **payload: Any) -> str:
+        """Start a filing, which wants two signatures of compliance, or something else; return its approval."""
+        run_id = (await self.bench.start(asked_by, payload or FILING, ref)).run_id
         await self.bench.settle()
         [row] = await self.bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_id)
         return str(row["approval_id"])
@@ -115,47 +138,68 @@ class Chat:
         return home
 
 
+@dataclass(frozen=True)
+class Slack:
+    """What is other than usual with Slack: the `workspace` (what is said of it replaces what there is), and the rest.
+
+    Over Socket Mode the bot is connected when the stage begins, unless `is_heard` is False. `sleep` waits for the
+    workspace, `rate` is what one person may do, and `faults` are there from the beginning.
+    """
+
+    transport: str = "http"
+    workspace: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = UNLIMITED
+    faults: Faults = field(default_factory=Faults)
+    rate: Rate = RATE
+    is_heard: bool = True
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
 @asynccontextmanager
 async def chatting(
     dsn: str,
     policy: PolicyEngine,
-    targets: Targets | Shelves | ServiceNow,
+    targets: Handlers,
     *packs: Path,
     routing: Routing = ROUTING,
+    slack: Slack | None = None,
     **connection: Any,
 ) -> AsyncIterator[Chat]:
     """Run everything until the block ends, with these packs or the bench's own."""
-    faults = Faults()
+    slack = slack or Slack()
     async with AsyncExitStack() as stack:
         listener = socket.create_server(("127.0.0.1", 0))
         stack.callback(listener.close)
-        app = {
-            "id": "A0COUNTERSIGN",
-            "bot_user_id": "U0BOT",
-            "bot_token": "xoxb-bot",
-            "app_token": "xapp-app",
-            "signing_secret": SECRET,
-            "unfurl_domains": ["countersign.example"],
-            "request_url": f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events",
-        }
+        heard_at = f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events"
         handlers: dict[str, Any] = targets.handlers()
         bench = await stack.enter_async_context(
             open_bench(dsn, policy, list(packs) or [PACK], handlers, routing=routing, **connection)
         )
-        limits = Limits(burst=10_000, channel_burst=10_000)
-        workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
-        sandbox = create_app(workspace, clock=bench.clock, sleep=asyncio.sleep, limits=limits)
-        faults.attach(sandbox)
-        url = await stack.enter_async_context(served(sandbox))
-        client, cards = slack_client("xoxb-bot", f"{url}/api/"), StoredCards(bench.engine)
+        app = create_app(workspace_of(slack, heard_at), clock=bench.clock, sleep=slack.sleep, limits=slack.limits)
+        slack.faults.attach(app)
+        url = await stack.enter_async_context(served(app))
+        client, cards = slack_client(BOT_TOKEN, f"{url}/api/"), StoredCards(bench.engine)
         handlers.update(slack_handlers(client, bench.desk, cards, bench.clock, mocked=False))
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
-        front = RequestService(bench.engine, TENANT, bench.catalog)
-        slack = BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/")
-        bot = build_bot(
-            slack, bench.desk, front, cards, bench.clock, Places(InstallationLifecycle(bench.engine, TENANT))
-        )
-        await stack.enter_async_context(heard(bot.asgi, listener))
+        bot = _bot(bench, cards, slack, f"{url}/api/")
+        is_by_http = slack.transport == "http"
+        running = heard(bot.asgi, listener) if is_by_http else connected(bot, is_awaited=slack.is_heard)
+        await stack.enter_async_context(running)
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT
-        yield Chat(bench, faults, client, bot, sandbox[SANDBOX], url, stack)
+        yield Chat(bench, slack.faults, client, bot, app[SANDBOX], heard_at, url, stack)
+
+
+def workspace_of(slack: Slack, heard_at: str = "") -> Workspace:
+    """Return the workspace of a stage, whose app is heard there."""
+    by_http = {"request_url": heard_at} if heard_at and slack.transport == "http" else {}
+    told = {**WORKSPACE, **slack.workspace}
+    return parse_workspace({**told, "app": {**APP, **by_http, **told.get("app", {})}}, "the stage")
+
+
+def _bot(bench: Bench, cards: StoredCards, slack: Slack, url: str) -> Bot:
+    front = RequestService(bench.engine, TENANT, bench.catalog)
+    app_token = None if slack.transport == "http" else APP_TOKEN
+    settings = BotSettings(BOT_TOKEN, (SECRET,), app_token, url, rate=slack.rate)
+    places = Places(InstallationLifecycle(bench.engine, TENANT))
+    return build_bot(settings, bench.desk, front, cards, bench.clock, places)

@@ -13,8 +13,10 @@ from aiohttp import web
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from bot.slack.posts import BURST, Pace
+from countersign.embedded.opa import OpaChild
 from runtime.handlers import (
     Done,
+    Handler,
     HeldError,
     NotTakenError,
     OutcomeUnknownError,
@@ -22,125 +24,150 @@ from runtime.handlers import (
     TransientError,
     Untouched,
 )
-from runtime.model.approval import AskKind
-from runtime.model.states import ApprovalStatus
-from runtime.services.approval_view import Declared, FieldView
-from sandbox.harness import HandClock, messages, served
+from runtime.services.cards import StoredCards
+from sandbox.harness import messages, served
 from sandbox.slack_errors import Limits
+from tests.bench import PUBLIC_URL
+from tests.conftest import fresh_database
 from tests.handled import result_of
-from tests.integration.bot_stage import CHANNEL, WORKSPACE, MemoryDesk, Stage, ask, call, card_of, staged, the_card
+from tests.integration.bot_stage import call, plain, run, staged, the_card, without
+from tests.integration.chat_stage import CHANNEL, UNLIMITED, Chat, Slack
+from tests.integration.seen import card_of
 
 EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged() as running:
+async def chat(dsn: str, opa: OpaChild) -> AsyncIterator[Chat]:
+    async with staged(dsn, opa) as running:
         yield running
 
 
-async def test_a_card_is_posted_with_its_key_and_remembered_as_shown(stage: Stage) -> None:
-    await stage.post(ask())
-    [(channel, ts, shown)] = stage.desk.cards["apr-1"]
-    history = await stage.raw.conversations_history(channel=channel, include_all_metadata=True)
-    message = history["messages"][0]
-    assert message["ts"] == ts
+@pytest.fixture(scope="module")
+async def shared(postgres: str, opa: OpaChild) -> AsyncIterator[Chat]:
+    """Give what tests share in which nothing is posted that another looks at."""
+    with fresh_database(postgres) as dsn:
+        async with staged(dsn, opa) as running:
+            yield running
+
+
+def over(chat: Chat, url: str, *, mocked: bool = False) -> dict[str, Handler]:
+    """Return the chat's handlers for a Slack at this address."""
+    bench = chat.bench
+    return slack_handlers(
+        slack_client("xoxb-bot", url), bench.desk, StoredCards(bench.engine), bench.clock, mocked=mocked
+    )
+
+
+async def refresh(chat: Chat, approval_id: str) -> Any:
+    view = await chat.bench.desk.approval(approval_id)
+    assert view
+    return await run(chat, "slack::update_card", approval_id=approval_id, revision=view.revision)
+
+
+async def location(chat: Chat, approval_id: str) -> tuple[str, str]:
+    found = await StoredCards(chat.bench.engine).location(approval_id)
+    assert found
+    return found
+
+
+async def test_a_card_is_posted_once_with_its_key_and_remembered_as_shown(chat: Chat) -> None:
+    approval = await plain(chat)
+    assert await run(chat, "slack::post_card", "k-1", approval_id=approval, channel=CHANNEL)
+    [message] = (await chat.raw.conversations_history(channel=CHANNEL, include_all_metadata=True))["messages"]
+    assert (CHANNEL, message["ts"]) == await location(chat, approval)
     assert message["metadata"]["event_type"] == "countersign_card"
-    assert message["metadata"]["event_payload"] == {"approval_id": "apr-1", "key": "card:apr-1"}
-    assert message["text"] == shown["text"]
+    assert message["metadata"]["event_payload"]["approval_id"] == approval
+    [kept] = await chat.bench.rows("SELECT cards FROM approvals WHERE approval_id = %s", approval)
+    assert message["text"] in str(kept["cards"])
 
 
-async def test_a_card_that_is_remembered_is_not_posted_again(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.post(ask())
-    await stage.post(ask())
-    assert len(messages(await anna.see())) == 1
-
-
-async def test_a_review_is_posted_with_whatever_else_its_verb_was_given(stage: Stage) -> None:
-    stage.desk.approvals["apr-1"] = ask(kind=AskKind.TASK)
-    place = await stage.run("slack::post_task", approval_id="apr-1", channel=CHANNEL, question="Complete?")
+async def test_a_review_is_posted_with_whatever_else_its_verb_was_given(chat: Chat) -> None:
+    approval = await chat.file("1", "bench.review", case="C1")
+    await chat.bench.meddle("UPDATE approvals SET channel = NULL, card_ts = NULL")
+    place = await run(chat, "slack::post_task", approval_id=approval, channel=CHANNEL, question="Complete?")
     assert place["channel"] == CHANNEL
 
 
-async def test_a_card_posted_without_an_answer_is_found_and_remembered(stage: Stage) -> None:
-    stage.desk.approvals["apr-1"] = ask()
-    stage.desk.down.add("remember")
-    posted = call("slack::post_card", "k-1", approval_id="apr-1", channel=CHANNEL)
-    with pytest.raises(Exception, match="remember"):
-        await stage.handlers["slack::post_card"].run(posted)
-    stage.desk.down.clear()
-    reconcile = stage.handlers["slack::post_card"].reconcile
-    assert reconcile
-    found = await reconcile(posted)
+async def test_a_card_posted_without_an_answer_is_found_and_remembered(chat: Chat) -> None:
+    chat.faults.refuse("chat.postMessage", "not_in_channel")
+    approval = await plain(chat)
+    chat.faults.lift("chat.postMessage")
+    posted = call("slack::post_card", "k-1", approval_id=approval, channel=CHANNEL)
+    handler = chat.bench.engine.handlers["slack::post_card"]
+    async with without(chat, "audit_leaves"):
+        with pytest.raises(Exception, match="audit_leaves"):
+            await handler.run(posted)
+    assert handler.reconcile
+    found = await handler.reconcile(posted)
     assert isinstance(found, Done)
-    assert await stage.desk.location("apr-1") == (found.result["channel"], found.result["ts"])
-    assert await reconcile(replace(posted, key="k-2")) == Untouched()
+    assert await location(chat, approval) == (found.result["channel"], found.result["ts"])
+    assert await handler.reconcile(replace(posted, key="k-2")) == Untouched()
 
 
-async def test_a_message_posted_without_an_answer_is_found_anywhere(stage: Stage) -> None:
-    await stage.post(ask())
+async def test_a_message_posted_without_an_answer_is_found_anywhere(chat: Chat) -> None:
+    approval = await plain(chat)
     for operation, params in (
         ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": None}),
-        ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": "apr-1"}),
-        ("slack::direct_message", {"user": "U0CARLA", "text": "hello"}),
+        ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": approval}),
+        ("slack::direct_message", {"user": "UCAT", "text": "hello"}),
     ):
         made = call(operation, f"k-{operation}-{params.get('thread_of')}", **params)
-        handler = stage.handlers[operation]
+        handler = chat.bench.engine.handlers[operation]
         assert handler.reconcile
         assert await handler.reconcile(made) == Untouched()
         place = await result_of(handler, made)
         assert await handler.reconcile(made) == Done(place)
 
 
-async def test_a_message_is_found_on_a_later_page(stage: Stage) -> None:
-    async with staged(limits=Limits(channel_per_second=10_000, channel_burst=10_000, burst=10_000)) as fast:
+async def test_a_message_is_found_on_a_later_page(dsn: str, opa: OpaChild) -> None:
+    fast = replace(UNLIMITED, channel_per_second=10_000)
+    async with staged(dsn, opa, Slack(limits=fast)) as chat:
         made = call("slack::post_message", "first", channel=CHANNEL, text="first", thread_of=None)
-        handler = fast.handlers["slack::post_message"]
+        handler = chat.bench.engine.handlers["slack::post_message"]
         place = await result_of(handler, made)
         for n in range(210):
-            await fast.raw.chat_postMessage(channel=CHANNEL, text=str(n))
+            await chat.raw.chat_postMessage(channel=CHANNEL, text=str(n))
         assert handler.reconcile
         assert await handler.reconcile(made) == Done(place)
 
 
-async def test_a_card_follows_the_newest_truth_whoever_writes_last(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.post(ask())
-    stage.desk.approvals["apr-1"] = ask(revision=2, purpose="two")
-    first = asyncio.create_task(stage.refresh())
-    stage.desk.approvals["apr-1"] = ask(revision=3, status=ApprovalStatus.APPROVED)
-    await asyncio.gather(first, stage.refresh(), stage.refresh())
-    assert (await the_card(anna, stage))["text"].startswith("Approved:")
+async def test_a_card_follows_the_newest_truth_whoever_writes_last(chat: Chat) -> None:
+    ann = await chat.person("ann")
+    approval = await plain(chat)
+    await chat.bench.click("ann", approval)
+    first = asyncio.create_task(refresh(chat, approval))
+    await chat.bench.click("ben", approval)
+    await asyncio.gather(first, refresh(chat, approval), refresh(chat, approval))
+    assert (await the_card(ann))["text"].startswith("Approved:")
 
 
-async def test_a_card_that_is_not_posted_cannot_be_edited(stage: Stage) -> None:
-    stage.desk.approvals["apr-1"] = ask()
+async def test_what_was_not_posted_cannot_be_edited_and_is_nothing_to_edit_once_its_request_has_ended(
+    chat: Chat,
+) -> None:
+    chat.faults.refuse("chat.postMessage", "not_in_channel")
+    approval = await plain(chat)
     with pytest.raises(TransientError, match="not posted"):
-        await stage.refresh()
-
-
-async def test_a_copy_that_was_not_posted_before_its_request_ended_is_nothing_to_edit(stage: Stage) -> None:
-    copy: dict[str, Any] = {"approval_id": "apr-1", "revision": 2, "copy_at": "U0ANNA"}
-    stage.desk.approvals["apr-1"] = ask()
+        await refresh(chat, approval)
+    copy: dict[str, Any] = {"approval_id": approval, "revision": 2, "copy_at": "UANN"}
     with pytest.raises(TransientError, match="not posted"):
-        await stage.run("slack::update_card", **copy)
-    stage.desk.approvals["apr-1"] = ask(status=ApprovalStatus.REJECTED)
-    assert await stage.run("slack::update_card", **copy) == {"is_shown": False}
+        await run(chat, "slack::update_card", **copy)
+    await chat.bench.click("ann", approval, "reject")
+    assert await run(chat, "slack::update_card", **copy) == {"is_shown": False}
 
 
-@pytest.mark.parametrize("text", [EVIL, EVIL * 400, "Ω" * 10_000, "\u202e" * 10_000])
-async def test_hostile_text_is_data_everywhere(stage: Stage, text: str) -> None:
-    anna = await stage.person("U0ANNA")
-    fields = tuple(FieldView(text, text, [text]) for _ in range(8))
-    await stage.post(ask(fields=fields, purpose=text, target=text, requester=text, reasons=((text, text),)))
-    await stage.run("slack::post_message", "k", channel=CHANNEL, text=text, thread_of="apr-1")
-    await stage.run("slack::direct_message", "d", user="U0ANNA", text=text)
-    seen = messages(await anna.see())
-    assert len(seen) == 3
+async def test_hostile_text_is_data_everywhere(chat: Chat) -> None:
+    await chat.bench.meddle("UPDATE actors SET name = %s WHERE actor_id = 'rita'", EVIL)
+    for number, text in enumerate([EVIL, EVIL * 400, "Ω" * 10_000, "\u202e" * 10_000]):
+        approval = await chat.file(str(number), "bench.file", company="<!channel> *A* :tada:", text=text)
+        await run(chat, "slack::post_message", f"m{number}", channel=CHANNEL, text=text, thread_of=approval)
+        await run(chat, "slack::direct_message", f"d{number}", user="UANN", text=text)
+    seen = messages(await (await chat.person("ann")).see())
+    assert len(seen) == 3 * 4
     for message in seen:
-        assert message["mentions"] == message["links"] == message["unfurls"] == []
-        assert '"emoji"' not in json.dumps([node for node in nodes(message) if node["t"] != "text"])
+        assert set(message["mentions"]) <= {"UANN", "UBEN", "UCAT"}
+        assert [link for link in message["links"] if not link.startswith(PUBLIC_URL)] == message["unfurls"] == []
+        assert '"emoji"' not in json.dumps([node for node in nodes(message) if node["t"] not in ("text", "user")])
 
 
 def nodes(value: Any) -> list[dict[str, Any]]:
@@ -151,22 +178,15 @@ def nodes(value: Any) -> list[dict[str, Any]]:
     return [*([value] if "t" in value else []), *(one for member in value.values() for one in nodes(member))]
 
 
-async def test_a_message_of_a_run_on_mocks_says_so_first_of_all(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    on_mocks = slack_handlers(stage.raw, stage.desk, stage.desk, stage.clock, mocked=True)
-    await result_of(
-        on_mocks["slack::direct_message"], call("slack::direct_message", "m", user="U0ANNA", text="it ended")
-    )
-    [message] = messages(await anna.see())
-    assert message["text"] == "On mocks: it ended"
-    assert message["blocks"][0]["text"]["text"] == "On mocks: it ended"
-
-
-async def test_a_long_message_says_how_much_is_left_out(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.run("slack::direct_message", "d", user="U0ANNA", text="x" * 30_000)
-    [message] = messages(await anna.see())
-    assert message["blocks"][-1]["text"]["text"] == "… 20,000 more characters"
+async def test_a_message_says_first_of_all_that_it_is_of_a_run_on_mocks_and_how_much_is_left_out(chat: Chat) -> None:
+    ann = await chat.person("ann")
+    on_mocks = over(chat, chat.raw.base_url, mocked=True)
+    direct = "slack::direct_message"
+    await result_of(on_mocks[direct], call(direct, "m", user="UANN", text="it ended"))
+    await run(chat, direct, "d", user="UANN", text="x" * 30_000)
+    [long, mocked] = messages(await ann.see())
+    assert mocked["text"] == mocked["blocks"][0]["text"]["text"] == "On mocks: it ended"
+    assert long["blocks"][-1]["text"]["text"] == "… 20,000 more characters"
 
 
 @pytest.mark.parametrize(
@@ -176,23 +196,22 @@ async def test_a_long_message_says_how_much_is_left_out(stage: Stage) -> None:
         ("slack::post_card", {"approval_id": "apr-1"}, "params.channel: Field required"),
         ("slack::post_card", {"approval_id": "apr-1", "channel": CHANNEL, "as": "x"}, "params.as: Extra"),
         ("slack::update_card", {"approval_id": "apr-1", "revision": "2"}, "params.revision"),
-        ("slack::direct_message", {"user": "U0GONE", "text": "x"}, "user_disabled"),
-        ("slack::direct_message", {"user": "U0ROBOT", "text": "x"}, "cannot_dm_bot"),
+        ("slack::direct_message", {"user": "UGONE", "text": "x"}, "user_disabled"),
+        ("slack::direct_message", {"user": "UROBOT", "text": "x"}, "cannot_dm_bot"),
     ],
 )
 async def test_a_refusal_that_nobody_can_mend_is_final_and_named(
-    stage: Stage, operation: str, params: dict[str, Any], words: str
+    shared: Chat, operation: str, params: dict[str, Any], words: str
 ) -> None:
-    stage.desk.approvals["apr-1"] = ask()
     with pytest.raises(RefusedError, match=words.replace(".", r"\.")):
-        await stage.run(operation, "k", **params)
+        await run(shared, operation, "k", **params)
 
 
-async def test_too_many_posts_are_tried_again_when_slack_says() -> None:
-    async with staged(limits=Limits(channel_burst=1)) as stage:
-        await stage.run("slack::post_message", "1", channel=CHANNEL, text="x", thread_of=None)
+async def test_too_many_posts_are_tried_again_when_slack_says(dsn: str, opa: OpaChild) -> None:
+    async with staged(dsn, opa, Slack(limits=Limits(channel_burst=1))) as chat:
+        await run(chat, "slack::post_message", "1", channel=CHANNEL, text="x", thread_of=None)
         with pytest.raises(TransientError) as caught:
-            await stage.run("slack::post_message", "2", channel=CHANNEL, text="x", thread_of=None)
+            await run(chat, "slack::post_message", "2", channel=CHANNEL, text="x", thread_of=None)
         assert caught.value.retry_after == 1
 
 
@@ -235,118 +254,94 @@ async def answering(response: Any) -> AsyncIterator[tuple[str, list[str]]]:
     ],
 )
 async def test_an_answer_says_whether_anything_was_done_and_is_asked_for_once(
-    response: Any, expected: type[Exception]
+    shared: Chat, response: Any, expected: type[Exception]
 ) -> None:
     async with answering(response) as (url, calls):
-        desk = MemoryDesk()
-        handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock(), mocked=False)
+        posting = over(shared, url)["slack::post_message"]
         with pytest.raises(expected):
-            await result_of(
-                handlers["slack::post_message"],
-                call("slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None),
-            )
+            await result_of(posting, call("slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None))
         assert calls == ["/api/chat.postMessage"]
 
 
-async def test_a_slack_that_cannot_be_reached_did_nothing() -> None:
+async def test_a_slack_that_cannot_be_reached_did_nothing(shared: Chat) -> None:
+    direct = "slack::direct_message"
     async with answering(None) as (url, _):
         pass
-    desk = MemoryDesk()
-    handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock(), mocked=False)
     with pytest.raises(TransientError):
-        await result_of(handlers["slack::direct_message"], call("slack::direct_message", "k", user="U1", text="x"))
+        await result_of(over(shared, url)[direct], call(direct, "k", user="U1", text="x"))
 
 
-async def test_nothing_is_posted_into_an_archived_channel() -> None:
-    async with staged(channels=[{**WORKSPACE["channels"][0], "is_archived": True}]) as stage:
-        with pytest.raises(HeldError, match="is_archived"):
-            await stage.post(ask())
+async def test_nothing_is_posted_into_an_archived_channel(chat: Chat) -> None:
+    await (await chat.person("ann")).change_channel(CHANNEL, "archive")
+    with pytest.raises(HeldError, match="is_archived"):
+        await run(chat, "slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None)
 
 
-MENDABLE = (
-    *("not_in_channel", "channel_not_found", "is_archived", "invalid_auth", "token_revoked", "account_inactive"),
-    *("missing_scope", "restricted_action", "ekm_access_denied", "team_access_not_granted", "not_authed"),
-)
+async def test_a_deleted_card_is_posted_again_with_the_next_change_while_it_is_open(chat: Chat) -> None:
+    ann = await chat.person("ann")
+    approval = await plain(chat)
+    first = await location(chat, approval)
+    await _delete(chat, first)
+    await chat.bench.click("ann", approval)
+    await asyncio.gather(refresh(chat, approval), refresh(chat, approval))
+    assert await location(chat, approval) != first
+    assert len(await chat.cards()) == 1
+    assert (await the_card(ann))["text"].startswith("Approval needed")
 
 
-@pytest.mark.parametrize("code", MENDABLE)
-async def test_what_somebody_can_mend_is_held_and_done_once_it_is_mended(stage: Stage, code: str) -> None:
-    anna = await stage.person("U0ANNA")
-    stage.faults.refuse("chat.postMessage", code)
-    for _ in range(3):
-        with pytest.raises(HeldError, match=code):
-            await stage.post(ask())
-    stage.faults.lift("chat.postMessage")
-    await stage.post(ask())
-    assert len(messages(await anna.see())) == 1
+async def test_a_card_deleted_after_the_decision_stays_deleted(chat: Chat) -> None:
+    approval = await plain(chat)
+    await _delete(chat, await location(chat, approval))
+    for name in ("ann", "ben"):
+        await chat.bench.click(name, approval)
+    await refresh(chat, approval)
+    assert await chat.cards() == []
 
 
-async def test_a_deleted_card_is_posted_again_with_the_next_change_while_it_is_open(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.post(ask())
-    first = await stage.desk.location("apr-1")
-    assert first
-    await _delete(stage, *first)
-    stage.desk.approvals["apr-1"] = ask(revision=2)
-    await asyncio.gather(stage.refresh(), stage.refresh())
-    assert await stage.desk.location("apr-1") != first
-    assert len(messages(await anna.see())) == 1
-    assert (await the_card(anna, stage))["text"].startswith("Approval needed")
-
-
-async def test_a_card_deleted_after_the_decision_stays_deleted(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.post(ask())
-    await _delete(stage, *stage.desk.cards["apr-1"][-1][:2])
-    stage.desk.approvals["apr-1"] = ask(revision=2, status=ApprovalStatus.APPROVED)
-    await stage.refresh()
-    assert messages(await anna.see()) == []
-
-
-async def test_word_for_the_thread_of_a_deleted_card_brings_the_card_back(stage: Stage) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.post(ask())
-    await _delete(stage, *stage.desk.cards["apr-1"][-1][:2])
-    await stage.run("slack::post_message", "k", channel=CHANNEL, text="hello", thread_of="apr-1")
-    card = await the_card(anna, stage)
+async def test_word_for_the_thread_of_a_deleted_card_brings_the_card_back(chat: Chat) -> None:
+    ann = await chat.person("ann")
+    approval = await plain(chat)
+    await _delete(chat, await location(chat, approval))
+    await run(chat, "slack::post_message", "k", channel=CHANNEL, text="hello", thread_of=approval)
+    card = await the_card(ann)
     assert [reply["text"] for reply in card["replies"]] == ["hello"]
 
 
 @pytest.mark.parametrize("code", ["cant_update_message", "edit_window_closed"])
-async def test_a_card_that_cannot_be_edited_points_to_the_one_in_its_place(stage: Stage, code: str) -> None:
-    anna = await stage.person("U0ANNA")
-    await stage.post(ask())
-    first = stage.desk.cards["apr-1"][-1][1]
-    stage.faults.refuse("chat.update", code)
-    stage.desk.approvals["apr-1"] = ask(revision=2)
-    await asyncio.gather(stage.refresh(), stage.refresh())
-    stage.faults.lift("chat.update")
-    await stage.refresh()
-    old = card_of(await anna.see(), first)
-    present = await the_card(anna, stage)
-    assert present["ts"] != first
-    here = (await stage.raw.chat_getPermalink(channel=CHANNEL, message_ts=present["ts"]))["permalink"]
+async def test_a_card_that_cannot_be_edited_points_to_the_one_in_its_place(chat: Chat, code: str) -> None:
+    ann = await chat.person("ann")
+    approval = await plain(chat)
+    _, first = await location(chat, approval)
+    chat.faults.refuse("chat.update", code)
+    await chat.bench.click("ann", approval)
+    await asyncio.gather(refresh(chat, approval), refresh(chat, approval))
+    chat.faults.lift("chat.update")
+    await refresh(chat, approval)
+    _, present = await location(chat, approval)
+    assert present != first
+    here = (await chat.raw.chat_getPermalink(channel=CHANNEL, message_ts=present))["permalink"]
+    old = card_of(await ann.see(), first)
     assert {link for reply in old["replies"] for link in reply["links"]} == {here}
-    assert len(messages(await anna.see())) == 3
+    assert len(await chat.cards()) == 2
 
 
-async def test_what_is_said_of_a_request_names_it_as_its_card_does_and_leads_there(stage: Stage) -> None:
+async def test_what_is_said_of_a_request_names_it_as_its_card_does_and_leads_there(chat: Chat) -> None:
     title = 'Raise "the" limit of <ACME>'
-    await stage.post(ask(declared=Declared(title=title)))
+    approval = await plain(chat)
+    await chat.bench.meddle("UPDATE approvals SET shown = %s", json.dumps({"title": title}))
     until = "2026-03-02T17:00:00.000000Z"
     said = {"kind": "reminder", "run": {"title": "T", "reference": "R-1"}, "step": "filing", "groups": ["a"]}
     told = {**said, "until": until}
-    await stage.run("slack::direct_message", "d", user="U0ANNA", said=told, card_of="apr-1")
-    anna = await stage.person("U0ANNA")
-    (message, *_) = messages(await anna.see())
+    await run(chat, "slack::direct_message", "d", user="UANN", said=told, card_of=approval)
+    (message, *_) = messages(await (await chat.person("ann")).see())
     shown = "".join(node["v"] for node in nodes(message) if "v" in node)
     assert f"Still open: {json.dumps(title)} of T (R-1)." in shown
     assert "Open the card" in shown
     assert "filing" not in shown
 
 
-async def _delete(stage: Stage, channel: str, ts: str) -> None:
-    await stage.raw.chat_delete(channel=channel, ts=ts)
+async def _delete(chat: Chat, place: tuple[str, str]) -> None:
+    await chat.raw.chat_delete(channel=place[0], ts=place[1])
 
 
 async def test_posts_wait_their_turn_and_what_slack_says_of_a_channel_holds_for_all_that_go_there() -> None:
@@ -374,10 +369,10 @@ async def test_posts_wait_their_turn_and_what_slack_says_of_a_channel_holds_for_
     await pace.turn("C2")
 
 
-async def test_a_limit_met_by_one_message_is_known_to_the_others(stage: Stage) -> None:
-    stage.faults.throttle("chat.postMessage", retry_after=30)
+async def test_a_limit_met_by_one_message_is_known_to_the_others(chat: Chat) -> None:
+    chat.faults.throttle("chat.postMessage", retry_after=30)
     for key in ("1", "2", "3"):
         with pytest.raises(TransientError) as caught:
-            await stage.run("slack::post_message", key, channel=CHANNEL, text="x", thread_of=None)
+            await run(chat, "slack::post_message", key, channel=CHANNEL, text="x", thread_of=None)
         assert caught.value.retry_after == pytest.approx(30, abs=2)
-    assert stage.faults.calls["chat.postMessage"] == 1
+    assert chat.faults.calls["chat.postMessage"] == 1

@@ -229,12 +229,15 @@ async def test_an_account_that_is_two_people_is_refused(chat: Chat) -> None:
 async def test_while_slack_is_slow_a_command_is_answered_in_time_and_shows_nothing(chat: Chat) -> None:
     await chat.file()
     ann = await chat.person("ann")
-    chat.faults.hold("users.info")
+    others = ("chat.postEphemeral", "chat.postMessage", "views.open")
+    for method in ("users.info", *others):
+        chat.faults.hold(method)
     started = asyncio.get_running_loop().time()
     assert "did not confirm who you are" in await asked(ann, "pending")
     assert asyncio.get_running_loop().time() - started < 3
     chat.faults.lift("users.info")
     assert "1 request for you" in await asked(ann, "pending")
+    chat.faults.lift(*others)
 
 
 async def test_a_command_that_fails_here_says_so_and_shows_nothing(chat: Chat) -> None:

@@ -20,9 +20,9 @@ from runtime.model.runbook_version import Activation
 from runtime.services.requests import Filled, RequestService
 from sandbox.harness import SandboxUser
 from tests.bench import TEAM, TENANT
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets
+from tests.integration.seen import whispered
 from tests.logins import loading
 from tests.patience import MINUTE
 
@@ -170,13 +170,13 @@ async def test_a_submission_while_slack_is_slow_starts_nothing_and_can_be_made_a
 
 async def test_deliveries_of_one_submission_start_one_run(chat: Chat) -> None:
     await grant(chat, "rita", "wide.asked")
-    front = RequestService(chat.bench.engine, TENANT, chat.bench.catalog)
+    starting = RequestService(chat.bench.engine, TENANT, chat.bench.catalog).starting
     rita = Person("rita", "Rita", ("onboarding",))
     filled = Filled("V1", "wide", 1, {"who": "Ann", "level": "low"})
-    started = await asyncio.gather(*(front.start(rita, filled) for _ in range(4)))
+    started = await asyncio.gather(*(starting.start(rita, filled) for _ in range(4)))
     assert len({one.run_id for one in started}) == 1
     assert len(await runs(chat)) == 1
-    assert (await front.start(rita, replace(filled, form_id="V2"))).run_id != started[0].run_id
+    assert (await starting.start(rita, replace(filled, form_id="V2"))).run_id != started[0].run_id
 
 
 async def test_the_shortcut_offers_what_the_person_may_start_and_then_its_form(chat: Chat) -> None:

@@ -12,8 +12,7 @@ from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
 from sandbox.harness import SandboxUser, messages
 from tests.bench import PUBLIC_URL
-from tests.integration.bot_stage import Stage, staged
-from tests.integration.bot_strangers import NoLinks
+from tests.integration.bot_stage import staged
 from tests.integration.chat_stage import CHANNEL, FILING, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.test_chat_commands import asked, refusals, run_of
@@ -188,37 +187,29 @@ async def test_who_has_left_a_group_sees_its_links_no_more(chat: Chat) -> None:
     assert not whispers(await ann.see())
 
 
-class OurLinks(NoLinks):
-    """A counter of links that reads them all; nothing of what they lead to may be asked for."""
-
-    def read(self, address: str) -> Any:
-        return address
-
-
-@pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged() as running:
-        running.desk.links = OurLinks()
-        yield running
-
-
-@pytest.mark.parametrize(
-    ("who", "code"),
-    [
-        ("U0GUEST", "identity.guest"),
-        ("U0EXT", "identity.other_team"),
-        ("U0GONE", "identity.deactivated"),
-        ("U0ROBOT", "identity.bot"),
-        ("U0NEW", "identity.unknown"),
-        ("U0TWIN", "identity.ambiguous"),
-    ],
-)
-async def test_nothing_is_looked_up_for_an_account_that_is_nobodys(stage: Stage, who: str, code: str) -> None:
-    person = await stage.person(who)
-    await person.say(ELSEWHERE, to_request("apr-1"))
-    await person.find_card(lambda one: bool(one.get("is_ephemeral")))
-    assert [(account.user, name, found) for account, name, found in stage.front.refusals] == [(who, "link", code)]
-    assert not stage.faults.calls["chat.unfurl"]
+async def test_nothing_is_looked_up_for_an_account_that_is_nobodys(dsn: str, opa: OpaChild) -> None:
+    why = {
+        "guest": "identity.guest",
+        "ext": "identity.other_team",
+        "gone": "identity.deactivated",
+        "robot": "identity.bot",
+        "new": "identity.unknown",
+        "twin": "identity.ambiguous",
+    }
+    async with staged(dsn, opa) as chat:
+        link = to_request(await chat.file())
+        for who, code in why.items():
+            person = await chat.person(who)
+            await person.say(ELSEWHERE, link)
+            await whispered(person, 1)
+            said = ["link"]
+            if who in ("guest", "new", "twin"):
+                assert (await person.command(CHANNEL, "/countersign mine"))["ok"]
+                await whispered(person, 2)
+                said.append("mine")
+            found = [(one["command"], one["code"]) for one in await refusals(chat) if one["user"] == person.user_id]
+            assert found == [(command, code) for command in said]
+        assert not chat.faults.calls["chat.unfurl"]
 
 
 async def test_people_meet_our_links_where_they_meet_references(chat: Chat) -> None:

@@ -12,10 +12,9 @@ from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from tests.integration.bot_stage import until
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from edge.app import build_edge
 from edge.routes.links import LinkPage
-from tests.integration.bot_stage import heard
+from tests.integration.running import heard
 
 Answer = tuple[int, dict[str, str], str]
 

@@ -17,10 +17,10 @@ from runtime.model.person import Person
 from runtime.services.requests import Filled, FormError, RequestService, Started
 from sandbox.harness import SandboxUser
 from tests.bench import TENANT
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import PACK, Targets
 from tests.integration.fault_proxy import Answer, FaultProxy, fault_proxy, no_fault
+from tests.integration.seen import whispered
 from tests.integration.test_chat_forms import grant, opened, runs
 from tests.patience import MINUTE
 from tests.policies import Between
@@ -125,7 +125,7 @@ class Stage:
         return await self.chat.person("rita")
 
     async def start(self, payload: dict[str, Any], runbook: str = "plain", form: str = "V1") -> Started:
-        return await self.front.start(RITA, Filled(form, runbook, 1, payload))
+        return await self.front.starting.start(RITA, Filled(form, runbook, 1, payload))
 
     async def counted(self) -> dict[str, int]:
         """Return how many rows each table has that a request may touch."""

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from sandbox.harness import messages
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, glass_policy
 from tests.integration.more_stage import choose, newest, opened, recorded
+from tests.integration.seen import whispered
 
 
 @pytest.fixture

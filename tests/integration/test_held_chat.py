@@ -20,10 +20,10 @@ from runtime.model.run import RepairAction
 from runtime.services.step_repair import RepairCommand
 from sandbox.harness import SandboxUser, messages
 from tests.bench import TENANT
-from tests.integration.bot_stage import whispers
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import PACK, Targets
 from tests.integration.program_stage import settings_of
+from tests.integration.seen import whispers
 from tests.patience import MINUTE
 
 NODES = Path(__file__).parents[1] / "packs/nodes"

@@ -10,10 +10,10 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
 from sandbox.harness import messages
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.more_stage import choose, entry, newest, opened, recorded
+from tests.integration.seen import whispered
 from tests.patience import MINUTE
 
 

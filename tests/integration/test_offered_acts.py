@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.services.request_actions import acts_of_all
+from runtime.services.request_actions import RequestActions
 from tests.bench import TENANT, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.counting import Counting
@@ -38,7 +38,7 @@ async def test_what_a_person_may_do_with_many_requests_costs_as_many_statements_
             counts = []
             for some in (ids[:1], ids):
                 Counting.sent = 0
-                acts = await acts_of_all(engine, TENANT, some, person)
+                acts = await RequestActions(engine, TENANT).acts_of_all(some, person)
                 counts.append(Counting.sent)
                 assert len(set(acts)) == 1
             assert counts[0] == counts[1] <= 12

@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
+from psycopg.errors import DivisionByZero
 from psycopg_pool import PoolClosed
 
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AT_HAND, REST, Conn, Pool, make_pool
 from tests.logins import as_program
 from tests.patience import MINUTE
@@ -110,3 +112,17 @@ async def test_who_is_canceled_as_a_connection_comes_is_canceled_and_it_goes_to_
             await pool.putconn(waiting.result())
         async with asyncio.timeout(MINUTE):
             await pool.putconn(await pool.getconn())
+
+
+async def test_a_connection_whose_reads_failed_takes_nothing_for_prepared_that_came_behind(dsn: str) -> None:
+    async def read(pool: Pool, by: int) -> list[dict[str, int]]:
+        async with pool.connection() as conn:
+            found = await at_once(conn.read("SELECT 1 / %(by)s AS n", {"by": by}), conn.read("SELECT 2 AS n", {}))
+        return [await cursor.fetchone() for cursor in found]
+
+    async with _pool(dsn, 1) as pool:
+        await read(pool, 1)
+        with pytest.raises(DivisionByZero):
+            await read(pool, 0)  # the second statement would have been prepared behind the first
+        for _ in range(3):
+            assert await read(pool, 1) == [{"n": 1}, {"n": 2}]

@@ -25,10 +25,11 @@ from sandbox.delivery import HttpCourier
 from sandbox.harness import SandboxUser
 from sandbox.people import People
 from tests.bench import TENANT
-from tests.integration.bot_stage import heard, until, watched, whispers
 from tests.integration.chat_stage import CHANNEL, SECRET, Chat, chatting
 from tests.integration.conftest import Targets
-from tests.patience import MINUTE
+from tests.integration.running import heard, watched
+from tests.integration.seen import whispers
+from tests.patience import MINUTE, until
 
 OCCASION, WORDS = "V1", "Your click was recorded."
 SENT = "chat.postEphemeral"

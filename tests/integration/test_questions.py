@@ -18,11 +18,11 @@ from runtime.model.votes import CardAct, RefusalCode
 from runtime.store.operator_lists import questions_in
 from tests.bench import Bench
 from tests.integration.answers_stage import say
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.more_stage import newest, opened, recorded
 from tests.integration.sealing_stage import open_office
+from tests.integration.seen import whispered
 from tests.patience import MINUTE
 
 ASK, REPLY = CardAct.ASK, CardAct.REPLY

@@ -12,10 +12,10 @@ from runtime.planning import triggers
 from runtime.planning.triggers import Trigger
 from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.more_stage import choose, newest, opened
+from tests.integration.seen import whispered
 from tests.patience import MINUTE
 
 ASK, REPLY = CardAct.ASK, CardAct.REPLY

@@ -10,9 +10,9 @@ from bot.views.references import APPROVE, CLAIM, REJECT, RELEASE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.harness import SandboxUser
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
+from tests.integration.seen import whispered
 from tests.patience import MINUTE, until
 
 

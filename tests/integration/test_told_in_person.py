@@ -14,12 +14,12 @@ from runtime.model.routing import Fallback
 from runtime.model.votes import CardAct
 from tests.bench import ROUTING, Bench
 from tests.integration.answers_stage import say
-from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.delegates_stage import delegate
 from tests.integration.glass_stage import break_glass, glass_policy
 from tests.integration.more_stage import choose, newest
+from tests.integration.seen import whispered
 from tests.patience import MINUTE
 
 NIGHT = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "14:00", "until": "20:00"}

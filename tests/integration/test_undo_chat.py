@@ -10,8 +10,8 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.harness import SandboxUser
 from tests.bench import TEAM
-from tests.integration.bot_stage import whispers
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.seen import whispers
 from tests.integration.undo_stage import PACK, Shelves, shelves
 from tests.patience import MINUTE
 

@@ -23,9 +23,9 @@ from runtime.inbox import inbox
 from runtime.services.audit import audit
 from runtime.services.sequencer import Sequencer
 from tests.bench import TEAM, TENANT, Bench
-from tests.integration.bot_stage import heard
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import Finished, command, environment, settings_of
+from tests.integration.running import heard
 from tests.integration.test_cli import is_one_sentence
 from tests.integration.workspaces_stage import BETA, CHANNEL, CREDENTIALS, DAY, OUR_KEY, Stage, installing
 from tests.patience import MINUTE

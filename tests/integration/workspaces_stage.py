@@ -33,9 +33,9 @@ from sandbox.server import SANDBOX, create_app, create_gateway
 from sandbox.slack_errors import Limits
 from sandbox.workspace import parse_workspace
 from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
-from tests.integration.bot_stage import heard
 from tests.integration.conftest import PACK, Targets
 from tests.integration.delegates_stage import operators
+from tests.integration.running import heard
 
 SECRET = "sandbox-signing-secret"
 CREDENTIALS = AppCredentials("11.22", "client-secret-of-the-sandbox")

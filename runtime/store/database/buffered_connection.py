@@ -200,13 +200,25 @@ class BufferedConnection(AsyncConnection[DictRow]):
                     cursors = [await self._send(one) for one in sent]
             else:
                 cursors = [await self._send(one) for one in sent]
-        except UniqueViolation as error:
+        except Error as error:
+            self._unprepare()
+            if not isinstance(error, UniqueViolation):
+                raise
             refused = (one.gathered.taken(error.diag.constraint_name) for one in sent if one.gathered)
             raise next(filter(None, refused), error) from error
         for one, cursor in zip(sent, cursors, strict=True):
             if one.gathered and one.gathered.is_fenced and (lost := one.gathered.lost(await cursor.fetchone() or {})):
                 raise lost
         return cursors[len(before) :]
+
+    def _unprepare(self) -> None:
+        """Have nothing taken for prepared after an error: what came behind it in its round trip is not.
+
+        A transaction is rolled back after one, with which psycopg does so itself; there is nothing public to call.
+        """
+        if not self._in_transaction:
+            self._executions.clear()
+            self._prepared.clear()
 
     def _is_prepared_now(self, one: Statement) -> bool:
         """Return whether psycopg prepares a statement now, which is one more to send: at its second execution."""
