@@ -71,7 +71,7 @@ _HELD = """
 _TAKEN_UP = """
     WITH held AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::int[]) AS held (id, path, attempt))
     SELECT NOT EXISTS (SELECT FROM held JOIN effects e ON held.path = '' AND e.effect_id = held.id
-                        WHERE e.attempt = held.attempt AND e.status IN ('leased', 'pending', 'held', 'in_doubt'))
+                        WHERE e.attempt = held.attempt AND e.status IN ('leased', 'pending', 'blocked', 'in_doubt'))
        AND NOT EXISTS (SELECT FROM held JOIN steps s ON s.run_id = held.id AND s.path = held.path
                         WHERE s.attempt = held.attempt AND s.status IN ('running', 'ready', 'failed_retryable'))
 """

@@ -158,7 +158,7 @@ class AgentEntry(_Closed):
     """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
-    may bring, `mends` types of triggers: of runs of these it may bring what people say of held steps. `cancels` and
+    may bring, `repairs` types of triggers: of runs of these it may bring people's repairs of steps. `cancels` and
     `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back.
     """
 
@@ -171,7 +171,7 @@ class AgentEntry(_Closed):
     undoes: list[Title] = []
     signals: list[Title] = []
     answers_for: list[Name] = []
-    mends: list[Title] = []
+    repairs: list[Title] = []
 
 
 class Directory(_Closed):

@@ -1,7 +1,7 @@
 """Logs: one line for each record, of ours and of libraries alike, without what requests and records hold.
 
-A line has `at`, `level`, `logger` and `message`, and where they are known the ids in `FIELDS`. What strangers can cause
-at will is counted, not repeated: one line a minute of each kind; and its count.
+A line has `at`, `level`, `logger` and `message`, and where they are known the ids in `FIELDS`. What unknown callers can
+cause at will is counted, not repeated: one line a minute of each kind; and its count.
 """
 
 import logging
@@ -24,7 +24,7 @@ PERIOD = 60.0
 """Seconds in which one kind is written once."""
 
 # They speak of what anybody may send; what is an error of ours is never left out.
-_STRANGERS = frozenset({"uvicorn.error"})
+_UNKNOWN_CALLERS = frozenset({"uvicorn.error"})
 
 
 @dataclass
@@ -39,8 +39,8 @@ class _Kind:
 class SamplingHandler(logging.StreamHandler[TextIO]):
     """Writes a sampled record at once, and those like it as one line with their count, `more`, when a minute is over.
 
-    A record is sampled when it says so, by `extra={"sampled": True}`, or when its logger speaks of strangers. Its kind
-    is its logger and its text before values are put in.
+    A record is sampled when it says so, by `extra={"sampled": True}`, or when its logger speaks of unknown callers. Its
+    kind is its logger and its text before values are put in.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -76,7 +76,7 @@ class SamplingHandler(logging.StreamHandler[TextIO]):
 
 
 def _is_sampled(record: logging.LogRecord) -> bool:
-    wished = getattr(record, "sampled", False) or record.name in _STRANGERS
+    wished = getattr(record, "sampled", False) or record.name in _UNKNOWN_CALLERS
     return wished and record.levelno <= logging.WARNING
 
 

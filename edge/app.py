@@ -31,7 +31,7 @@ from edge.routes.links import LinkPage, add_links
 from edge.routes.passkeys import add_passkeys
 from edge.routes.questions import add_questions
 from edge.routes.signals import add_signals
-from edge.routes.step_repair import add_held
+from edge.routes.step_repair import add_step_repair
 from edge.routes.tasks import add_tasks
 from edge.routes.undo import add_undo
 from edge.signing import claimed, is_signed
@@ -127,7 +127,7 @@ def build_edge(
         add_signals(app, api.signals, routes.signed)
         add_tasks(app, api.tasks, routes.signed, routes.verified)
         add_questions(app, QuestionApi(api.desk.engine, api.desk.tenant), routes.signed)
-        add_held(app, StepRepairApi(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
+        add_step_repair(app, StepRepairApi(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
         add_undo(app, api.taking_back, routes.signed, routes.speaker, api.refusals.note)
     if passkeys is not None:
         add_passkeys(app, passkeys)

@@ -116,7 +116,7 @@ class StepOut(Message):
 
     `branch` is the case that a switch took, "" for none.
 
-    `version` is what an act on it names while it is held.
+    `version` is what an act on it names while it needs attention.
     """
 
     path: str
@@ -130,7 +130,7 @@ class StepOut(Message):
     progress: ProgressOut | None
 
 
-class HeldOut(Message):
+class BlockedOut(Message):
     """What waits for somebody to mend something outside, such as a card that Slack does not take."""
 
     operation: str
@@ -165,7 +165,7 @@ class RunOut(Message):
     sha256: str | None
     location: str | None
     steps: list[StepOut]
-    held: list[HeldOut]
+    blocked: list[BlockedOut]
     mocked: bool
     costs: list[Costs]
     link: str | None = Field(default=None, exclude_if=lambda link: link is None)

@@ -82,8 +82,8 @@ class DelegationRecord(Extensible):
     recorded_by: NonEmpty
 
 
-class GlassRecord(Extensible):
-    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+class BreakGlassUseRecord(Extensible):
+    """That a vote used break-glass: the ticket that says why, and the how manieth time that was of its person."""
 
     ticket: NonEmpty
     nth: int = Field(ge=1)
@@ -101,7 +101,7 @@ class VoteRecord(Extensible):
     groups: list[str]
     verdict: Literal["approve", "reject", "changes"]
     delegation: OmittedIfNone[DelegationRecord] = None
-    break_glass: OmittedIfNone[GlassRecord] = None
+    break_glass: OmittedIfNone[BreakGlassUseRecord] = None
     signed_with: OmittedIfNone[Literal["passkey"]] = None
     passkey: OmittedIfNone[Extensible] = None
 

@@ -20,7 +20,7 @@ from receipts.chain import (
 from receipts.usage import rollup, usages_of
 
 _STEP = "step."
-_OVER = frozenset({"held", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
+_OVER = frozenset({"needs_attention", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
 _WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 

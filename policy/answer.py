@@ -145,9 +145,9 @@ def _check_times(requirement: Requirement, name: str) -> None:
     end = _lasts(requirement.expires_in, f"{name}.expires_in")
     if requirement.execute:
         _lasts(requirement.execute.within, f"{name}.execute.within")
-    if glass := requirement.break_glass:
-        _lasts(glass.within, f"{name}.break_glass.within")
-        _lasts(glass.review_within, f"{name}.break_glass.review_within")
+    if break_glass := requirement.break_glass:
+        _lasts(break_glass.within, f"{name}.break_glass.within")
+        _lasts(break_glass.review_within, f"{name}.break_glass.review_within")
     if requirement.pause_on_question is not None:
         _lasts(requirement.pause_on_question, f"{name}.pause_on_question")
     earlier = timedelta(0)

@@ -104,8 +104,8 @@ class VoteDelegation(Exact):
     recorded_by: str
 
 
-class BrokenGlass(Exact):
-    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+class BreakGlassUse(Exact):
+    """That a vote used break-glass: the ticket that says why, and the how manieth time that was of its person."""
 
     ticket: str
     nth: int
@@ -124,7 +124,7 @@ class VoteInput(Exact):
     verdict: Literal["approve", "reject", "changes"]
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
-    break_glass: BrokenGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    break_glass: BreakGlassUse | None = Field(default=None, exclude_if=lambda break_glass: break_glass is None)
     signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
@@ -170,13 +170,13 @@ class OperatedRun(RunInput):
 
 
 class StepInput(Exact):
-    """The step: held, with what went wrong, or `parked`, waiting and healthy; `code` and `error_class` are "" then.
+    """The step: `needs_attention` with what went wrong, or `parked`: it waits, and `code` and `error_class` are "".
 
     `people` says how they come into it: they `sign` it, they `answer` it, or neither.
     """
 
     path: str
-    status: Literal["held", "parked"]
+    status: Literal["needs_attention", "parked"]
     verb: str
     code: str
     error_class: str
@@ -265,7 +265,7 @@ class Requirement(Exact):
     expires_in: Text
     reason_required: bool
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
-    break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda break_glass: break_glass is None)
     sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
     pause_on_question: Text | None = Field(default=None, exclude_if=lambda pause: pause is None)
     editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
@@ -304,8 +304,8 @@ class Answer(Exact):
         asked = self.requirement
         names = [*asked.groups, *asked.exclude] if asked else []
         names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
-        glass = asked.break_glass if asked else None
-        names += [*glass.groups, *glass.tell, *glass.review_by] if glass else []
+        break_glass = asked.break_glass if asked else None
+        names += [*break_glass.groups, *break_glass.tell, *break_glass.review_by] if break_glass else []
         if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
             raise ValueError(f"its groups, people and codes have more than {LONGEST_NAMES} bytes")
         return self

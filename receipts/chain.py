@@ -37,7 +37,7 @@ said, and all that `run.json` says follows from them."""
 RUN_QUEUED = "run.queued"  # submitted_by, definition_digest
 # ... + format, tenant, trigger_type, trigger_ref, definition_name, definition_version, requester_name of a person
 RUN_ENDED = frozenset({"run.succeeded", "run.failed_terminal", "run.canceled"})  # + error, writes
-HELD_SETTLED = "held.settled"  # + act, reason, policy, and the result (its commitment) of what was supplied
+REPAIR_DECIDED = "repair.decided"  # + act, reason, policy, and the result (its commitment) of what was supplied
 EVIDENCE_BEGUN = "evidence.begun"  # + the last leaf of a bundle
 RECEIPT_WRITTEN = "receipt.written"  # receipt_id, digest (of the receipt's canonical form)
 READ_RECORDED = "read.recorded"  # + read_id, digest (of the read record's canonical form)

@@ -43,7 +43,7 @@ def from_base64url(text: str) -> bytes:
 class SignedWords(NamedTuple):
     """What a person says with a vote, as it stands on record: their printed name, why, and the ticket of an emergency.
 
-    The ticket is "" where no glass is broken.
+    The ticket is "" where break-glass is not used.
     """
 
     person_name: str

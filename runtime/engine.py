@@ -101,7 +101,7 @@ class Wakeup:
         self.event = asyncio.Event()
         self.announce = asyncio.Event()
         self.leaves = asyncio.Event()  # a sequencer of this process hears of what is to be given its place
-        self.vacancy: Callable[[], AbstractContextManager[SlotOffer]] = lambda: nullcontext(
+        self.slot_offer: Callable[[], AbstractContextManager[SlotOffer]] = lambda: nullcontext(
             SlotOffer()
         )  # here: a worker's
 

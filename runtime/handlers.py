@@ -88,7 +88,7 @@ class HandlerError(Exception):
 
     What it cost nevertheless, and what the other side said of it, is told in `metadata` and `usage`, as in an `Answer`.
 
-    For a write, only what never got there (`NotTakenError`, `HeldError`) and a plain no (`RefusedError`) say that
+    For a write, only what never got there (`NotTakenError`, `BlockedError`) and a plain no (`RefusedError`) say that
     nothing was done. An answer of 408 or 5xx, one that is broken or cannot be read, a redirect, a reset and silence
     may all come after the act: they are an `OutcomeUnknownError`. For a read it makes no difference.
     """
@@ -112,7 +112,7 @@ class NotTakenError(TransientError):
     """
 
 
-class HeldError(HandlerError):
+class BlockedError(HandlerError):
     """The other side refuses for a reason that somebody can mend, and did nothing (401, a channel without the bot).
 
     It is tried until the deadline, uses up no attempt, and operators are told.
@@ -232,7 +232,7 @@ class Story:
     """What ``countersign demo`` plays with an example: rejected once, then signed by two while the worker dies.
 
     `reviews` come before the effect of step `step`, whose `operation` the stand-ins count; `rule` is why policy asks
-    for signatures, `strangers` are people who may not decide, each with the reason, and `done` and `not_done` tell
+    for signatures, `ineligible` are people who may not decide, each with the reason, and `done` and `not_done` tell
     what became of it.
     """
 
@@ -241,7 +241,7 @@ class Story:
     step: str
     operation: str
     rule: str
-    strangers: Sequence[tuple[str, str]]
+    ineligible: Sequence[tuple[str, str]]
     rejection: Signature
     signatures: tuple[Signature, Signature]
     done: str

@@ -13,7 +13,7 @@ from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.clicks import ClickOutcome
 from runtime.services.home import AskedFor, Choices, Concerns, Entry, HomeStanding, Waiting
-from runtime.services.step_repair import HeldView, HeldWaiting
+from runtime.services.step_repair import StepRepairView, StepsNeedingAttention
 from tools.samples import ANNA
 
 _PLACES = ("Network", "Service Desk", "Hardware", "Database", "Printing", "Telephony")
@@ -38,13 +38,17 @@ def _requests(asked: ApprovalView) -> list[ApprovalView]:
 def homes(asked: ApprovalView, done: ApprovalView) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each Home by its name."""
     now, choices = asked.requested_at, Choices(["incident-triage", "kyc-onboarding"], ["desk-leads"])
-    nothing = HeldWaiting(0, ())
-    held = HeldWaiting(1, (HeldView("run_1", "labels", 3, "Incident triage (INC0010001)", "answered 403", "refused"),))
+    nothing = StepsNeedingAttention(0, ())
+    attention = StepsNeedingAttention(
+        1, (StepRepairView("run_1", "labels", 3, "Incident triage (INC0010001)", "answered 403", "refused"),)
+    )
     edge = PageEdge(now, "apr-1", back=True)
 
-    def seen(section: Section, found: Any, held: HeldWaiting = nothing, **narrowed: Any) -> dict[str, Any]:
+    def seen(
+        section: Section, found: Any, attention: StepsNeedingAttention = nothing, **narrowed: Any
+    ) -> dict[str, Any]:
         state = HomeState(section=section, **narrowed)
-        return home(HomeContent(state, found, choices, held, "https://meridian.slack.com/", leads=True), now=now)
+        return home(HomeContent(state, found, choices, attention, "https://meridian.slack.com/", leads=True), now=now)
 
     def page(*entries: Any, more: bool = False, before: bool = False) -> Page[Any]:
         return Page(entries, has_before=before, has_after=more, first=edge, last=replace(edge, back=False))
@@ -52,7 +56,7 @@ def homes(asked: ApprovalView, done: ApprovalView) -> Iterator[tuple[str, dict[s
     entries = [Entry(view, ("C0ROOM00", "1.1")) for view in _requests(asked)]
     yield "home-waiting", seen(Section.WAITING, Waiting(501, page(*entries, more=True)))
     yield "home-narrowed", seen(Section.WAITING, Waiting(1, page(entries[0])), text="INC0010001", tier="medium")
-    yield "home-held", seen(Section.WAITING, Waiting(1, page(entries[0])), held)
+    yield "home-attention", seen(Section.WAITING, Waiting(1, page(entries[0])), attention)
     yield "home-nothing", seen(Section.WAITING, Waiting(0, page()))
     waits = AskedFor("run_7f1c", "INC0010001", asked.run_title, "waiting_approval", "", now, entries[0], 1)
     ended = AskedFor("run_8a2d", "INC0010007", asked.run_title, "assigned", "", now, None, 0)

@@ -19,24 +19,24 @@ from runtime.model.delivery import GatheredMessage, Gathering
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
+    Blocked,
+    BreakGlassUsed,
     Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
-    GlassBroken,
-    Held,
-    HeldSettled,
     Note,
     NotStarted,
     Plain,
     QuestionAnswered,
     QuestionAsked,
     Reminder,
+    RepairDone,
     RequestHanded,
     ReviewLate,
     RunEnded,
     Said,
-    StepHeld,
+    StepNeedsAttention,
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
@@ -116,7 +116,7 @@ Message = tuple[str, str, list[Block]]
 _RUN = RunName(title="Incident triage", reference="INC0010001")
 _UNTIL = (NOW + timedelta(hours=8)).isoformat()
 _OF: dict[str, Any] = {"run": _RUN, "step": "assignment"}
-HELD = StepHeld(
+ATTENTION = StepNeedsAttention(
     run=_RUN,
     run_id=ASKED.run_id,
     step="labels",
@@ -169,12 +169,12 @@ NOTES: dict[str, list[Said]] = {
     "to-approvers": [
         _REMINDER,
         _SHORT,
-        GlassBroken(**_OF, person="Anna Berg", why="The tunnel is down.", ticket="INC0010001"),
+        BreakGlassUsed(**_OF, person="Anna Berg", why="The tunnel is down.", ticket="INC0010001"),
         ReviewLate(**_OF, groups=["internal-audit"], until=_UNTIL),
     ],
     "to-operators": [
-        Held(**_OF, why="the channel #compliance is archived"),
-        HeldSettled(**_OF, act=RepairAction.RETRY, person="Olga Kern", why="ServiceNow gives the right now."),
+        Blocked(**_OF, why="the channel #compliance is archived"),
+        RepairDone(**_OF, act=RepairAction.RETRY, person="Olga Kern", why="ServiceNow gives the right now."),
         Unfulfillable(**_OF, why="it needs 2 distinct people, and 1 may decide"),
         NotStarted(**_OF, runbook="wake-the-heads", why="it is not active"),
         EvidenceStuck(run=_RUN, run_id=ASKED.run_id, why="the archive refuses it: no space is left"),
@@ -190,7 +190,11 @@ def messages() -> Iterator[Message]:
     for name, told in NOTES.items():
         spoken = [(message_text(one, DECLARED.title), one) for one in told]
         yield name, spoken[0][0], [block for text, one in spoken for block in _message_of(text, one)]
-    yield "held", message_text(HELD), [section(plain(message_text(HELD))), repair_buttons(HELD.run_id, HELD.step)]
+    yield (
+        "attention",
+        message_text(ATTENTION),
+        [section(plain(message_text(ATTENTION))), repair_buttons(ATTENTION.run_id, ATTENTION.step)],
+    )
     text, blocks = gathered_message(_gathering_of(), Shown("<https://meridian.slack.com/|Open your Home>"))
     yield "digest", text, blocks
     for name, reply in replies():

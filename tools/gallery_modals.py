@@ -1,6 +1,6 @@
 """Modals and pages for the gallery.
 
-Modals are those of requests, forms and figures. Pages are those that a browser shows outside Slack: where one signs,
+Modals are those of requests, forms and metrics. Pages are those that a browser shows outside Slack: where one signs,
 installs, or follows a link.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from bot.home.metrics import figures_modal
+from bot.home.metrics import metrics_modal
 from bot.listeners.oauth import NO_LINK, installed, reason, refused
 from bot.views.cancel_undo import cancel_modal, undo_modal
 from bot.views.delegation import delegation_modal
@@ -22,7 +22,7 @@ from bot.views.vote_modals import break_glass_modal, reason_modal, signing_modal
 from bot.views.wording import headline
 from edge.routes.links import LinkPage
 from edge.routes.passkeys import page_of
-from runtime.model.metrics import Figures, GroupFigures, PersonFigures, Spread
+from runtime.model.metrics import GroupMetrics, Metrics, PersonMetrics, Spread
 from runtime.model.run import RepairAction
 from runtime.model.undo import Item, Standing
 from runtime.model.votes import VoteVerdict
@@ -31,7 +31,7 @@ from runtime.services.editing import EditForm
 from runtime.services.passkey_ceremonies import Ceremony, Closed, Page, RegistrationPage, SigningPage
 from runtime.services.request_actions import CancelView
 from runtime.services.requests import Form
-from runtime.services.step_repair import HeldView
+from runtime.services.step_repair import StepRepairView
 from tools.samples import ASKED, NOW, QUESTION, SAMPLES
 
 _LINK = "https://countersign.example/passkeys/8Fq2"
@@ -70,7 +70,7 @@ def modals() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "reject-form", reason_modal(asked, VoteVerdict.REJECT, None)
     yield "review-form", reason_modal(SAMPLES["glass-review"], VoteVerdict.REJECT, None)
     yield "to-sign-link", signing_modal(asked, _LINK)
-    yield "to-sign-alone", signing_modal(asked, _LINK, breaks_glass=True)
+    yield "to-sign-alone", signing_modal(asked, _LINK, uses_break_glass=True)
     yield "glass-form", break_glass_modal(glass, None, left=2, over=False)
     for name, saying in (("ask", ASK), ("changes", CHANGES), ("withdraw", WITHDRAW), ("hand", HAND)):
         yield f"{name}-form", written_act_modal(saying, asked, None, over=False)
@@ -80,13 +80,13 @@ def modals() -> Iterator[tuple[str, dict[str, Any]]]:
     canceled = CancelView(asked.run_id, "Incident triage (incident-triage v2)", "INC0010001")
     yield "cancel-form", cancel_modal(canceled, None, over=False)
     yield "undo-form", undo_modal(_undo(), None)
-    held = HeldView(asked.run_id, "labels", 3, "Incident triage (INC0010001)", "answered 403", "refused")
-    yield "held-form", repair_modal(held, RepairAction.SUPPLY, None)
+    view = StepRepairView(asked.run_id, "labels", 3, "Incident triage (INC0010001)", "answered 403", "refused")
+    yield "repair-form", repair_modal(view, RepairAction.SUPPLY, None)
     yield "delegate-form", delegation_modal(["desk-leads", "heads"], None, NOW)
     yield "request-choose", chooser_modal([FORM], None)
     for name in ("request-form", FAULTY):
         yield name, form_modal(FORM, fields_of(_TRIGGER)[0], None)
-    yield "figures", figures_modal(_figures())
+    yield "metrics", metrics_modal(_metrics())
 
 
 def _undo() -> UndoView:
@@ -95,12 +95,12 @@ def _undo() -> UndoView:
     return UndoView("apr-1", ASKED.run_id, "assignment", (moved, told))
 
 
-def _figures() -> Figures:
+def _metrics() -> Metrics:
     soon, late, none = Spread(240, 5400), Spread(3000, 93_600), Spread(None, None)
-    leads = GroupFigures("desk-leads", "medium", 41, 30, 4, 2, 1, 4, 1, soon, late, 9, 2, 0)
-    heads = GroupFigures("heads", "high", 3, 1, 0, 0, 0, 2, 0, soon, none, 1, 1, 1)
-    people = [PersonFigures("anna", "Anna Berg", ("desk-leads",), 4, 22, 17, 2, late)]
-    return Figures(NOW - timedelta(days=30), NOW, [leads, heads], people)
+    leads = GroupMetrics("desk-leads", "medium", 41, 30, 4, 2, 1, 4, 1, soon, late, 9, 2, 0)
+    heads = GroupMetrics("heads", "high", 3, 1, 0, 0, 0, 2, 0, soon, none, 1, 1, 1)
+    people = [PersonMetrics("anna", "Anna Berg", ("desk-leads",), 4, 22, 17, 2, late)]
+    return Metrics(NOW - timedelta(days=30), NOW, [leads, heads], people)
 
 
 _CEREMONY = Ceremony("Y2hhbGxlbmdl", "countersign.example", ("a2V5",))

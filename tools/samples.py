@@ -236,8 +236,8 @@ SAMPLES = {
         purpose="Look at what was done without the signatures of others, and say whether that was right.",
         reasons=(
             (
-                "glass.broken",
-                "Anna Berg broke the glass (INC0010001): The tunnel is down, and nobody of the desk answers.",
+                "break_glass.used",
+                "Anna Berg used break-glass (INC0010001): The tunnel is down, and nobody of the desk answers.",
             ),
         ),
     ),

@@ -26,7 +26,7 @@ HELP = """Commands; only you see the answers:
 /countersign show ID or LINK: a run or request as it is now
 /countersign search WORDS: runs by reference, customer or runbook
 /countersign why ID: the policy rule that requires signatures
-/countersign figures: how long requests take (group leads and operators)
+/countersign metrics: how long requests take (group leads and operators)
 /countersign request RUNBOOK: open a request form
 /countersign delegate: choose who votes for you while you are away
 /countersign help: this list"""
@@ -34,7 +34,7 @@ NOTHING_TO_SEE = "No run or request with that id that you may see."
 NO_REQUEST = "No request with that id that you may see."
 WHICH = "Which one? /countersign {} and the id at the bottom of its card."
 WHAT_TO_SEARCH = "What are you looking for? /countersign search and a reference, customer or runbook."
-LEADS_NOBODY = "Only group leads and operators can see figures."
+LEADS_NOBODY = "Only group leads and operators can see metrics."
 NONE_FOUND = "No matching run that you may see."
 NOTHING_ASKED = "You have not requested anything yet."
 NOT_ANSWERED = "Something went wrong on our side. Nothing was done. Please try again."

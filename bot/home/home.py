@@ -1,4 +1,4 @@
-"""App Home: requests waiting for the person, their own requests, their decisions, and steps held for operators.
+"""App Home: requests waiting for the person, their own requests, their decisions, and steps that need attention.
 
 Its upper part has the sections, the menus that narrow them, the search, and the buttons that turn the page.
 """
@@ -11,9 +11,9 @@ from typing import Any
 from bot.home.home_state import (
     ALL,
     CLEAR,
-    FIGURES,
     GROUP,
     LONGEST_TEXT,
+    METRICS,
     PREFIX,
     RUNBOOK,
     SEARCH,
@@ -47,7 +47,7 @@ from runtime.model.action import Tier
 from runtime.model.search import COUNTED, Page, PageEdge
 from runtime.services.approval_view import ApprovalView
 from runtime.services.home import AskedFor, Choices, Entry, Waiting
-from runtime.services.step_repair import HeldWaiting
+from runtime.services.step_repair import StepsNeedingAttention
 
 _LINE, _SIGNERS = 300, 3
 
@@ -62,7 +62,7 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     signed = [plain_text(votes_so_far(view, _SIGNERS))] if view.votes else []
     card = card_link(workspace, entry.card) or mrkdwn("No card in its channel right now.")
     place = joined_links(card, view.link)
-    held = f" · {inline(view.assignee_name, 60)} has claimed it" if view.assignee is not None else ""
+    claim = f" · {inline(view.assignee_name, 60)} has claimed it" if view.assignee is not None else ""
     expiry = Shown(f"{progress_words(view)} · {until_word(view)} {date(view.expires_at)}")
     return [
         section(asked),
@@ -73,7 +73,7 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
             plain_text(why),
             mrkdwn_text(expiry),
             mrkdwn_text(place),
-            *([plain_text(Shown(held[3:]))] if held else []),
+            *([plain_text(Shown(claim[3:]))] if claim else []),
         ),
         {
             "type": "actions",
@@ -131,10 +131,10 @@ _OPTION, _VALUE = 60, 150
 
 
 def sections(state: HomeState, *, leads: bool = False) -> Block:
-    """Return a button for each section, of which the one that is shown is coloured, and one for figures."""
+    """Return a button for each section, of which the one that is shown is coloured, and one for metrics."""
     marked = {state.section: {"style": "primary"}}
     elements = [button(f"{PREFIX}{one}", words, one, **marked.get(one, {})) for one, words in _SECTIONS.items()]
-    elements += [button(FIGURES, "Figures", state.section)] if leads else []
+    elements += [button(METRICS, "Metrics", state.section)] if leads else []
     return {"type": "actions", "block_id": "home-sections", "elements": elements}
 
 
@@ -196,8 +196,8 @@ def narrowed_to(state: HomeState) -> list[Block]:
     return [context(bold("Filtered. “Clear filters” shows everything."))]
 
 
-SHOWN, HELD_SHOWN = 10, 8
-"""Entries of a page, and held steps: five blocks and three each, within a view's hundred."""
+SHOWN, ATTENTION_SHOWN = 10, 8
+"""Entries of a page, and steps that need attention: five blocks and three each, within a view's hundred."""
 
 _NONE = {
     Section.WAITING: "When your signature is needed, the request appears here and in its channel.",
@@ -210,7 +210,7 @@ _HEADINGS = {Section.MINE: "My requests", Section.DECIDED: "What I decided"}
 
 @dataclass(frozen=True)
 class HomeContent:
-    """What there is to draw: the page of the section, by what it may be narrowed, and what is held for the person.
+    """What there is to draw: the page of the section, by what it may be narrowed, and which steps need attention.
 
     `workspace` is the address of the workspace, as Slack gives it.
     """
@@ -218,9 +218,9 @@ class HomeContent:
     state: HomeState
     found: Waiting | Page[AskedFor] | Page[Entry]
     choices: Choices
-    held: HeldWaiting
+    attention: StepsNeedingAttention
     workspace: str
-    leads: bool = False  # there are figures for the person
+    leads: bool = False  # there are metrics for the person
 
 
 def home(seen: HomeContent, *, now: datetime) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def home(seen: HomeContent, *, now: datetime) -> dict[str, Any]:
         {"type": "divider"},
         *_entries(seen, page.entries, now),
         *turns(page),
-        *_held(seen),
+        *_attention(seen),
     ]
     return {"type": "home", "private_metadata": state.model_dump_json(), "blocks": blocks}
 
@@ -244,17 +244,19 @@ def home(seen: HomeContent, *, now: datetime) -> dict[str, Any]:
 def _heading(seen: HomeContent) -> str:
     if not isinstance(seen.found, Waiting):
         return _HEADINGS[seen.state.section]
-    return waiting_count(seen.found.total, is_late=seen.state.section is Section.LATE, held=bool(seen.held.total))
+    return waiting_count(
+        seen.found.total, is_late=seen.state.section is Section.LATE, attention=bool(seen.attention.total)
+    )
 
 
-def waiting_count(total: int, *, is_late: bool = False, held: bool = False) -> str:
+def waiting_count(total: int, *, is_late: bool = False, attention: bool = False) -> str:
     """Return in words how many requests wait for a person."""
     if not total:
         return (
             "Nothing is due soon"
             if is_late
             else "No requests are waiting for you"
-            if held
+            if attention
             else "Nothing is waiting for you"
         )
     many = f"{COUNTED:,}+" if total > COUNTED else f"{total:,}"
@@ -274,14 +276,14 @@ def _entry(seen: HomeContent, entry: AskedFor | Entry, now: datetime) -> list[Bl
     return shown(entry, seen.workspace, now)
 
 
-def _held(seen: HomeContent) -> list[Block]:
-    held = seen.held
-    if not held.total:
+def _attention(seen: HomeContent) -> list[Block]:
+    attention = seen.attention
+    if not attention.total:
         return []
-    words = f"{held.total:,} held step{'s' if held.total != 1 else ''} for an operator"
-    more = held.total - len(held.views)
+    words = "1 step needs attention" if attention.total == 1 else f"{attention.total:,} steps need attention"
+    more = attention.total - len(attention.views)
     left_out = [context(bold(f"… {more:,} more appear as these are settled"))] if more else []
-    return [header(Shown(words)), *(block for view in held.views for block in repair_item(view)), *left_out]
+    return [header(Shown(words)), *(block for view in attention.views for block in repair_item(view)), *left_out]
 
 
 def home_refusal(text: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from runtime.services.home import Look
 PREFIX = "countersign_home_"
 RUNBOOK, TIER, GROUP = f"{PREFIX}runbook", f"{PREFIX}tier", f"{PREFIX}group"
 SEARCH, CLEAR, SEVERAL = f"{PREFIX}search", f"{PREFIX}clear", f"{PREFIX}several"
-FIGURES = f"{PREFIX}figures"
+METRICS = f"{PREFIX}metrics"
 TURNS = (f"{PREFIX}back", f"{PREFIX}next")
 ALL = "*"
 """The choice of a menu that narrows nothing."""

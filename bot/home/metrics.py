@@ -7,53 +7,53 @@ from bot.home.command_replies import Reply
 from bot.views.blocks import Block, bold, context, header, plain_text, section
 from bot.views.text import Shown, short
 from bot.views.wording import duration_words
-from runtime.model.metrics import Figures, GroupFigures, PersonFigures, Spread
+from runtime.model.metrics import GroupMetrics, Metrics, PersonMetrics, Spread
 
-FIGURES_MODAL = "countersign_figures"
+METRICS_MODAL = "countersign_metrics"
 _MOST, _LINE = 15, 300
 
 
-def figures_modal(figures: Figures) -> dict[str, Any]:
+def metrics_modal(metrics: Metrics) -> dict[str, Any]:
     """Return the same as a modal."""
     return {
         "type": "modal",
-        "callback_id": FIGURES_MODAL,
-        "title": plain_text(Shown("Figures")),
+        "callback_id": METRICS_MODAL,
+        "title": plain_text(Shown("Metrics")),
         "close": plain_text(Shown("Close")),
-        "blocks": list(figures_reply(figures).blocks),
+        "blocks": list(metrics_reply(metrics).blocks),
     }
 
 
-def figures_reply(figures: Figures) -> Reply:
-    """Return the figures of a period: requests by group and tier, and what each person has to do with."""
-    days = (figures.until - figures.since).days
+def metrics_reply(metrics: Metrics) -> Reply:
+    """Return the metrics of a period: requests by group and tier, and what each person has to do with."""
+    days = (metrics.until - metrics.since).days
     words = Shown(f"Requests of the last {days} days")
-    groups = [block for one in figures.groups[:_MOST] for block in _group(one)]
-    people = [block for one in figures.people[:_MOST] for block in _person(one)]
+    groups = [block for one in metrics.groups[:_MOST] for block in _group(one)]
+    people = [block for one in metrics.people[:_MOST] for block in _person(one)]
     return Reply(
         words,
         [
             header(words),
             *(groups or [section(Shown("No requests in this period."))]),
-            *_left(figures.groups, "groups and tiers"),
+            *_left(metrics.groups, "groups and tiers"),
             *([header(Shown("People")), *people] if people else []),
-            *_left(figures.people, "people"),
+            *_left(metrics.people, "people"),
         ],
     )
 
 
-def _group(one: GroupFigures) -> list[Block]:
+def _group(one: GroupMetrics) -> list[Block]:
     ends = [(one.approved, "approved"), (one.rejected, "rejected"), (one.expired, "expired")]
     counts = [*ends, (one.canceled, "canceled"), (one.open, "open"), (one.late, "late")]
     became = ", ".join(f"{count:,} {word}" for count, word in counts if count)
     asked = f"{one.asked:,} asked{f': {became}' if became else ''}"
     times = f"first look {spread_words(one.first_look)} · decision {spread_words(one.decision)}"
     called = f"{times} · {_count(one.reminders, 'reminder')} · {_count(one.escalations, 'escalation')}"
-    called += f" · break-glass: {one.glass_broken:,}" if one.glass_broken else ""
+    called += f" · break-glass: {one.break_glass_used:,}" if one.break_glass_used else ""
     return [section(short(f"{one.group}, {one.tier} tier: {asked}", _LINE)), context(bold(called))]
 
 
-def _person(one: PersonFigures) -> list[Block]:
+def _person(one: PersonMetrics) -> list[Block]:
     gave = f"{one.approved:,} approved, {one.rejected:,} rejected, {one.looked:,} opened"
     return [
         section(short(f"{one.name}: {one.waiting:,} waiting", _LINE)),

@@ -26,8 +26,8 @@ class BreakGlassListener(ModalListener):
         """Ask why, and by which ticket."""
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            if stranger := self._stranger(identity):
-                await self._desk.strangers.on_card(stranger, ref.id, "break_glass")
+            if unknown := self._unknown_actor(identity):
+                await self._desk.unknown_actors.on_card(unknown, ref.id, "break_glass")
             seen = await see(self._desk, identity, ref)
             view = seen.view
             allowed: Refusal | int = identity.refusal or seen.refusal or 0
@@ -74,5 +74,5 @@ class BreakGlassListener(ModalListener):
                 )
                 return await self._desk.record(replace(said, ticket=ticket))
         except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("a broken glass was not recorded: %s", type(error).__name__)
+            self._log.error("a break-glass was not recorded: %s", type(error).__name__)
             return ""

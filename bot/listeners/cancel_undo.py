@@ -29,9 +29,9 @@ class CancelListener(ModalListener):
         """Ask on a card whether its run is to stop, and why."""
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            if stranger := self._stranger(identity):
-                await self._desk.strangers.on_card(stranger, ref.id, "cancel")
-            approval = None if stranger else await self._desk.approval(ref.id)
+            if unknown := self._unknown_actor(identity):
+                await self._desk.unknown_actors.on_card(unknown, ref.id, "cancel")
+            approval = None if unknown else await self._desk.approval(ref.id)
             view = await self._desk.answers.cancel_view(approval.run_id) if approval else None
         await ack()
         await self._ask(payload, identity, view)
@@ -103,9 +103,9 @@ class UndoListener(ModalListener):
         ref = references.CardRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            if stranger := self._stranger(identity):
-                await self._desk.strangers.on_card(stranger, ref.id, "undo")
-            view = None if stranger else await self._desk.undo_view(ref.id)
+            if unknown := self._unknown_actor(identity):
+                await self._desk.unknown_actors.on_card(unknown, ref.id, "undo")
+            view = None if unknown else await self._desk.undo_view(ref.id)
         await ack()
         if identity.refusal or view is None:
             refusal = identity.refusal or references.stale(ref, None)
@@ -131,8 +131,8 @@ class UndoListener(ModalListener):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
-                if stranger := self._stranger(identity):
-                    await self._desk.strangers.on_step(stranger, ref.run_id, ref.step, "undo")
+                if unknown := self._unknown_actor(identity):
+                    await self._desk.unknown_actors.on_step(unknown, ref.run_id, ref.step, "undo")
                 if identity.person is None:
                     return identity
                 wish = UndoWish(

@@ -29,7 +29,7 @@ from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, Refus
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
-from runtime.services.refused_clicks import Stranger
+from runtime.services.refused_clicks import UnknownActor
 from runtime.services.signing_links import SigningWish
 
 _WORDLESS = (VoteVerdict.APPROVE, *ClaimAct)
@@ -131,11 +131,11 @@ class ModalListener:
         return await identify(user, self._installation, self._desk)
 
     @staticmethod
-    def _stranger(identity: Identity) -> Stranger | None:
+    def _unknown_actor(identity: Identity) -> UnknownActor | None:
         """Return who is none of the directory's people, None for one of them."""
         if identity.refusal is None:
             return None
-        return Stranger(identity.account, identity.refusal.code, uuid4().hex)
+        return UnknownActor(identity.account, identity.refusal.code, uuid4().hex)
 
     async def _tell(self, payload: Actions, text: str) -> None:
         await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)
@@ -202,9 +202,9 @@ class SigningLinks:
     ) -> dict[str, Any] | None:
         """Return the modal with the link, None where a click will do. `view` is None where a click cannot count.
 
-        With a `ticket` it is to break the glass.
+        With a `ticket` it is to use break-glass.
         """
         if view is None or identity.person is None or not has_to_be_signed(view, verdict):
             return None
         wish = SigningWish(view.approval_id, view.stamp, reason, identity.person.id, identity.account, ticket)
-        return signing_modal(view, await self.desk.signing.link(wish), breaks_glass=bool(ticket))
+        return signing_modal(view, await self.desk.signing.link(wish), uses_break_glass=bool(ticket))

@@ -29,7 +29,7 @@ from bot.home.command_replies import (
     text_reply,
     why_reply,
 )
-from bot.home.metrics import figures_reply
+from bot.home.metrics import metrics_reply
 from bot.listeners.clicks import DEADLINE
 from bot.listeners.delegation import COMMAND as DELEGATE
 from bot.listeners.delegation import DelegationListener
@@ -80,7 +80,7 @@ class Commands:
             "show": self._show,
             "search": self._search,
             "why": self._why,
-            "figures": self._figures,
+            "metrics": self._metrics,
         }
 
     async def on_command(self, body: dict[str, Any], ack: AsyncAck) -> None:
@@ -160,9 +160,9 @@ class Commands:
         view = await self._front.approval(person, approval_id)
         return why_reply(view) if view else text_reply(words.NO_REQUEST)
 
-    async def _figures(self, person: Person, _: str) -> Reply:
-        found = await self._desk.figures.figures(person)
-        return figures_reply(found) if found else text_reply(words.LEADS_NOBODY)
+    async def _metrics(self, person: Person, _: str) -> Reply:
+        found = await self._desk.metrics.metrics(person)
+        return metrics_reply(found) if found else text_reply(words.LEADS_NOBODY)
 
 
 _MENTION = re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>")

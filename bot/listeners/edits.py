@@ -31,8 +31,8 @@ class EditListener(ModalListener):
         """Show what may be edited to who might approve it, and tell others why not."""
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            if stranger := self._stranger(identity):
-                await self._desk.strangers.on_card(stranger, ref.id, "edit")
+            if unknown := self._unknown_actor(identity):
+                await self._desk.unknown_actors.on_card(unknown, ref.id, "edit")
             seen = await see(self._desk, identity, ref)
             view, refusal = seen.view, identity.refusal or seen.refusal or seen.judged
             form = None if refusal else await self._desk.editing.form(ref.id)

@@ -1,4 +1,4 @@
-"""The Home tab: people open it, turn its pages, narrow it, see figures and decide several requests at once.
+"""The Home tab: people open it, turn its pages, narrow it, see metrics and decide several requests at once.
 
 Homes are published one after another, each with the state at that moment. A process remembers for a while whose Home it
 published and what that Home shows, and publishes it again after a vote from elsewhere. For everybody else this costs a
@@ -16,9 +16,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.home import command_replies as words
 from bot.home import home_state as states
-from bot.home.home import HELD_SHOWN, SHOWN, HomeContent, home, home_refusal
+from bot.home.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refusal
 from bot.home.home_state import Corner, HomeState, Section, state_of
-from bot.home.metrics import figures_modal
+from bot.home.metrics import metrics_modal
 from bot.listeners.bulk_votes import BulkVotes
 from bot.listeners.card_watch import CardChecks
 from bot.listeners.clicks import DEADLINE, ModalListener
@@ -34,13 +34,13 @@ from runtime.services.approval_view import Act
 from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
 from runtime.services.home import AskedFor, Entry, HomeQueries, Waiting
-from runtime.services.step_repair import HeldWaiting
+from runtime.services.step_repair import StepsNeedingAttention
 
 AT_ONCE = 2
 """Homes that are drawn at the same time: they share what clicks need, and clicks don't wait for them."""
 
 _REMEMBERED = 1000
-_NOTHING_HELD = HeldWaiting(0, ())
+_NO_STEP_WAITS = StepsNeedingAttention(0, ())
 
 
 class HomePublisher:
@@ -130,9 +130,9 @@ class HomePublisher:
             found = await self._with_acts(person, found)
         choices = await self._homes.choices(person.id)
         is_first = state.section is Section.WAITING and state.corner is None
-        held = await self._desk.held.waiting(person, HELD_SHOWN) if is_first else _NOTHING_HELD
-        leads = await self._desk.figures.leads(person)
-        return HomeContent(state, found, choices, held, (await self._installation.known()).address, leads)
+        attention = await self._desk.step_repair.waiting(person, ATTENTION_SHOWN) if is_first else _NO_STEP_WAITS
+        leads = await self._desk.metrics.leads(person)
+        return HomeContent(state, found, choices, attention, (await self._installation.known()).address, leads)
 
     async def _with_acts(self, person: Person, found: Waiting) -> Waiting:
         """Have each request say what its one reader may do with it now."""
@@ -209,16 +209,16 @@ def _turned(state: HomeState, payload: Actions) -> HomeState:
     return HomeState(section=state.section)
 
 
-class FiguresButton(ModalListener):
+class MetricsButton(ModalListener):
     """The listener for the button. Who leads nobody any more is told so."""
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
-        """Show the figures of the last 30 days."""
+        """Show the metrics of the last 30 days."""
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            found = await self._desk.figures.figures(identity.person) if identity.person else None
+            found = await self._desk.metrics.metrics(identity.person) if identity.person else None
         await ack()
         if found:
-            await self._open(payload, figures_modal(found))
+            await self._open(payload, metrics_modal(found))
         else:
             await self._tell(payload, refusal_words(identity.refusal) if identity.refusal else words.LEADS_NOBODY)

@@ -111,8 +111,8 @@ def _behind(teams: Iterable[str], known: Mapping[str, Sequence[Person]]) -> tupl
 async def identify(user: User, where: InstallationWatch, desk: ApprovalService) -> Identity:
     """Find the person behind a payload's user: the directory first, then Slack's record of them.
 
-    Slack is asked about users of the directory alone, so strangers cannot use up what Slack allows us. On Enterprise
-    Grid a user has one id in all workspaces of the organization, so the directory may name any of them.
+    Slack is asked about users of the directory alone, so unknown people cannot use up what Slack allows us. On
+    Enterprise Grid a user has one id in all workspaces of the organization, so the directory may name any of them.
     """
     account = SlackAccount(user.team_id or "", user.id)
     until = asyncio.get_running_loop().time() + _LOOKUP_SECONDS

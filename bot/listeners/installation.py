@@ -184,8 +184,8 @@ _CHANNELS = {
     "group_archive": "is archived: nothing can be posted there",
     "channel_deleted": "is deleted: nothing can be posted there",
     "group_deleted": "is deleted: nothing can be posted there",
-    "channel_unarchive": "is in use again: what is held for it is tried again",
-    "group_unarchive": "is in use again: what is held for it is tried again",
+    "channel_unarchive": "is in use again: what it blocked is tried again",
+    "group_unarchive": "is in use again: what it blocked is tried again",
     "channel_left": "has no bot any more: invite it",
     "group_left": "has no bot any more: invite it",
 }
@@ -199,7 +199,7 @@ EVENTS = frozenset({"app_uninstalled", "tokens_revoked", "user_change", "team_jo
 class AppLifecycle:
     """Hands in what Slack says of installations and members; what it says of channels stands in the log.
 
-    What is held for a channel is tried again by itself, so nothing has to be done when it is in use again.
+    What a channel blocks is tried again by itself, so nothing has to be done when it is in use again.
     """
 
     desk: InstallationLifecycle

@@ -16,13 +16,13 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.home import bulk_votes
-from bot.home.home_state import FIGURES, PREFIX
+from bot.home.home_state import METRICS, PREFIX
 from bot.listeners import private_answers
 from bot.listeners.cancel_undo import UndoListener
 from bot.listeners.clicks import DEADLINE, Seen, SigningLinks, click, see
 from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import Forms
-from bot.listeners.home_tab import FiguresButton, HomeTab
+from bot.listeners.home_tab import HomeTab, MetricsButton
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more_menu import MoreMenu
@@ -86,7 +86,7 @@ class Interactions:
         self._answers = answers
         self._holding = StepRepairListener(client, desk, installation, self._answers)
         self._links = SigningLinks(desk)
-        self._figures = FiguresButton(client, desk, installation, self._answers)
+        self._metrics = MetricsButton(client, desk, installation, self._answers)
         self._undoing = UndoListener(client, desk, installation, self._answers)
         self._more = MoreMenu(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
@@ -108,8 +108,8 @@ class Interactions:
             await self._guarded(payload, ack, self._more.replying.on_click(payload, ack))
         elif action_id == references.CANCEL:
             await self._guarded(payload, ack, self._more.canceling.on_click(payload, ack))
-        elif action_id == FIGURES:
-            await self._guarded(payload, ack, self._figures.on_click(payload, ack))
+        elif action_id == METRICS:
+            await self._guarded(payload, ack, self._metrics.on_click(payload, ack))
         elif action_id.startswith(PREFIX):
             await self._guarded(payload, ack, self._home.on_action(payload, ack))
         elif action_id == references.UNDO:
@@ -132,14 +132,14 @@ class Interactions:
             **dict.fromkeys(MODALS, self._forms.on_submission),
             **dict.fromkeys(bulk_votes.MODALS, self._home.on_submission),
             DELEGATION_MODAL: self._delegating.on_submission,
-            step_repair.MODAL: self._held,
+            step_repair.MODAL: self._repair,
             references.UNDO_MODAL: self._undoing.on_submission,
             references.REPLY_MODAL: self._more.on_submission,
             references.MORE_MODAL: self._more.on_submission,
         }
         return own.get(callback_id, self._reason)
 
-    async def _held(self, payload: Submission, ack: AsyncAck) -> None:
+    async def _repair(self, payload: Submission, ack: AsyncAck) -> None:
         await self._holding.on_submission(payload, ack)
         self._home.renew(payload.user.id)
 
@@ -230,7 +230,7 @@ class Interactions:
         if person is None or view is None:
             return
         try:
-            await self._desk.figures.looked(view.approval_id, person)
+            await self._desk.metrics.looked(view.approval_id, person)
         except Exception as error:  # noqa: BLE001 - evidence then says that opening was not recorded
             self._log.warning("the opening of a form was not recorded: %s", type(error).__name__)
 
@@ -278,7 +278,7 @@ class Interactions:
             identity = await identify(payload.user, self._installation, self._desk)
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
-                await self._desk.figures.looked(view.approval_id, identity.person)
+                await self._desk.metrics.looked(view.approval_id, identity.person)
             view = (await self._in_whose_name(Seen(identity, view, identity.refusal))).view
             view = await self._for_one(view, identity) if view else None
         await ack()

@@ -1,9 +1,9 @@
 """The menu More: ask a question, request changes, withdraw a vote, hand a request over; and the answer to a question.
 
-The menu hands what was chosen, and what its modal says, to the listener of that act; edits, cancellation and break-
-glass have their own files. An act that cannot count is refused before the person writes a word, and the refusal is on
-record. The words are recorded before the modal closes. A hand-over checks the chosen person first; where they cannot
-take the request, the modal says so and stays open.
+The menu hands what was chosen, and what its modal says, to the listener of that act; edits, cancellation and
+break-glass have their own files. An act that cannot count is refused before the person writes a word, and the refusal
+is on record. The words are recorded before the modal closes. A hand-over checks the chosen person first; where they
+cannot take the request, the modal says so and stays open.
 """
 
 import asyncio

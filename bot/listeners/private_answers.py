@@ -29,8 +29,8 @@ NOT_YET_COUNTED = "Your click is recorded, but could not be counted yet. The car
 UNKNOWN_BUTTON = "Countersign no longer knows this button. Nothing was done."
 NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again."
 
-NOT_HELD = "This step is no longer held. Nothing was done."
-HELD_DONE = {
+NO_LONGER_WAITS = "This step no longer needs attention. Nothing was done."
+REPAIR_DONE = {
     RepairAction.RETRY: "Done: {} is being retried.",
     RepairAction.SUPPLY: "Done: {} has your result, and the run continues.",
     RepairAction.SKIP: "Done: {} is skipped, and the run continues.",

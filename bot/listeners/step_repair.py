@@ -24,13 +24,13 @@ class StepRepairListener(ModalListener):
         ref = step_repair.StepRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            if stranger := self._stranger(identity):
+            if unknown := self._unknown_actor(identity):
                 act = step_repair.ACTIONS[payload.action.action_id]
-                await self._desk.strangers.on_step(stranger, ref.run, ref.step, act)
-            view = None if stranger else await self._desk.held.view(ref.run, ref.step)
+                await self._desk.unknown_actors.on_step(unknown, ref.run, ref.step, act)
+            view = None if unknown else await self._desk.step_repair.view(ref.run, ref.step)
         await ack()
         if view is None:
-            said = refusal_words(identity.refusal) if identity.refusal else private_answers.NOT_HELD
+            said = refusal_words(identity.refusal) if identity.refusal else private_answers.NO_LONGER_WAITS
             await self._tell(payload, said)
             return
         await self._open(
@@ -62,8 +62,8 @@ class StepRepairListener(ModalListener):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
-                if stranger := self._stranger(identity):
-                    await self._desk.strangers.on_step(stranger, ref.run, ref.step, ref.act)
+                if unknown := self._unknown_actor(identity):
+                    await self._desk.unknown_actors.on_step(unknown, ref.run, ref.step, ref.act)
                 if identity.person is None:
                     return "", refusal_words(
                         identity.refusal
@@ -79,18 +79,18 @@ class StepRepairListener(ModalListener):
                     result=result,
                     request_id=uuid4().hex,
                 )
-                return await self._desk.held.record(wish), ""
+                return await self._desk.step_repair.record(wish), ""
         except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("what was said of a held step was not recorded: %s", type(error).__name__)
+            self._log.error("a repair was not recorded: %s", type(error).__name__)
             return "", private_answers.REASON_NOT_RECORDED
 
     async def _settle(self, notification: str, user: User, ref: step_repair.StepRepairRef) -> None:
         """Apply what is recorded and say in private what came of it. Never raises."""
         try:
-            why = await self._desk.held.apply(notification)
+            why = await self._desk.step_repair.apply(notification)
         except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("what was said of a held step was not applied: %s", type(error).__name__)
+            self._log.error("a repair was not applied: %s", type(error).__name__)
             said = private_answers.NOT_YET_APPLIED
         else:
-            said = f"Nothing was done: {why}" if why else private_answers.HELD_DONE[ref.act].format(ref.step)
+            said = f"Nothing was done: {why}" if why else private_answers.REPAIR_DONE[ref.act].format(ref.step)
         await self._answers.tell(user.id, ref.channel, said, occasion=notification)

@@ -12,7 +12,14 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from runtime.handlers import HandlerError, HeldError, NotTakenError, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    BlockedError,
+    HandlerError,
+    NotTakenError,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+)
 
 _TICKET = re.compile(r"(ticket=)[^&\s'\"]+")
 
@@ -63,7 +70,7 @@ NOT_INSTALLED = "not_installed"
 _LIMITED = frozenset({"ratelimited", "rate_limited"})
 _TRANSIENT = frozenset({"message_limit_exceeded", "accesslimited", "external_channel_migrating", "team_added_to_org"})
 # What somebody can mend, in the workspace or in the app's settings, while we go on trying.
-_MENDABLE = frozenset(
+_FIXABLE = frozenset(
     {
         # the channel
         *("not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission", "not_in_team"),
@@ -123,7 +130,7 @@ def is_limit(error: SlackApiError) -> bool:
 
 
 def failure(error: Exception) -> HandlerError:
-    """Say what a failed call means for the side effect: not done, held, refused, or unknown."""
+    """Say what a failed call means for the side effect: not done, blocked, refused, or unknown."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return NotTakenError("Slack cannot be reached")
     if not isinstance(error, SlackApiError):
@@ -137,7 +144,7 @@ def failure(error: Exception) -> HandlerError:
         return TransientError(f"Slack: {code or status}", retry_after(error))
     if status >= _SERVER_ERROR or code in _UNKNOWN or not code:
         return OutcomeUnknownError(f"Slack: {code or status}")
-    if code in _MENDABLE:
-        return HeldError(f"Slack refuses: {code}")
+    if code in _FIXABLE:
+        return BlockedError(f"Slack refuses: {code}")
     details = data.get("response_metadata", {}).get("messages", [])
     return RefusedError("; ".join([f"Slack refused: {code}", *map(str, details)]))

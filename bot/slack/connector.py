@@ -1,7 +1,7 @@
 """Slack as a connector: what we post passes the gate like any other effect.
 
-The parameters of its operations are read strictly. Messages that ask about held steps say in the end what came of the
-step, and lose their buttons.
+The parameters of its operations are read strictly. Messages that ask for a step's repair say in the end what came of
+the step, and lose their buttons.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from runtime.model.messages import (
     QuestionAsked,
     RequestHanded,
     Said,
-    StepHeld,
+    StepNeedsAttention,
     UpdateCard,
     UpdateMessage,
 )
@@ -71,7 +71,7 @@ class StepQuestions:
 
         Raise TransientError before it is posted.
         """
-        question = await self._desk.held.question(effect_id)
+        question = await self._desk.step_repair.question(effect_id)
         if question.place is None and question.may_come:
             raise TransientError("the message is not posted yet")
         return question.place is not None and await self._edit(*question.place, text, blocks)
@@ -200,7 +200,7 @@ class SlackConnector:
         return await self._told.tell(params, call.key, lambda channel: self._say(params, channel, call.key, None))
 
     async def update_message(self, call: Call) -> JsonObject:
-        """Have a message that asked about a held step say what came of it."""
+        """Have a message that asked for a step's repair say what came of it."""
         params = params_of(UpdateMessage, call)
         text = f"{self._prefix}{closed_words(params.said, params.then)}"
         return {
@@ -220,7 +220,11 @@ class SlackConnector:
         text = f"{self._prefix}{message_text(params.said, what)}"
         way = [context(mrkdwn_text(found))] if found else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        acts = [repair_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
+        acts = (
+            [repair_buttons(params.said.run_id, params.said.step)]
+            if isinstance(params.said, StepNeedsAttention)
+            else []
+        )
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
         paragraphs = message_blocks(f"{sign_of(params.said)}{text}", message_moments(params.said))
         blocks = [*_called(params.said), *paragraphs, *acts, *asks, *way]

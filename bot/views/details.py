@@ -117,7 +117,7 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
 
 def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.votes:
-        said = "Broke the glass" if vote.ticket else verdict_word(view.kind, vote.verdict).capitalize()
+        said = "Used break-glass" if vote.ticket else verdict_word(view.kind, vote.verdict).capitalize()
         lapsed = "" if vote.counts else " · no longer counts"
         yield from _named((f"{said} · {utc(vote.at)}{lapsed}", vote.person_name))
         if vote.ticket:

@@ -21,26 +21,26 @@ from runtime.model.delivery import GatheredMessage, Gathering, Rank
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
+    Blocked,
+    BreakGlassUsed,
     Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
-    GlassBroken,
-    Held,
-    HeldOver,
-    HeldSettled,
     Note,
     NotStarted,
     Plain,
     QuestionAnswered,
     QuestionAsked,
     Reminder,
+    RepairClosed,
+    RepairDone,
     RequestHanded,
     ReviewLate,
     RunEnded,
     Said,
     StandingChanged,
-    StepHeld,
+    StepNeedsAttention,
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
@@ -89,10 +89,10 @@ def message_text(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
-        case GlassBroken() | ReviewLate() | Unfulfillable() | CardTampered():
+        case BreakGlassUsed() | ReviewLate() | Unfulfillable() | CardTampered():
             return _alarm(said, what)
-        case Held() | StepHeld() | HeldSettled():
-            return _held(said)
+        case Blocked() | StepNeedsAttention() | RepairDone():
+            return _stopped(said)
         case DelegationChanged() | DelegateVoted():
             return _delegation(said, what)
         case Plain():
@@ -128,7 +128,7 @@ def _named(step: str, title: str) -> str:
     return json.dumps(shorten(title, _TITLE, placeholder="…"), ensure_ascii=False) if title else step
 
 
-def _alarm(said: GlassBroken | ReviewLate | Unfulfillable | CardTampered, what: str) -> str:
+def _alarm(said: BreakGlassUsed | ReviewLate | Unfulfillable | CardTampered, what: str) -> str:
     of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, ReviewLate):
         return f"Break-glass review overdue: {of}. Due {_day(said.until)}. Asked: {', '.join(said.groups)}."
@@ -168,7 +168,7 @@ def _day(moment: str) -> str:
     return utc(datetime.fromisoformat(moment))
 
 
-_MENDED = {
+_REPAIRED = {
     RepairAction.RETRY: "retried it",
     RepairAction.SUPPLY: "supplied its result",
     RepairAction.SKIP: "skipped it",
@@ -176,25 +176,25 @@ _MENDED = {
 }
 
 
-def _held(said: Held | StepHeld | HeldSettled) -> str:
-    if isinstance(said, Held):
+def _stopped(said: Blocked | StepNeedsAttention | RepairDone) -> str:
+    if isinstance(said, Blocked):
         what = said.step or "A card"
-        return f"{what} of {_run(said.run)} is held: {said.why}. It continues automatically once this is fixed."
-    if isinstance(said, HeldSettled):
-        return f"{said.step} of {_run(said.run)}: {said.person} {_MENDED[said.act]}{_quoted(said.why)}"
+        return f"{what} of {_run(said.run)} is blocked: {said.why}. It continues automatically once this is fixed."
+    if isinstance(said, RepairDone):
+        return f"{said.step} of {_run(said.run)}: {said.person} {_REPAIRED[said.act]}{_quoted(said.why)}"
     todo = "Choose how it continues, here or in this app's Home tab."
-    return f"{said.step} of {_run(said.run)} failed and is held: {_why(said)}. {todo}"
+    return f"{said.step} of {_run(said.run)} failed and needs attention: {_why(said)}. {todo}"
 
 
-def closed_words(asked: StepHeld, then: HeldSettled | HeldOver) -> str:
-    """Return what a message that asked about a held step says once nobody has to answer."""
-    why = f"{asked.step} of {_run(asked.run)} failed and was held: {_why(asked)}."
-    if isinstance(then, HeldOver):
+def closed_words(asked: StepNeedsAttention, then: RepairDone | RepairClosed) -> str:
+    """Return what a message that asked for a step's repair says once nobody has to answer."""
+    why = f"{asked.step} of {_run(asked.run)} failed and needed attention: {_why(asked)}."
+    if isinstance(then, RepairClosed):
         return f"{why} The run has ended."
-    return f"{why} {then.person} {_MENDED[then.act]}{_quoted(then.why)}"
+    return f"{why} {then.person} {_REPAIRED[then.act]}{_quoted(then.why)}"
 
 
-def _why(said: StepHeld) -> str:
+def _why(said: StepNeedsAttention) -> str:
     why = said.why.rstrip(".")
     return f"{why} ({said.code})" if said.code else why
 
@@ -202,7 +202,7 @@ def _why(said: StepHeld) -> str:
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:
     if isinstance(said, EvidenceSealed):
         return f"{_run(said.run)} {_ended(said)}. Evidence sealed. SHA-256: {said.sha256}"
-    todo = f"Once this is fixed, run: countersign evidence repair {said.run_id}"
+    todo = f"Once this is fixed, run: countersign evidence retry {said.run_id}"
     return f"The evidence of {_run(said.run)} cannot be stored: {said.why}. {todo}"
 
 

@@ -48,7 +48,7 @@ def _has_votes(view: ApprovalView) -> bool:
     return bool(view.votes)
 
 
-def _has_glass(view: ApprovalView) -> bool:
+def _has_break_glass(view: ApprovalView) -> bool:
     return bool(view.break_glass)
 
 
@@ -58,7 +58,7 @@ ENTRIES = (
     MenuEntry("changes", "Request changes…", _is_decision),
     MenuEntry("withdraw", "Withdraw my vote…", _has_votes),
     MenuEntry("hand", "Hand to…", _is_decision),
-    MenuEntry("break_glass", "Break the glass…", _has_glass),
+    MenuEntry("break_glass", "Break-glass…", _has_break_glass),
     MenuEntry("cancel", "Cancel this request…", _has_consequence),
 )
 

@@ -12,9 +12,9 @@ _WORDS = {
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.REPEATED: "You have already voted on this request. Your vote stands unless you withdraw it under More.",
     RefusalCode.BROUGHT: "The caller that started this run cannot also answer it.",
-    RefusalCode.GLASS_SPENT: "You have no emergency overrides left.",
+    RefusalCode.BREAK_GLASS_SPENT: "You have no emergency overrides left.",
     RefusalCode.NO_TICKET: "Please name the ticket or incident.",
-    RefusalCode.NO_GLASS: "Policy allows no break-glass here.",
+    RefusalCode.NO_BREAK_GLASS: "Policy allows no break-glass here.",
     RefusalCode.NO_VOTE: "You have no counted vote on this request to withdraw.",
     RefusalCode.IN_DOUBT: "This asks what happened; it takes no other answer.",
     RefusalCode.QUESTION_OPEN: "Your earlier question has no answer yet. Please wait for it.",
@@ -74,9 +74,9 @@ _AFTER = {
         (
             RefusalCode.EXPIRED,
             RefusalCode.BROUGHT,
-            RefusalCode.GLASS_SPENT,
+            RefusalCode.BREAK_GLASS_SPENT,
             RefusalCode.NO_TICKET,
-            RefusalCode.NO_GLASS,
+            RefusalCode.NO_BREAK_GLASS,
             RefusalCode.IN_DOUBT,
             RefusalCode.NO_QUESTION,
             RefusalCode.NO_TASK,
@@ -106,7 +106,7 @@ def refusal_reason(refusal: Refusal) -> str:
             reason = _CLOSED[ApprovalStatus(about[0])] if about else "This request is already closed."
         case RefusalCode.CLAIMED, (name, *_):
             reason = f"{name} has claimed this. You can answer it once they release it."
-        case RefusalCode.GLASS_SPENT, (most, *_):
+        case RefusalCode.BREAK_GLASS_SPENT, (most, *_):
             reason = f"You have used all {most} of your emergency overrides."
         case RefusalCode.NOT_ENOUGH_APPROVERS, (why,):
             reason = f"Not enough eligible approvers would be left: {why}."

@@ -8,15 +8,15 @@ from runtime.model.chat_message import CardTampered
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
+    Blocked,
+    BreakGlassUsed,
     EffectEnded,
     EvidenceStuck,
-    GlassBroken,
-    Held,
     NotStarted,
     Reminder,
     ReviewLate,
     Said,
-    StepHeld,
+    StepNeedsAttention,
     TimeRunsShort,
     Unfulfillable,
 )
@@ -24,7 +24,7 @@ from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView
 
-_PENDING, _APPROVED, _REJECTED, _EXPIRED, _CANCELED, _GLASS, _ATTENTION = "🟡", "✅", "⛔", "⌛", "🚫", "🚨", "⚠️"
+_PENDING, _APPROVED, _REJECTED, _EXPIRED, _CANCELED, _BREAK_GLASS, _ATTENTION = "🟡", "✅", "⛔", "⌛", "🚫", "🚨", "⚠️"
 
 
 class State(Enum):
@@ -35,9 +35,9 @@ class State(Enum):
     SHORT_OF_APPROVERS = (_ATTENTION, "Approval needed")
     SHORT_OF_REVIEWERS = (_ATTENTION, "Review needed")
     IN_DOUBT = (_ATTENTION, "Did this happen?")
-    AFTERWARDS = (_GLASS, "Break-glass: review needed")
+    AFTERWARDS = (_BREAK_GLASS, "Break-glass: review needed")
     APPROVED = (_APPROVED, "Approved")
-    BROKEN_GLASS = (_GLASS, "Break-glass: approved by one person alone")
+    BREAK_GLASS = (_BREAK_GLASS, "Break-glass: approved by one person alone")
     REJECTED = (_REJECTED, "Rejected")
     CHANGES = (_REJECTED, "Changes requested")
     OVERDUE = (_EXPIRED, "Time is up")
@@ -47,8 +47,8 @@ class State(Enum):
     OUTGROWN = (_CANCELED, "Void: policy now requires more approvals")
     HAPPENED = (_APPROVED, "Settled: it happened")
     NOT_HAPPENED = (_REJECTED, "Settled: it did not happen")
-    JUSTIFIED = (_GLASS, "Reviewed: justified")
-    NOT_JUSTIFIED = (_GLASS, "Reviewed: not justified")
+    JUSTIFIED = (_BREAK_GLASS, "Reviewed: justified")
+    NOT_JUSTIFIED = (_BREAK_GLASS, "Reviewed: not justified")
 
     @property
     def sign(self) -> str:
@@ -106,7 +106,7 @@ def state_of(view: ApprovalView, now: datetime) -> State:
     if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
         return State.CHANGES
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
-        return State.BROKEN_GLASS
+        return State.BREAK_GLASS
     return _OWN_ENDS.get((view.kind, view.status), _ENDED[view.status])
 
 
@@ -133,10 +133,10 @@ def _sign_of(said: Said) -> str:
             return _REJECTED if said.changes else _ENDED[said.status].sign if said.status in _ENDED else ""
         case EffectEnded():
             return _OUTCOMES.get(said.code, "")
-        case GlassBroken() | ReviewLate():
-            return _GLASS
+        case BreakGlassUsed() | ReviewLate():
+            return _BREAK_GLASS
         case ApprovalOpened() | Reminder() | TimeRunsShort():
             return _PENDING
-        case CardTampered() | Held() | StepHeld() | Unfulfillable() | EvidenceStuck() | NotStarted():
+        case CardTampered() | Blocked() | StepNeedsAttention() | Unfulfillable() | EvidenceStuck() | NotStarted():
             return _ATTENTION
     return ""

@@ -11,9 +11,9 @@ from bot.views.vote_modals import REASON_MAX, REASON_MIN
 from policy.bundle import strict_json
 from runtime.model.limits import json_fault
 from runtime.model.run import RepairAction
-from runtime.services.step_repair import HeldView
+from runtime.services.step_repair import StepRepairView
 
-MODAL = "countersign_held"
+MODAL = "countersign_step_repair"
 RESULT = "result"
 RESULT_MAX = 3000
 
@@ -23,7 +23,7 @@ _BUTTONS = {
     RepairAction.SKIP: "Skip step",
     RepairAction.END: "End run",
 }
-ACTIONS = {f"countersign_held_{act}": act for act in RepairAction}
+ACTIONS = {f"countersign_repair_{act}": act for act in RepairAction}
 _MEANS = {
     RepairAction.RETRY: "The step starts again. What is already done is not repeated.",
     RepairAction.SUPPLY: "The step succeeds with your result; the record names you.",
@@ -60,7 +60,7 @@ def repair_buttons(run_id: str, step: str) -> Block:
     return {"type": "actions", "elements": elements}
 
 
-def repair_modal(view: HeldView, act: RepairAction, channel: str | None) -> dict[str, Any]:
+def repair_modal(view: StepRepairView, act: RepairAction, channel: str | None) -> dict[str, Any]:
     """Return the modal that asks why, and where it is supplied for the result."""
     ref = StepRepairRef(run=view.run_id, step=view.step, act=act, version=view.version, channel=channel)
     facts = (("Run", view.run_title), ("Step", view.step), ("Error", view.error), ("Code", view.code))
@@ -82,10 +82,10 @@ def repair_modal(view: HeldView, act: RepairAction, channel: str | None) -> dict
     }
 
 
-def repair_item(view: HeldView) -> list[Block]:
-    """Return what a person's Home says of a held step, with the buttons."""
+def repair_item(view: StepRepairView) -> list[Block]:
+    """Return what a person's Home says of a step that needs attention, with the buttons."""
     why = f"{one_line(view.error.rstrip('.'))} ({view.code})" if view.code else one_line(view.error.rstrip("."))
-    said = short(render(f"{view.step} of {one_line(view.run_title)} failed and is held: {why}"), 300)
+    said = short(render(f"{view.step} of {one_line(view.run_title)} failed and needs attention: {why}"), 300)
     return [section(said), repair_buttons(view.run_id, view.step), {"type": "divider"}]
 
 

@@ -133,15 +133,15 @@ def has_to_be_signed(view: ApprovalView, verdict: VoteVerdict | ClaimAct) -> boo
     return bool(view.sign_with) and verdict is VoteVerdict.APPROVE
 
 
-def signing_modal(view: ApprovalView, url: str | None, *, breaks_glass: bool = False) -> dict[str, Any]:
+def signing_modal(view: ApprovalView, url: str | None, *, uses_break_glass: bool = False) -> dict[str, Any]:
     """Return the modal with the link, or what is told where there is none."""
     there = link(Shown("Open the page to sign"), url) if url else None
-    why = section(_ALONE if breaks_glass else _WHY)
+    why = section(_ALONE if uses_break_glass else _WHY)
     way = [why, {"type": "section", "text": mrkdwn_text(Shown(f"*{there}*"))}, context(plain_text(_SMALL))]
     return {
         "type": "modal",
         "callback_id": references.SIGNING_MODAL,
-        "title": plain_text(Shown("Sign to break glass" if breaks_glass else "Sign to approve")),
+        "title": plain_text(Shown("Sign to use break-glass" if uses_break_glass else "Sign to approve")),
         "close": plain_text(Shown("Close")),
         "blocks": [*summary(view), *(way if there else [section(_NOWHERE)])],
     }
@@ -172,8 +172,8 @@ def break_glass_modal(view: ApprovalView, channel: str | None, *, left: int, ove
     return {
         "type": "modal",
         "callback_id": references.MORE_MODAL,
-        "title": plain_text(Shown("Break the glass")),
-        "submit": plain_text(Shown("Break the glass")),
+        "title": plain_text(Shown("Break-glass")),
+        "submit": plain_text(Shown("Break-glass")),
         "close": plain_text(Shown("Cancel")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [

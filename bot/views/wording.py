@@ -70,7 +70,7 @@ _STANDS: dict[str, str] = {
     RunStatus.WAITING_APPROVAL: "waits for approval",
     RunStatus.WAITING: "waits",
     RunStatus.FAILED_RETRYABLE: "failed and will be retried",
-    RunStatus.HELD: "is held",
+    RunStatus.NEEDS_ATTENTION: "needs attention",
     RunStatus.FAILED_TERMINAL: "failed",
     StepStatus.PENDING: "comes later",
     StepStatus.READY: "is about to begin",
@@ -96,7 +96,7 @@ def verdict_word(ask: AskKind, verdict: VoteVerdict) -> str:
 
 def vote_word(view: ApprovalView, vote: VoteView) -> str:
     """Return what somebody said, and by which ticket where they did without the others."""
-    return f"broke the glass ({vote.ticket})" if vote.ticket else verdict_word(view.kind, vote.verdict)
+    return f"used break-glass ({vote.ticket})" if vote.ticket else verdict_word(view.kind, vote.verdict)
 
 
 def vote_notes(vote: VoteView) -> str:

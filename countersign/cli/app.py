@@ -13,18 +13,18 @@ import typer
 from typer.exceptions import TyperException
 
 from countersign.cli.acts import cancel, retry, signal, undo
-from countersign.cli.approval_queries import figures
+from countersign.cli.approval_queries import metrics
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.dead_letters import dead_letters
 from countersign.cli.definitions import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
-from countersign.cli.held import held
 from countersign.cli.keys import keys
 from countersign.cli.log import log, witness
 from countersign.cli.people import people
 from countersign.cli.run_commands import effects, replay, runs, waits
 from countersign.cli.slack import slack
+from countersign.cli.steps import steps
 from countersign.cli.subscriptions import subscriptions
 from countersign.cli.tasks import tasks
 
@@ -44,14 +44,14 @@ def _one_sentence(said: str) -> str:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, undo, retry, replay, signal, figures, witness):
+for command in (up, demo, case, cancel, undo, retry, replay, signal, metrics, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")
 app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
 app.add_typer(definitions, name="definitions")
-app.add_typer(held, name="held")
+app.add_typer(steps, name="steps")
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(tasks, name="tasks")

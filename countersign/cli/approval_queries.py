@@ -1,6 +1,6 @@
-"""`evidence approvals` and `figures`: who approved what, and how long people take.
+"""`evidence approvals` and `metrics`: who approved what, and how long people take.
 
-`approvals` says who approved what, when, with which words, and what it changed. `figures` says how long people take
+`approvals` says who approved what, when, with which words, and what it changed. `metrics` says how long people take
 with what they are asked, how often they are reminded, and what waits.
 """
 
@@ -17,7 +17,7 @@ from evidence.verify.rules import counted
 if TYPE_CHECKING:
     from countersign.settings import Settings
     from evidence.export.index import Period
-    from runtime.model.metrics import Figures
+    from runtime.model.metrics import Metrics
 
 
 def approvals(
@@ -59,15 +59,15 @@ _TIME_COLUMNS = (
     "decision_p90",
     "reminders",
     "escalations",
-    "glass_broken",
+    "break_glass_used",
 )
 _PERSON_COLUMNS = ("person", "name", "waiting", "looked", "approved", "rejected", "answer_p50", "answer_p90")
 _DAYS = 30
 
 
-def figures(first: Since = None, last: Until = None, *, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+def metrics(first: Since = None, last: Until = None, *, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
     """Show requests of the last 30 days, or of a period: by group and tier, and by person. Times are in seconds."""
-    found = run(_find_figures(shared_settings("database_url"), first, last))
+    found = run(_find_metrics(shared_settings("database_url"), first, last))
     groups, people = [_flat_row(asdict(one)) for one in found.groups], [_flat_row(asdict(one)) for one in found.people]
     if as_json and not as_csv:
         show_json({"since": found.since, "until": found.until, "groups": groups, "people": people})
@@ -81,18 +81,18 @@ def figures(first: Since = None, last: Until = None, *, as_json: AsJson = False,
     show_rows(people, _PERSON_COLUMNS, as_json=False)
 
 
-async def _find_figures(settings: "Settings", first: str | None, last: str | None) -> "Figures":
+async def _find_metrics(settings: "Settings", first: str | None, last: str | None) -> "Metrics":
     from countersign.cli.operate import looked_up
     from evidence.export.index import end_of
     from runtime.clock import utc_now
-    from runtime.services.metrics import find_figures
+    from runtime.services.metrics import find_metrics
 
     now = utc_now()
     until = end_of(day_of(last, "--to")) if last else now
     since = datetime.combine(day_of(first, "--from"), time(), UTC) if first else until - timedelta(days=_DAYS)
     if since >= until:
         raise typer.BadParameter(f"{first} is after the last day", param_hint="--from")
-    return await looked_up(settings, find_figures, since, until, now)
+    return await looked_up(settings, find_metrics, since, until, now)
 
 
 def _flat_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def list_(
     from countersign.cli.operate import looked_up
     from runtime.services import listings
 
-    rows = run(looked_up(shared_settings("database_url"), listings.list_letters, status, limit))
+    rows = run(looked_up(shared_settings("database_url"), listings.list_dead_letters, status, limit))
     show_rows(rows, _COLUMNS, as_json=as_json)
 
 
@@ -48,7 +48,7 @@ def show(notification_id: NotificationId, *, as_json: AsJson = False) -> None:
     from countersign.cli.operate import OperateError, looked_up
     from runtime.services import listings
 
-    row = run(looked_up(shared_settings("database_url"), listings.find_letter, notification_id))
+    row = run(looked_up(shared_settings("database_url"), listings.find_dead_letter, notification_id))
     if row is None:
         raise OperateError(f"there is no notification {notification_id}")
     show_one(row, as_json=as_json)

@@ -1,7 +1,7 @@
-"""The group `evidence`: verify, report, export, fetch and repair bundles, and set and lift legal holds.
+"""The group `evidence`: verify, report, export, fetch and retry bundles, and set and lift legal holds.
 
 `verify`, `report`, `page` and `verify-export` import nothing that needs a server or a network. `export` writes the
-index of a period; `verify-export` says whether one holds. `get`, `hold`, `release`, `repair` and `export` are on record
+index of a period; `verify-export` says whether one holds. `get`, `hold`, `release`, `retry` and `export` are on record
 by a named person. `list` and `exceptions` stand in `evidence_queries`, `approvals` in `approval_queries`.
 """
 
@@ -156,7 +156,7 @@ def holds(
     show_rows(rows, _HOLD_COLUMNS, as_json=as_json)
 
 
-def repair(
+def retry(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is stuck.")],
     by: By,
     reason: Reason,
@@ -164,7 +164,7 @@ def repair(
     as_json: AsJson = False,
 ) -> None:
     """Have a stuck bundle tried anew; what took its name in the archive stays there, and it gets another."""
-    act(lambda desk: desk.repair(by, run_id, reason), f"the bundle of {run_id} will be retried", as_json=as_json)
+    act(lambda desk: desk.retry_bundle(by, run_id, reason), f"the bundle of {run_id} will be retried", as_json=as_json)
 
 
 def _hold_subject(run_id: str | None, reference: str | None) -> "Subject":
@@ -183,7 +183,7 @@ evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch, verify and
 
 
 evidence.command("list")(list_evidence)
-for command in (approvals, exceptions, export, verify_export, get, hold, release, holds, repair):
+for command in (approvals, exceptions, export, verify_export, get, hold, release, holds, retry):
     evidence.command()(command)
 
 

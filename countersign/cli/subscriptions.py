@@ -10,7 +10,7 @@ from evidence.reading.words import counted
 
 subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that hear of runs.")
 
-_COLUMNS = ("name", "on", "target", "sends", "waiting", "letters")
+_COLUMNS = ("name", "on", "target", "sends", "waiting", "dead_letters")
 
 
 @subscriptions.command()

@@ -210,7 +210,7 @@ async def callers(settings: Settings) -> list[Fact]:
     """Find callers that have a secret, but are no agents of the directory."""
     async with connected(settings) as conn:
         actors = {name: await inspection.actor(conn, settings.tenant, name) for name in sorted(settings.callers)}
-    strangers = [name for name, actor in actors.items() if actor is None or actor["kind"] != "agent"]
-    detail = f"not in the directory: {', '.join(strangers)}" if strangers else ", ".join(actors) or "none"
+    unknown = [name for name, actor in actors.items() if actor is None or actor["kind"] != "agent"]
+    detail = f"not in the directory: {', '.join(unknown)}" if unknown else ", ".join(actors) or "none"
     remedy = "Add them as agents to the directory file, or remove their secrets from COUNTERSIGN_CALLERS."
-    return [Fact("callers", ok=not strangers, detail=detail, remedy=remedy)]
+    return [Fact("callers", ok=not unknown, detail=detail, remedy=remedy)]

@@ -162,7 +162,7 @@ async def _rejected(stage: Stage) -> None:
     stage.told.chapter("First attempt")
     case = await _to_signature(stage)
     card = await _card(stage, story.rejection.person, case, "Approval needed", story.operation.partition("::")[2])
-    for person, why in story.strangers:
+    for person, why in story.ineligible:
         await _refused(stage, person, card, why)
     await _decide(stage, story.rejection, card, "reject")
     run = await case.until("the end of the rejected run", lambda run: run["status"] in ("succeeded", "failed_terminal"))

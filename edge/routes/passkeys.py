@@ -44,8 +44,8 @@ _REFUSED = {
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.NOT_IN_GROUP: "This request is for members of other groups than yours.",
     RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",
-    RefusalCode.NO_GLASS: "No one person may do without the others here. Nothing has changed.",
-    RefusalCode.GLASS_SPENT: "You have broken the glass as often as policy lets you for now. Nothing has changed.",
+    RefusalCode.NO_BREAK_GLASS: "No one person may do without the others here. Nothing has changed.",
+    RefusalCode.BREAK_GLASS_SPENT: "Policy lets you use break-glass no more for now. Nothing has changed.",
     RefusalCode.REASON_MISSING: "A reason is needed. Start again from the card.",
     RefusalCode.PASSKEY_UNKNOWN: "This passkey is not registered for you. Use another, or ask an operator.",
     RefusalCode.PASSKEY_REVOKED: "This passkey was revoked. Use another, or ask an operator.",
@@ -91,7 +91,7 @@ def page_of(found: Page | Closed) -> HTMLResponse:
     if isinstance(found, Closed):
         return _response(None, "", CLOSED[found], _STATUS[found])
     if isinstance(found, SigningPage):
-        heading = "Sign to break the glass" if found.ticket else "Sign with your passkey"
+        heading = "Sign to use break-glass" if found.ticket else "Sign with your passkey"
         return _response(found, "sign", heading, 200)
     return _response(found, "register", "Register a passkey", 200)
 

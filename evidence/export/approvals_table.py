@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evidence.export.index import APPROVALS, RunEntry, csv_of, rows_of, written
-from evidence.reading.words import ALONE, MEANINGS, NO_MORE, WITHDRAWN, by_glass, verdict
+from evidence.reading.words import ALONE, MEANINGS, NO_MORE, WITHDRAWN, by_break_glass, verdict
 from evidence.verify.contents import BrokenError
 from receipts import canonical
 
@@ -26,7 +26,7 @@ Change = tuple[str, Any, Any]
 
 def decision_of(kind: str, code: str, ticket: str, *, is_withdrawn: bool) -> str:
     """Return what a person decided, in words."""
-    return verdict(kind, code) + by_glass(ticket) + (WITHDRAWN if is_withdrawn else "")
+    return verdict(kind, code) + by_break_glass(ticket) + (WITHDRAWN if is_withdrawn else "")
 
 
 def meaning_of(kind: str, code: str, ticket: str, *, is_withdrawn: bool) -> str:

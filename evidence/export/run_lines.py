@@ -21,7 +21,7 @@ from receipts.chain import (
 )
 
 _STATUSES = frozenset(
-    {"queued", "running", "waiting_approval", "waiting", "failed_retryable", "held"}
+    {"queued", "running", "waiting_approval", "waiting", "failed_retryable", "needs_attention"}
     | {event.removeprefix("run.") for event in RUN_ENDED}
 )
 _STATES = {"evidence.sealed": "sealed", "evidence.stuck": "sealing", EVIDENCE_BEGUN: "sealing"}
@@ -97,7 +97,7 @@ class RunTold:
             self.line["why"] = f"not ended: {word}"
 
     def _vote(self, leaf: Leaf) -> VoteTold:
-        approval_id, glass = str(leaf.data.get("approval_id")), leaf.data.get("break_glass") or {}
+        approval_id, break_glass = str(leaf.data.get("approval_id")), leaf.data.get("break_glass") or {}
         asked = self._asked.get(approval_id, {})
         row = {
             "at": leaf.at,
@@ -108,7 +108,7 @@ class RunTold:
             "required": required_of(asked.get("requirement") or {}),
         }
         told = (str(leaf.data.get("digest", "")), str(asked.get("kind")), str(leaf.data.get("verdict")))
-        return VoteTold(row, *told, str(glass.get("ticket", "")))
+        return VoteTold(row, *told, str(break_glass.get("ticket", "")))
 
     def _withdraw(self, digest: str) -> None:
         for vote in self.votes:

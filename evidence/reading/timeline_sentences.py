@@ -97,7 +97,7 @@ def _voted(material: Material, leaf: Record) -> str:
     delegator = text(vote, "delegation", "delegator")
     whom = f", for {person(material, delegator)}," if delegator else ""
     ticket = text(vote, "break_glass", "ticket")
-    alone = f", breaking the glass by {prose(ticket, NAME)}" if ticket else ""
+    alone = f", using break-glass by {prose(ticket, NAME)}" if ticket else ""
     count = number(vote, "together", "count")
     among = f", one of {count:,} decided at once," if count else ""
     return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{alone}{among}{reason}"
@@ -211,7 +211,7 @@ def _fell_back(material: Material, leaf: Record) -> str:
     return f"Those who were asked could not decide the step {step(material, leaf)}{whither}"
 
 
-_MENDED = {
+_REPAIRED = {
     "retry": "had the step {} retried",
     "supply": "supplied the result of the step {}",
     "skip": "skipped the step {}",
@@ -219,9 +219,9 @@ _MENDED = {
 }
 
 
-def _mended(material: Material, leaf: Record) -> str:
+def _repaired(material: Material, leaf: Record) -> str:
     act = text(leaf, "data", "act")
-    said = _MENDED.get(act, f"said {named(act)} of the step {{}}").format(step(material, leaf))
+    said = _REPAIRED.get(act, f"said {named(act)} of the step {{}}").format(step(material, leaf))
     return f"{actor(material, leaf)} {said}{because(text(leaf, 'data', 'reason'))}"
 
 
@@ -238,7 +238,7 @@ _PEOPLE: dict[str, Callable[[Material, Record], str]] = {
     "task.claimed": _claimed,
     "task.released": _released,
     "notification.refused": _unfit,
-    "held.settled": _mended,
+    "repair.decided": _repaired,
     **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
     "wait.opened": _opened,
     "wait.progress": _progressed,
@@ -255,7 +255,7 @@ _STEPS = {
     "step.failed_terminal": "failed",
     "step.failed_handled": "failed, and the runbook handles it",
     "step.failed_retryable": "failed and will be retried",
-    "step.held": "failed and needs a person's decision",
+    "step.needs_attention": "failed and needs a person's decision",
     "step.canceled": "was canceled",
     "step.parked": "waits for an answer",
     "step.waiting_approval": "waits for approval",

@@ -46,7 +46,7 @@ WITHDRAWN, NO_MORE = ", then withdrew it", "no longer counts"
 """What stands behind the answer of a vote that was withdrawn, and what its signature means since."""
 
 ALONE = ", without the required signatures"
-"""What is added for a vote that breaks the glass."""
+"""What is added for a vote that uses break-glass."""
 
 KINDS = {
     "effect": "An action that needs approval",
@@ -69,9 +69,9 @@ REFUSALS = {
     "vote.repeated": "had already voted",
     "vote.reason_missing": "gave no reason where one is required",
     "vote.brought": "answered through the caller that started the run",
-    "glass.none": "tried break-glass where policy allows none",
-    "glass.ticket": "named no ticket",
-    "glass.spent": "had no emergency overrides left",
+    "break_glass.none": "tried break-glass where policy allows none",
+    "break_glass.ticket": "named no ticket",
+    "break_glass.spent": "had no emergency overrides left",
     "vote.none": "had no counted vote",
     "vote.in_doubt": "gave an answer that was not asked for",
     "question.open": "had asked before and had no answer yet",
@@ -114,8 +114,8 @@ def ending(kind: str, status: str) -> str:
     return own.get(kind, {}).get(status) or ENDINGS.get(status, status)
 
 
-def by_glass(ticket: str) -> str:
-    """Return what is added to a verdict that breaks the glass by a ticket; "" where there is none."""
+def by_break_glass(ticket: str) -> str:
+    """Return what is added to a verdict that uses break-glass by a ticket; "" where there is none."""
     return f" by break-glass ({ticket})" if ticket else ""
 
 

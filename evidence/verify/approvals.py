@@ -10,7 +10,7 @@ from receipts import canonical
 from receipts.chain import EFFECT_EDITED, VOTE_RESTORED, Leaf
 from receipts.fields import timestamp
 
-STOPPED = "step.held"
+STOPPED = "step.needs_attention"
 UNTIL_KNOWN = ("in_doubt", "afterwards")
 """Kinds of what is asked until somebody answers."""
 _VOTED = ("approval.approved", "approval.rejected")
@@ -42,8 +42,8 @@ def _used_once(facts: Facts) -> str:
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote, or of the last that counts again"
     " (`vote.restored`); `expired` no earlier than at its `expires_at`, as it was moved; `canceled` once its step"
-    " has ended, or is held, or in the line before the one with which it was edited (`effect.edited`). What asks"
-    " what became of an attempt, or afterwards whether it was right, ends by a vote; the first also `canceled`"
+    " has ended, or needs attention, or in the line before the one with which it was edited (`effect.edited`). What"
+    " asks what became of an attempt, or afterwards whether it was right, ends by a vote; the first also `canceled`"
     " once the answer came for which the attempt had asked: a `wait.completed` of its step, or where people are"
     " asked the end of its task. None but one of kind `in_doubt` stays open.",
 )
@@ -75,7 +75,7 @@ def _complete_at(facts: Facts, approval: Requested) -> str | None:
 def _check_end(facts: Facts, approval: Requested) -> None:
     record, end = approval.record, approval.end
     if end is None:
-        if record.kind != "in_doubt":  # a glass that was broken is reviewed before the seal
+        if record.kind != "in_doubt":  # a break-glass is reviewed before the seal
             raise BrokenError(approval.name, "is still open, and its run has ended")
     elif record.status in ("approved", "rejected"):
         last = _complete_at(facts, approval)
@@ -146,17 +146,17 @@ def _is_told(facts: Facts, decision: Decided, approval: Requested) -> bool:
 
 
 def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[bytes]:
-    """Return votes in one order, each with its moment, if it is signed, by whose leave, and what glass it broke."""
+    """Return votes in one order, each with its moment, if it is signed, by whose leave, and its break-glass."""
     return sorted(
         canonical.dumps(
             [
                 *(vote.person, vote.verdict, vote.at, vote.is_signed),
                 [leave.delegator, leave.recorded_by] if leave else None,
-                [glass.ticket, glass.nth] if glass else None,
+                [break_glass.ticket, break_glass.nth] if break_glass else None,
             ]
         )
         for vote in votes
-        for leave, glass in [(vote.delegation, vote.break_glass)]
+        for leave, break_glass in [(vote.delegation, vote.break_glass)]
     )
 
 

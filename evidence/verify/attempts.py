@@ -95,13 +95,13 @@ def _in_time(facts: Facts) -> str:
 
 
 _AGAIN = "step.failed_retryable"
-_FAILED = (_AGAIN, "step.failed_handled", "step.failed_terminal", "step.held")
+_FAILED = (_AGAIN, "step.failed_handled", "step.failed_terminal", "step.needs_attention")
 
 
 @rule(
     "receipts.of-failures",
-    "Where a step is told to have failed or to be held after an attempt at its effect, a receipt of that effect stands"
-    " between. An attempt begins with the last decision before that allows an effect of the step, unless an"
+    "Where a step is told to have failed or to need attention after an attempt at its effect, a receipt of that effect"
+    " stands between. An attempt begins with the last decision before that allows an effect of the step, unless an"
     " `effect.waiting` names it, or people answered after it what had become of an attempt (`in_doubt`). A step whose"
     " verb waits for something (`execution.wait`) may fail without its attempt: of such a step that is so where it is"
     " tried again (`step.failed_retryable`).",

@@ -18,14 +18,14 @@ from receipts.receipt import Receipt
 from receipts.redaction import redact
 
 
-def breaks_glass(requirement: RequirementRecord, vote: VoteRecord) -> bool:
+def uses_break_glass(requirement: RequirementRecord, vote: VoteRecord) -> bool:
     """Return whether a vote does without the others, by somebody whom the requirement lets do so, and often enough."""
-    glass, said = requirement.break_glass, vote.break_glass
-    if glass is None or said is None or vote.verdict != "approve" or vote.delegation is not None:
+    break_glass, said = requirement.break_glass, vote.break_glass
+    if break_glass is None or said is None or vote.verdict != "approve" or vote.delegation is not None:
         return False
     if requirement.sign_with is not None and not vote.is_signed:
         return False
-    return said.nth <= glass.at_most and not set(glass.groups).isdisjoint(vote.groups)
+    return said.nth <= break_glass.at_most and not set(break_glass.groups).isdisjoint(vote.groups)
 
 
 def check_quorum(
@@ -34,9 +34,9 @@ def check_quorum(
     """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them.
 
     A vote for somebody else counts where neither of the two has another one; where the requirement says with what it
-    is signed, one that is signed so. One that breaks the glass is enough.
+    is signed, one that is signed so. One that uses break-glass is enough.
     """
-    if any(breaks_glass(requirement, vote) for vote in votes):
+    if any(uses_break_glass(requirement, vote) for vote in votes):
         return
     votes_with = Counter(person for vote in votes for person in set(vote.people))
     approving = [
@@ -158,7 +158,7 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
                 raise BrokenError(name, f"counts the vote of the requester, {person}")
             if person in approval.requirement.exclude:
                 raise BrokenError(name, f"counts the vote of {person}, who was excluded")
-        if not electorate[vote.person] & set(vote.groups) and not breaks_glass(approval.requirement, vote):
+        if not electorate[vote.person] & set(vote.groups) and not uses_break_glass(approval.requirement, vote):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
     check_quorum(name, approval.requirement, votes, electorate)
 

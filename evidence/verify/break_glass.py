@@ -1,9 +1,10 @@
 """Break-glass votes: by whom they might be given, and that another has said whether it was right."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from evidence.records import GlassRecord
-from evidence.verify.authority import breaks_glass
+from evidence.records import BreakGlassUseRecord
+from evidence.verify.authority import uses_break_glass
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts, Requested
 from evidence.verify.forms import VoteForm
@@ -13,19 +14,18 @@ from evidence.verify.votes import REASON_MIN
 
 @dataclass(frozen=True)
 class _Broken:
-    """A vote that broke a glass, what it said of that, and its approval."""
+    """A vote that used break-glass, what it said of that, and its approval."""
 
     approval: Requested
     vote: VoteForm
-    said: GlassRecord
+    said: BreakGlassUseRecord
     seq: int
 
     def is_shortly_before(self, other: "_Broken") -> bool:
-        """Return whether the same person broke this one first, in the time for which the other counts."""
-        glass = other.approval.record.requirement.break_glass
-        since = (
-            moment(other.vote.at) - duration_of(glass.within, other.approval.name) if glass else moment(other.vote.at)
-        )
+        """Return whether the same person used this one first, in the time for which the other counts."""
+        break_glass = other.approval.record.requirement.break_glass
+        within = duration_of(break_glass.within, other.approval.name) if break_glass else timedelta(0)
+        since = moment(other.vote.at) - within
         return self.vote.person == other.vote.person and self.seq < other.seq and moment(self.vote.at) > since
 
 
@@ -47,15 +47,15 @@ def _asked_afterwards(facts: Facts) -> list[Requested]:
     "A vote with a `break_glass` is on an approval of kind `effect`, by somebody of the groups of the requirement's"
     " `break_glass`, approves, is for nobody else, has a reason of three characters or more, a `ticket` that is no"
     " blank, and an `nth` of no more than `at_most`, and more than there are votes of the run by which that person"
-    " broke a glass in the time before (`within`). At its moment one approval of kind `afterwards` of the same effect"
-    " and digest is requested.",
+    " used break-glass in the time before (`within`). At its moment one approval of kind `afterwards` of the same"
+    " effect and digest is requested.",
 )
 def _break_glass(facts: Facts) -> str:
     found = _broken(facts)
     for broken in found:
         approval, vote = broken.approval, broken.vote
-        whose = f"{vote.person} broke the glass"
-        if approval.record.kind != "effect" or not breaks_glass(approval.record.requirement, vote):
+        whose = f"{vote.person} used break-glass"
+        if approval.record.kind != "effect" or not uses_break_glass(approval.record.requirement, vote):
             raise BrokenError(approval.name, f"{whose}, and might not")
         if len(vote.reason.strip()) < REASON_MIN or not broken.said.ticket.strip():
             raise BrokenError(approval.name, f"{whose}, and says not why")
@@ -76,32 +76,32 @@ def _is_about(review: Requested, broken: _Broken) -> bool:
 
 
 @rule(
-    "approvals.of-hindsight",
-    "An approval of kind `afterwards` is about a vote that broke the glass. It asks one person of the `review_by` of"
-    " that requirement, for a reason, within its `review_within`, and excludes who broke it, the requester and the"
+    "approvals.of-break-glass-review",
+    "An approval of kind `afterwards` is about a vote that used break-glass. It asks one person of the `review_by` of"
+    " that requirement, for a reason, within its `review_within`, and excludes who used it, the requester and the"
     " submitter of the run.",
 )
-def _of_hindsight(facts: Facts) -> str:
+def _of_break_glass_review(facts: Facts) -> str:
     found = _asked_afterwards(facts)
     for review in found:
         about = [broken for broken in _broken(facts) if _is_about(review, broken)]
         if not about:
-            raise BrokenError(review.name, "nobody broke the glass when it was asked")
+            raise BrokenError(review.name, "nobody used break-glass when it was asked")
         approval, vote = about[0].approval, about[0].vote
-        required, glass = review.record.requirement, approval.record.requirement.break_glass
+        required, break_glass = review.record.requirement, approval.record.requirement.break_glass
         barred = sorted({vote.person, facts.contents.run.requested_by, facts.contents.run.submitted_by})
         asked = (required.quorum, required.all_groups, required.reason_required, required.escalate_to)
-        if glass is None:
-            raise BrokenError(approval.name, "has no glass that could have been broken")
+        if break_glass is None:
+            raise BrokenError(approval.name, "allows no break-glass")
         agree(
             review.name,
             approval.name,
             requirement=(asked, (1, False, True, [])),
-            groups=(required.groups, glass.review_by),
-            within=(required.expires_in, glass.review_within),
+            groups=(required.groups, break_glass.review_by),
+            within=(required.expires_in, break_glass.review_within),
             exclude=(required.exclude, barred),
         )
     return counted(len(found), "approval")
 
 
-RULES: tuple[Rule[Facts], ...] = (_break_glass, _of_hindsight)
+RULES: tuple[Rule[Facts], ...] = (_break_glass, _of_break_glass_review)

@@ -16,9 +16,9 @@ from receipts.chain import (
     APPROVAL_REQUESTED,
     EFFECT_EDITED,
     EVIDENCE_BEGUN,
-    HELD_SETTLED,
     MAX_LINE,
     PROGRAM,
+    REPAIR_DECIDED,
     ChainError,
     Correlation,
     Head,
@@ -132,7 +132,7 @@ _BY_OTHERS = frozenset(
         "wait.completed",
         "wait.progress",
         "notification.refused",
-        HELD_SETTLED,
+        REPAIR_DECIDED,
     }
 )
 
@@ -142,7 +142,7 @@ _BY_OTHERS = frozenset(
     "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or"
     " said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`,"
     " `effect.edited`, `vote.withdrawn`, `approval.handed`, `question.asked`, `question.answered`, `task.claimed`,"
-    " `task.released`, `wait.completed`, `wait.progress`, `notification.refused` and `held.settled`.",
+    " `task.released`, `wait.completed`, `wait.progress`, `notification.refused` and `repair.decided`.",
 )
 def _actors(facts: Facts) -> str:
     for leaf in facts.leaves:

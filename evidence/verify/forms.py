@@ -59,7 +59,7 @@ class AllowedForm(Extensible):
 
 
 class SettledForm(Extensible):
-    """What a person said of a held step; `result` is the commitment of what they supplied."""
+    """What a person said of a step that needs attention; `result` is the commitment of what they supplied."""
 
     reason: str
     policy: AllowedForm

@@ -96,7 +96,7 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
     " registration and in no frame of another page (`crossOrigin`, `topOrigin`), and has as challenge the SHA-256"
     " of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
     " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict`, `person_name`, `reason`"
-    " and `nonce`; of a vote that breaks the glass, and of no other, with `break_glass` (its ticket). The"
+    " and `nonce`; of a vote that uses break-glass, and of no other, with `break_glass` (its ticket). The"
     " authenticator data is of the origin's host, of a user who was present, and verified. No two votes have one"
     " nonce. From vote to vote the counter of a passkey goes on, where it counts at all. `client_data` is JSON with a"
     " hundred brackets at most.",
@@ -169,7 +169,7 @@ def _bytes_of(challenge: object) -> bytes:
 
 def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict[str, str]:
     record, requirement = approval.record, approval.record.requirement.model_dump()
-    glass = vote.break_glass
+    break_glass = vote.break_glass
     return signed_document(
         approval_id=record.id,
         digest=record.digest,
@@ -177,7 +177,7 @@ def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict
         requirement=requirement,
         verdict=vote.verdict,
         nonce=passkey.nonce,
-        said=SignedWords(vote.person_name, vote.reason, glass.ticket if glass else ""),
+        said=SignedWords(vote.person_name, vote.reason, break_glass.ticket if break_glass else ""),
     )
 
 

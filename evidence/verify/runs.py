@@ -19,7 +19,7 @@ _STATUSES = (
     "waiting_approval",
     "waiting",
     "failed_retryable",
-    "held",
+    "needs_attention",
     "succeeded",
     "failed_terminal",
     "canceled",

@@ -11,7 +11,7 @@ from evidence.verify.control_flow import ENDED_WELL, entered
 from evidence.verify.facts import PROPOSED, Facts
 from evidence.verify.rules import Rule, broken_leaf, counted, rule
 from evidence.verify.step_repairs import supplied_steps
-from receipts.chain import HELD_SETTLED, Leaf
+from receipts.chain import REPAIR_DECIDED, Leaf
 
 _CANCELED = "step.canceled"
 _STARTED = "run.started"
@@ -88,15 +88,16 @@ def _goes_on(need: str, leaf: Leaf, inner: dict[str, str]) -> bool:
     "steps.skipped",
     "A step is skipped that has a condition (`when`), or that has none and waits for a step that was skipped, by an"
     " edge that says more than `order`; and every such step without a condition is skipped or canceled. Where an `end`"
-    " ended the run, what was skipped at that moment needs no reason; nor does what a person skipped (`steps.held`).",
+    " ended the run, what was skipped at that moment needs no reason; nor does what a person skipped"
+    " (`steps.attention`).",
 )
 def _skipped(facts: Facts) -> str:
     skipped = {path for path, leaves in facts.of_steps.items() if leaves[-1].event == _SKIPPED}
-    mended = {str(leaf.correlation.step) for leaf in facts.contents.leaves_of(HELD_SETTLED)}
+    repaired = {str(leaf.correlation.step) for leaf in facts.contents.leaves_of(REPAIR_DECIDED)}
     for path, leaves in facts.of_steps.items():
         end = leaves[-1]
         has_to_be = not skipped.isdisjoint(facts.plan.skips_with(path))
-        if facts.plan.node(path).when is not None or end.event == _CANCELED or _is_left(facts, end) or path in mended:
+        if facts.plan.node(path).when is not None or end.event == _CANCELED or _is_left(facts, end) or path in repaired:
             continue
         if (path in skipped) != has_to_be:
             why = "it needs one that was skipped" if has_to_be else "nothing that it needs was"
@@ -157,20 +158,20 @@ RULES: tuple[Rule[Facts], ...] = (_ended, _in_order, _skipped, _answered_steps, 
 _BY_CLASS = (
     ("definition",),
     ("expression", "cost", "params", "unrecordable"),
-    ("refused", "not_taken", "unavailable", "held", "outcome_unknown", "result", "failed", "unexpected"),
+    ("refused", "not_taken", "unavailable", "blocked", "outcome_unknown", "result", "failed", "unexpected"),
     ("no_answer", "expired", "not_begun", "sla"),
     ("denied", "rejected", "changes_requested", "no_policy", "unauthenticated", "forbidden"),
     ("illegal_transition", "lease_lost", "key_in_use"),
 )
 CODES = frozenset(code for codes in _BY_CLASS for code in codes)
 """The codes of all errors, stable: a test compares them with the engine's."""
-_WITH_ERROR = ("step.failed_handled", "step.failed_terminal", "step.failed_retryable", "step.held")
+_WITH_ERROR = ("step.failed_handled", "step.failed_terminal", "step.failed_retryable", "step.needs_attention")
 
 
 @rule(
     "steps.errors",
-    "The leaf of a step that failed or is held has the `code` of its error, one of those that there are:"
-    " `definition`; `expression`, `cost`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `held`,"
+    "The leaf of a step that failed or needs attention has the `code` of its error, one of those that there are:"
+    " `definition`; `expression`, `cost`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `blocked`,"
     " `outcome_unknown`, `result`, `failed`, `unexpected`; `no_answer`, `expired`, `not_begun`, `sla`; `denied`,"
     " `rejected`, `changes_requested`, `no_policy`, `unauthenticated`, `forbidden`; `illegal_transition`,"
     " `lease_lost`, `key_in_use`. No other leaf of a step has one.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from evidence import names
 from evidence.verify.approvals import UNTIL_KNOWN
-from evidence.verify.authority import asked_at, breaks_glass, requesters_of
+from evidence.verify.authority import asked_at, requesters_of, uses_break_glass
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, Facts, Requested
 from evidence.verify.forms import VoteForm
@@ -27,7 +27,7 @@ def _count(facts: Facts) -> str:
 @rule(
     "votes.as-told",
     "A vote's leaf is by the person who voted, and says the `person`, `verdict`, effect and step of the vote and its"
-    " approval and, of one for somebody else, its `delegator`, of one that breaks the glass, its"
+    " approval and, of one for somebody else, its `delegator`, of one that uses break-glass, its"
     " `break_glass`; the vote's `at` is the leaf's.",
 )
 def _as_told(facts: Facts) -> str:
@@ -40,7 +40,7 @@ def _as_told(facts: Facts) -> str:
                 person=(record.person, leaf.data.get("person")),
                 verdict=(record.verdict, leaf.data.get("verdict")),
                 delegator=(record.delegator, leaf.data.get("delegator")),
-                break_glass=(_glass(record), leaf.data.get("break_glass")),
+                break_glass=(_break_glass(record), leaf.data.get("break_glass")),
                 voter=((record.person, "person"), (leaf.actor.id, leaf.actor.kind)),
                 at=(record.at, leaf.at),
                 effect_id=(approval.record.effect_id, leaf.correlation.effect_id),
@@ -49,7 +49,7 @@ def _as_told(facts: Facts) -> str:
     return _count(facts)
 
 
-def _glass(record: VoteForm) -> object:
+def _break_glass(record: VoteForm) -> object:
     return record.break_glass.model_dump() if record.break_glass else None
 
 
@@ -165,7 +165,7 @@ RULES: tuple[Rule[Facts], ...] = (_in_time, _while_open, _accounts, _reasons, _r
     "votes.entitled",
     "Whoever gave a vote might, whatever it says and whatever came of it: neither its people nor who recorded its"
     " `delegation` wanted the effect or is excluded, as in `approvals.consent`; none of its people had another vote on"
-    " the approval that counted then; and it is of a group that was asked by then, or breaks the glass.",
+    " the approval that counted then; and it is of a group that was asked by then, or uses break-glass.",
 )
 def _entitled(facts: Facts) -> str:
     votes = 0
@@ -191,7 +191,7 @@ def _why_not_entitled(approval: Requested, vote: Counted, asked: set[str], barre
         return f"{wanting[0]} wanted it, or was excluded"
     if any(not set(other.record.people).isdisjoint(record.people) for other in approval.standing_before(vote.leaf)):
         return "they had voted"
-    is_asked = not asked.isdisjoint(record.groups) or breaks_glass(approval.record.requirement, record)
+    is_asked = not asked.isdisjoint(record.groups) or uses_break_glass(approval.record.requirement, record)
     return "" if is_asked else "they are in none of the groups that were asked"
 
 

@@ -14,14 +14,14 @@ _CARD_LASTS = timedelta(days=365)
 """How long it is tried to post the card: a review that is late is asked for still."""
 
 
-async def open_hindsight(passage: EffectTx, approval: Approval, vote: Vote) -> None:
+async def open_break_glass_review(passage: EffectTx, approval: Approval, vote: Vote) -> None:
     """Ask one person of those whom policy named, none of those who wanted it or did it. It stays open until closed."""
-    glass = approval.requirement.break_glass
-    if glass is None or vote.break_glass is None:
-        raise ValueError("nobody broke the glass")
+    break_glass = approval.requirement.break_glass
+    if break_glass is None or vote.break_glass is None:
+        raise ValueError("nobody used break-glass")
     row = passage.tx.row
     barred = sorted({vote.person, row["requested_by"], row["submitted_by"]})
-    asked = Requirement.of_one(glass.review_by, glass.review_lasts, reason_required=True)
+    asked = Requirement.of_one(break_glass.review_by, break_glass.review_lasts, reason_required=True)
     ticket = vote.break_glass["ticket"]
     new = NewApproval(
         approval_id=passage.engine.new_id("apr"),
@@ -30,8 +30,8 @@ async def open_hindsight(passage: EffectTx, approval: Approval, vote: Vote) -> N
         kind=AskKind.AFTERWARDS,
         digest=approval.digest,
         tier=approval.tier,
-        requirement=replace(asked, expires_in=glass.review_within, exclude=tuple(barred)),
-        reasons=[{"code": "glass.broken", "msg": f"{vote.person_name} broke the glass ({ticket}): {vote.reason}"}],
+        requirement=replace(asked, expires_in=break_glass.review_within, exclude=tuple(barred)),
+        reasons=[{"code": "break_glass.used", "msg": f"{vote.person_name} used break-glass ({ticket}): {vote.reason}"}],
         before={},
         purpose="Look at what was done without the signatures of others, and say whether that was right.",
     )

@@ -32,7 +32,7 @@ class Cast(NamedTuple):
     person: str
     groups: Sequence[str]
     delegator: str | None = None
-    breaks_glass: bool = False
+    uses_break_glass: bool = False
     signed_with: str = ""
 
 
@@ -115,7 +115,7 @@ def refuse_release(ballot: Ballot, person: Person) -> Refusal | None:
     return None
 
 
-def refuse_glass(
+def refuse_break_glass(
     ballot: Ballot, person: Person, accounts: Iterable[Account], reason: str | None, used: int, now: datetime
 ) -> Refusal | None:
     """Return why the person cannot do without the others, or None; `used` is how often they have, of late.
@@ -124,14 +124,14 @@ def refuse_glass(
 
     Who may is one of the groups that the requirement names for it, whether asked or not; all else is as for a vote.
     """
-    glass = ballot.requirement.break_glass
-    if glass is None:
-        return Refusal(RefusalCode.NO_GLASS)
-    named = replace(ballot.requirement, groups=glass.groups, reason_required=True)
+    break_glass = ballot.requirement.break_glass
+    if break_glass is None:
+        return Refusal(RefusalCode.NO_BREAK_GLASS)
+    named = replace(ballot.requirement, groups=break_glass.groups, reason_required=True)
     seen = replace(ballot, requirement=named, joined=(), holder=None)
     if refusal := refuse_vote(seen, person, accounts, VoteVerdict.APPROVE, reason, now):
         return refusal
-    return Refusal(RefusalCode.GLASS_SPENT, (str(glass.at_most),)) if used >= glass.at_most else None
+    return Refusal(RefusalCode.BREAK_GLASS_SPENT, (str(break_glass.at_most),)) if used >= break_glass.at_most else None
 
 
 def may_still_answer(requirement: Requirement, groups: Iterable[str], joined: Sequence[str]) -> bool:
@@ -150,11 +150,11 @@ def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> 
 def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
     """Return what votes add up to: one that says no rejects; the quorum counts people, nobody in two votes.
 
-    `votes` are those that were not withdrawn. One that breaks the glass does without the others.
+    `votes` are those that were not withdrawn. One that uses break-glass does without the others.
     """
     if any(vote.verdict.is_no for vote in votes):
         return ApprovalStatus.REJECTED
-    if any(vote.breaks_glass for vote in votes):
+    if any(vote.uses_break_glass for vote in votes):
         return ApprovalStatus.APPROVED
     return ApprovalStatus.APPROVED if is_met(requirement, counting(requirement, votes)) else ApprovalStatus.REQUESTED
 

@@ -53,15 +53,15 @@ Ahead = Callable[[Engine, RunTx, ChainedLease | None, str], Awaitable[None]]
 """What is done about what follows from the effect that is named, in the transaction that ends it."""
 
 
-async def _leave(engine: Engine, tx: RunTx, heir: ChainedLease | None, ended: str) -> None:
+async def _leave(engine: Engine, tx: RunTx, chained: ChainedLease | None, ended: str) -> None:
     """Let it go through the gate by itself."""
 
 
-async def _begin_ahead(engine: Engine, tx: RunTx, heir: ChainedLease | None, ended: str) -> None:
+async def _begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, ended: str) -> None:
     """Begin it, where policy allows it at once; otherwise nothing is written."""
-    if heir is None:
+    if chained is None:
         return
-    effect = heir.effect
+    effect = chained.effect
     handler = engine.handlers.get(f"{effect.connector}::{effect.operation}")
     if handler is None or handler.before is not None or tx.status is not RunStatus.RUNNING:
         return
@@ -76,7 +76,7 @@ async def _begin_ahead(engine: Engine, tx: RunTx, heir: ChainedLease | None, end
     question = make_question(attempt, tx.now)
     if verdict := await _allowed(engine, question):
         await begin(EffectTx(engine, tx, attempt), question, verdict, None)
-        heir.begun = attempt
+        chained.begun = attempt
 
 
 async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:

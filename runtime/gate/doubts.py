@@ -10,7 +10,7 @@ from functools import partial
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.gate.gate_passage import GatePassage, recordable
-from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
+from runtime.handlers import BlockedError, Call, Changed, Done, JsonObject, OutcomeUnknownError, Reconciled, Untouched
 from runtime.model.effect import OnDoubt
 from runtime.model.states import has_stopped
 from runtime.model.steps import ErrorCode
@@ -48,7 +48,7 @@ async def _reconcile(crossing: GatePassage, read_back: ReadBack) -> bool:
         at(Point.LOOKING_BACK)
         found = await crossing.call(read_back, effect.timeout_s)
         at(Point.LOOKED_BACK)
-    except HeldError as error:
+    except BlockedError as error:
         await crossing.finish(error)
         return False
     except Exception as error:  # noqa: BLE001 - the doubt stays, and is looked into again

@@ -12,7 +12,7 @@ from policy.contract import Outcome, PolicyUnavailableError, Question, Reason, V
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
-from runtime.model.effect import Effect, Slot
+from runtime.model.effect import Effect, LeaseSlot
 from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.advance import proposed_effect
 from runtime.planning.planner import begin, ends_by_denial
@@ -75,7 +75,7 @@ def _effect(
 ) -> Effect:
     """Return an effect as the gate would have it the first time."""
     new = proposed_effect(engine, run, definition, proposal)
-    slot = Slot(engine.worker, now, lambda _: True)
+    slot = LeaseSlot(engine.worker, now, lambda _: True)
     return leased(run["run_id"], run["tenant"], new, new.action(run["salt"]), Times(now, now), slot)
 
 

@@ -31,8 +31,8 @@ from runtime.failpoints import Point, at
 from runtime.gate import gate_passage, settlement, windows
 from runtime.gate.beginning import begin
 from runtime.gate.doubts import clear_doubt
-from runtime.gate.gate_passage import GatePassage, GoesOn, Void, kept
-from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
+from runtime.gate.gate_passage import GatePassage, MayChain, Void, kept
+from runtime.handlers import Answer, BlockedError, HandlerError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
 from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError
 from runtime.model.limits import json_fault
@@ -53,25 +53,25 @@ log = logging.getLogger(__name__)
 
 
 async def perform(
-    engine: Engine, effect: Effect, goes_on: GoesOn = lambda _: False, begun: Attempt | None = None
+    engine: Engine, effect: Effect, may_chain: MayChain = lambda _: False, begun: Attempt | None = None
 ) -> ChainedLease | None:
     """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile.
 
-    Where the worker `goes_on`, an effect that follows from it may be leased with its end, and begin with it, too: it is
-    returned, with the attempt that has `begun`.
+    Where the worker `may_chain`, an effect that follows from it may be leased with its end, and begin with it, too: it
+    is returned, with the attempt that has `begun`.
     """
     try:
         if begun is None:
-            gate = _Gate(engine, make_attempt(effect, await engine.facts_of(effect)), goes_on)  # 1
+            gate = _Gate(engine, make_attempt(effect, await engine.facts_of(effect)), may_chain)  # 1
             await gate.go()
         else:
             at(Point.ATTEMPT_BEGUN)
-            gate = _Gate(engine, begun, goes_on)
+            gate = _Gate(engine, begun, may_chain)
             await gate.act()
     except LeaseLostError:
         log.info("lease lost on effect %s, attempt %d", effect.effect_id, effect.attempt)
         return None
-    return gate.heir
+    return gate.chained
 
 
 class _Gate(GatePassage):
@@ -269,7 +269,7 @@ class _Gate(GatePassage):
             present = await self.call(self.handler.before, self.effect.timeout_s)
             if wrong := json_fault(present):
                 raise RefusedError(f"present values: {wrong}")
-        except (HeldError, NotTakenError, RefusedError) as error:
+        except (BlockedError, NotTakenError, RefusedError) as error:
             await self.finish(error)
         except Exception as error:  # noqa: BLE001 - a read: whatever it raises, nothing was done
             await self.postpone("effect.postponed", f"present values not read: {describe(error)}")

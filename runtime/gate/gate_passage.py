@@ -18,9 +18,9 @@ from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.gate.beginning import Ahead, ahead_or_not
 from runtime.handlers import (
+    BlockedError,
     Call,
     Handler,
-    HeldError,
     JsonObject,
     NotTakenError,
     OutcomeUnknownError,
@@ -28,7 +28,7 @@ from runtime.handlers import (
     TransientError,
 )
 from runtime.model.circuit_breaker import BreakerState
-from runtime.model.effect import ChainedLease, Effect, NewEffect, Slot
+from runtime.model.effect import ChainedLease, Effect, LeaseSlot, NewEffect
 from runtime.model.limits import error_text, json_fault
 from runtime.model.steps import ResultError
 from runtime.model.subscription import CONNECTOR as WEBHOOK
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-GoesOn = Callable[[NewEffect], bool]
+MayChain = Callable[[NewEffect], bool]
 """Whether an effect that follows may have the slot of the one before it."""
 
 
@@ -61,12 +61,12 @@ class Void:
 class GatePassage:
     """One effect on its way through the gate."""
 
-    def __init__(self, engine: Engine, attempt: Attempt, goes_on: GoesOn) -> None:
+    def __init__(self, engine: Engine, attempt: Attempt, may_chain: MayChain) -> None:
         self.engine = engine
         self.attempt = attempt
         self.effect = attempt.effect
-        self.heir: ChainedLease | None = None
-        self._goes_on = goes_on
+        self.chained: ChainedLease | None = None
+        self._may_chain = may_chain
         self.void: Void | None = None
         self.before: JsonObject | None = None if self.effect.before is None else dict(self.effect.before)
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
@@ -124,7 +124,7 @@ class GatePassage:
         """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
         for pause in (*FINISH_PAUSES, None):
             try:
-                self.heir = await ahead_or_not(lambda ahead: self.write(partial(self._outcome, result, ahead)))
+                self.chained = await ahead_or_not(lambda ahead: self.write(partial(self._outcome, result, ahead)))
                 break
             except (*AWAY, StoppedError) as error:
                 if pause is None:
@@ -135,12 +135,12 @@ class GatePassage:
 
     async def _outcome(self, result: JsonObject | Exception, ahead: Ahead, passage: EffectTx) -> ChainedLease | None:
         engine, tx = self.engine, passage.tx
-        slot = Slot(engine.worker, tx.now + engine.timing.lease, self._goes_on)
-        with tx.freeing(slot):
+        slot = LeaseSlot(engine.worker, tx.now + engine.timing.lease, self._may_chain)
+        with tx.chaining_into(slot):
             await _settle(passage, result)
-        await ahead(engine, tx, slot.heir, self.effect.effect_id)
+        await ahead(engine, tx, slot.chained, self.effect.effect_id)
         at(Point.ATTEMPT_ENDING)
-        return slot.heir
+        return slot.chained
 
 
 async def _settle(passage: EffectTx, result: JsonObject | Exception) -> None:
@@ -150,7 +150,7 @@ async def _settle(passage: EffectTx, result: JsonObject | Exception) -> None:
     reason = error_text((await passage.tx.privacy()).text(describe(result)))
     is_read = passage.effect.is_read
     match result:
-        case HeldError():
+        case BlockedError():
             await settlement.hold(passage, reason)
         case RefusedError():
             await settlement.fail(passage, reason, step_error(result).code)

@@ -13,13 +13,13 @@ from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import gate_passage
-from runtime.gate.settlement import tell_held
+from runtime.gate.settlement import tell_blocked
 from runtime.handlers import (
     Answer,
+    BlockedError,
     Call,
     Handler,
     HandlerError,
-    HeldError,
     JsonObject,
     NotTakenError,
     RefusedError,
@@ -84,13 +84,13 @@ log = logging.getLogger(__name__)
 class ReadEnd:
     """How a read ended: the step's move, the pause before the next try if there is one, and what that try costs.
 
-    What was not even `taken` uses up no attempt; for what is `held` somebody has to mend something.
+    What was not even `taken` uses up no attempt; for what `is_blocked` somebody has to mend something.
     """
 
     moved: StepMoved
     pause: timedelta | None = None
     taken: bool = True
-    held: bool = False
+    is_blocked: bool = False
 
 
 async def do_read(engine: Engine, lease: ReadLease) -> None:
@@ -122,13 +122,13 @@ async def _write(engine: Engine, tx: RunTx, attempt: ReadAttempt, end: ReadEnd) 
         end = replace(end, moved=replace(end.moved, error=error))
     if tx.evidence_format > 1:
         await record_read(engine, tx, attempt, end.moved.error)
-    if end.held and not lease.held:
-        log.warning("read %s of run %s is held: %s", lease.path, lease.run_id, end.moved.error)
-        tx.leaf("read.held", {"error": end.moved.error}, step=lease.path)
-        await tell_held(engine, tx, lease.path, end.moved.error, f"{lease.path}:{lease.attempt}")
+    if end.is_blocked and not lease.was_blocked:
+        log.warning("read %s of run %s is blocked: %s", lease.path, lease.run_id, end.moved.error)
+        tx.leaf("read.blocked", {"error": end.moved.error}, step=lease.path)
+        await tell_blocked(engine, tx, lease.path, end.moved.error, f"{lease.path}:{lease.attempt}")
     await advance(engine, tx, end.moved)
     if end.pause is not None:
-        await steps.postpone_read(tx.conn, lease, tx.now + end.pause, taken=end.taken, held=end.held)
+        await steps.postpone_read(tx.conn, lease, tx.now + end.pause, taken=end.taken, is_blocked=end.is_blocked)
 
 
 async def _read(engine: Engine, name: str, verb: Verb, lease: ReadLease) -> ReadAttempt:
@@ -177,8 +177,10 @@ def after_read(
     error, code = wrong.message, wrong.code
     again = StepMoved(lease.path, StepStatus.FAILED_RETRYABLE, error=error, error_code=code)
     counted = lease.attempt - lease.waited
-    if isinstance(result, HeldError) and not gives_up:
-        return ReadEnd(again, retry.delay(retry.HELD_BACKOFF, lease.waited + 1, jitter), taken=False, held=True)
+    if isinstance(result, BlockedError) and not gives_up:
+        return ReadEnd(
+            again, retry.delay(retry.BLOCKED_BACKOFF, lease.waited + 1, jitter), taken=False, is_blocked=True
+        )
     if isinstance(result, NotTakenError) and not gives_up:
         pause = retry.wait(verb.retry, lease.waited + 1, jitter, result.retry_after)
         return ReadEnd(again, pause, taken=False)

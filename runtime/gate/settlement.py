@@ -10,7 +10,7 @@ from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.model.approval import Result, ResultCode
 from runtime.model.effect import AttemptOutcome, OnDoubt
-from runtime.model.messages import Held
+from runtime.model.messages import Blocked
 from runtime.model.states import EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.model.steps import ErrorCode, ParamsError
 from runtime.outbox import messages, retry
@@ -174,26 +174,26 @@ async def wait_until_taken(passage: EffectTx, reason: str, retry_after: float | 
 async def hold(passage: EffectTx, reason: str) -> None:
     """Nothing was done, and somebody has to mend something first: tried until the deadline, and shown meanwhile."""
     effect, tx = passage.effect, passage.tx
-    pause = retry.delay(retry.HELD_BACKOFF, effect.postponed + 1, passage.engine.jitter())
+    pause = retry.delay(retry.BLOCKED_BACKOFF, effect.postponed + 1, passage.engine.jitter())
     too_late = _comes_too_late(passage, pause)
     if not passage.attempt.is_doubtful and (tx.now >= effect.give_up_at or too_late):
-        await fail(passage, _why_not_again(passage, reason, pause), ErrorCode.SLA if too_late else ErrorCode.HELD)
+        await fail(passage, _why_not_again(passage, reason, pause), ErrorCode.SLA if too_late else ErrorCode.BLOCKED)
         return
-    if not effect.held:
-        log.warning("effect %s (%s::%s) is held: %s", effect.effect_id, effect.connector, effect.operation, reason)
-        passage.note("effect.held", {"error": reason})
+    if not effect.was_blocked:
+        log.warning("effect %s (%s::%s) is blocked: %s", effect.effect_id, effect.connector, effect.operation, reason)
+        passage.note("effect.blocked", {"error": reason})
         if not effect.is_message or effect.operation == "post_card":  # of the chat's words those that ask somebody
-            await tell_held(passage.engine, tx, effect.step, reason, f"{effect.effect_id}:{effect.attempt}")
+            await tell_blocked(passage.engine, tx, effect.step, reason, f"{effect.effect_id}:{effect.attempt}")
     if passage.attempt.is_doubtful:
-        await _still_in_doubt(passage, reason, None, counted=False, held=True)
+        await _still_in_doubt(passage, reason, None, counted=False, is_blocked=True)
     else:
-        await _nothing_done(passage, ErrorCode.HELD, reason, pause)
+        await _nothing_done(passage, ErrorCode.BLOCKED, reason, pause)
 
 
-async def tell_held(engine: Engine, tx: RunTx, step: str, reason: str, name: str) -> None:
-    """Tell those who can mend it, once for each `name`; `step` is "" where a card is held."""
-    said = Held(run=await messages.run_name(tx), step=step, why=reason)
-    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"held:{name}", said, None)
+async def tell_blocked(engine: Engine, tx: RunTx, step: str, reason: str, name: str) -> None:
+    """Tell those who can mend it, once for each `name`; `step` is "" where a card is blocked."""
+    said = Blocked(run=await messages.run_name(tx), step=step, why=reason)
+    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"blocked:{name}", said, None)
 
 
 async def _nothing_done(passage: EffectTx, code: ErrorCode, reason: str, pause: timedelta) -> None:
@@ -202,17 +202,17 @@ async def _nothing_done(passage: EffectTx, code: ErrorCode, reason: str, pause: 
     What the step waits for stays open: the answer may come between two tries. Only the `unavailable` use up a try.
     """
     effect, attempt, tx = passage.effect, passage.attempt, passage.tx
-    is_held, counted = code is ErrorCode.HELD, code is ErrorCode.UNAVAILABLE
+    is_blocked, counted = code is ErrorCode.BLOCKED, code is ErrorCode.UNAVAILABLE
     if _comes_too_late(passage, pause):
         await fail(passage, _why_not_again(passage, reason, pause), ErrorCode.SLA)
         return
     await passage.settle(
-        EffectStatus.HELD if is_held else EffectStatus.PENDING,
+        EffectStatus.BLOCKED if is_blocked else EffectStatus.PENDING,
         error=reason,
         next_try_at=min(tx.now + pause, effect.give_up_at),
         postponed=not counted,
         uncounted=attempt.began and not counted,
-        held=is_held,
+        is_blocked=is_blocked,
     )
     if attempt.began:
         await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
@@ -255,7 +255,7 @@ async def postpone(passage: EffectTx, reason: str) -> None:
         error=effect.error if again else reason,
         next_try_at=tx.now + pause,
         postponed=True,
-        held=effect.held,
+        is_blocked=effect.was_blocked,
     )
 
 
@@ -307,7 +307,7 @@ def _doubt_pause(passage: EffectTx) -> timedelta:
 
 
 async def _still_in_doubt(
-    passage: EffectTx, reason: str, retry_after: float | None, *, counted: bool, held: bool = False
+    passage: EffectTx, reason: str, retry_after: float | None, *, counted: bool, is_blocked: bool = False
 ) -> None:
     """This try did nothing, but an earlier one may have."""
     attempt, tx = passage.attempt, passage.tx
@@ -322,5 +322,5 @@ async def _still_in_doubt(
         next_try_at=tx.now + _pause(passage, counted=counted, retry_after=retry_after),
         postponed=not counted,
         uncounted=attempt.began and not counted,
-        held=held,
+        is_blocked=is_blocked,
     )

@@ -7,7 +7,7 @@ from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approval import Approval, AskKind, Result, ResultCode
 from runtime.model.effect import AttemptOutcome
-from runtime.model.messages import ApprovalEnded, GlassBroken, Note
+from runtime.model.messages import ApprovalEnded, BreakGlassUsed, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.model.steps import ErrorCode
 from runtime.model.votes import Vote, VoteVerdict
@@ -59,11 +59,11 @@ async def end_approval(
 
 
 async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
-    """Tell who broke the glass, who asked and who watches over it that it was not justified, each once."""
+    """Tell who used break-glass, who asked and who watches over it that it was not justified, each once."""
     broken = await break_glass_of(tx.conn, approval.approval_id)
     if broken is None:
         return
-    said = GlassBroken(
+    said = BreakGlassUsed(
         run=await messages.run_name(tx),
         step=approval.step,
         person=broken["name"],

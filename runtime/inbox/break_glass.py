@@ -7,13 +7,13 @@ again each time that its time has passed.
 from typing import Any
 
 from receipts.fields import timestamp
-from runtime.approvals.break_glass_review import open_hindsight
+from runtime.approvals.break_glass_review import open_break_glass_review
 from runtime.approvals.requests import passage_of
-from runtime.approvals.rules import refuse_glass
+from runtime.approvals.rules import refuse_break_glass
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import accounts_of, ballot_of, refuse_stale, refuse_way
 from runtime.model.approval import Approval, AskKind
-from runtime.model.messages import GlassBroken, ReviewLate
+from runtime.model.messages import BreakGlassUsed, ReviewLate
 from runtime.model.metrics import Mark
 from runtime.model.payloads import VotePayload
 from runtime.model.person import Person
@@ -32,14 +32,14 @@ async def check_break_glass(
 
     How often they have is counted while nobody else can: two at once do not pass the bound together.
     """
-    glass = approval.requirement.break_glass
-    if glass is None or approval.kind is not AskKind.EFFECT or payload.verdict is not VoteVerdict.APPROVE:
-        return Refusal(RefusalCode.NO_GLASS)
+    break_glass = approval.requirement.break_glass
+    if break_glass is None or approval.kind is not AskKind.EFFECT or payload.verdict is not VoteVerdict.APPROVE:
+        return Refusal(RefusalCode.NO_BREAK_GLASS)
     await lock_break_glass_count(tx.conn, tx.tenant, person.id)
-    used = await count_break_glass(tx.conn, tx.tenant, person.id, tx.now - glass.lasts)
+    used = await count_break_glass(tx.conn, tx.tenant, person.id, tx.now - break_glass.lasts)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row)
     accounts = await accounts_of(tx, person.id, payload)
-    refusal = refuse_glass(ballot, person, accounts, payload.reason, used, tx.now)
+    refusal = refuse_break_glass(ballot, person, accounts, payload.reason, used, tx.now)
     if refusal is None and not payload.ticket.strip():
         refusal = Refusal(RefusalCode.NO_TICKET)
     refusal = refusal or refuse_stale(approval, payload) or refuse_way(tx, approval, payload)
@@ -48,20 +48,20 @@ async def check_break_glass(
 
 async def request_review(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
     """Tell those who have to know at once, and ask another person whether it was right."""
-    glass = approval.requirement.break_glass
-    if glass is None or vote.break_glass is None:
+    break_glass = approval.requirement.break_glass
+    if break_glass is None or vote.break_glass is None:
         return
-    await open_hindsight(await passage_of(engine, tx, approval), approval, vote)
-    said = GlassBroken(
+    await open_break_glass_review(await passage_of(engine, tx, approval), approval, vote)
+    said = BreakGlassUsed(
         run=await messages.run_name(tx),
         step=approval.step,
         person=vote.person_name,
         why=vote.reason,
         ticket=str(vote.break_glass["ticket"]),
     )
-    name = f"glass:{approval.approval_id}"
+    name = f"break_glass:{approval.approval_id}"
     await messages.tell_thread(engine, tx, approval.approval_id, name, said)
-    await messages.tell_groups(engine, tx, list(glass.tell), name, said, approval.approval_id)
+    await messages.tell_groups(engine, tx, list(break_glass.tell), name, said, approval.approval_id)
     await messages.tell_requester(engine, tx, name, said, approval.approval_id)
 
 

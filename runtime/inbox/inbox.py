@@ -220,8 +220,8 @@ async def _authorize_on_run(engine: Engine, found: Addressed) -> Addressed:
     match found.notification.payload:
         case EditPayload() as edit:
             return replace(found, foreseen=await foresee_edit(engine, edit.approval_id, edit.person_id, edit.params))
-        case RepairStepPayload() as mend:
-            return await authorize_repair(engine, found, mend)
+        case RepairStepPayload() as repair:
+            return await authorize_repair(engine, found, repair)
         case CancelPayload() as cancel:
             return await authorize_cancel(engine, found, cancel)
     return found
@@ -252,10 +252,10 @@ async def _told_of_all(engine: Engine, facts: Mapping[str, Any]) -> Mapping[str,
 
 async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapping[str, Any]:
     """Apply it to its run; a worker of this process may take on what follows with the commit."""
-    with engine.wakeup.vacancy() as vacancy:
+    with engine.wakeup.slot_offer() as offer:
 
         async def on(tx: RunTx) -> Mapping[str, Any]:
-            with tx.freeing(vacancy.open(tx.now + engine.timing.lease)):
+            with tx.chaining_into(offer.open(tx.now + engine.timing.lease)):
                 return await _settle(engine, found, tx.conn, tx.loads, {tx.run_id: tx})
 
         return await engine.on_run(run_id, on)

@@ -1,7 +1,7 @@
 """Retries by operators: waiting effects and reads, a stuck bundle, a dead letter, or a failed delivery tried again now.
 
-A dead letter is requeued or dropped. A delivery to a subscriber that failed is sent again as a requeued letter. Each
-act is a notification of its own.
+A dead letter is requeued or dropped. A delivery to a subscriber that failed is sent again as a requeued dead letter.
+Each act is a notification of its own.
 """
 
 from runtime.inbox.notification_context import NotificationContext
@@ -47,13 +47,13 @@ async def apply_bundle_retry(matter: NotificationContext, payload: RetryBundlePa
 async def apply_dead_letter(matter: NotificationContext, payload: RequeuePayload | DropPayload) -> ApplyResult:
     """Requeue or drop a dead letter of the tenant."""
     engine, conn, notification = matter.engine, matter.conn, matter.notification
-    status = await notifications.lock_status(conn, notification.tenant, payload.letter_id)
+    status = await notifications.lock_status(conn, notification.tenant, payload.dead_letter_id)
     if status is not NotificationStatus.DEAD_LETTER:
         reason = "there is no such notification" if status is None else f"it is no dead letter: {status}"
         return ApplyResult(NotificationStatus.REFUSED, {"reason": reason})
     now = engine.clock()
     if isinstance(payload, RequeuePayload):
-        await notifications.move(conn, payload.letter_id, status, NotificationStatus.RECEIVED, None, now)
+        await notifications.move(conn, payload.dead_letter_id, status, NotificationStatus.RECEIVED, None, now)
         conn.on_commit(engine.wakeup.poke)
     else:
         dropped = {
@@ -61,8 +61,8 @@ async def apply_dead_letter(matter: NotificationContext, payload: RequeuePayload
             "reason": engine.privacy.text(payload.reason),
             "by": notification.actor.id,
         }
-        await notifications.move(conn, payload.letter_id, status, NotificationStatus.DROPPED, dropped, now)
-    return ApplyResult(NotificationStatus.APPLIED, {"letter_id": payload.letter_id})
+        await notifications.move(conn, payload.dead_letter_id, status, NotificationStatus.DROPPED, dropped, now)
+    return ApplyResult(NotificationStatus.APPLIED, {"dead_letter_id": payload.dead_letter_id})
 
 
 async def apply_redelivery(matter: NotificationContext, payload: DeliveryPayload) -> ApplyResult:

@@ -1,4 +1,4 @@
-"""Repairs of held steps: a person has one tried again, supplies its result, skips it, or ends the run.
+"""Repairs of steps that need attention: a person has one tried again, supplies its result, skips it, or ends the run.
 
 A step that waits and has not failed goes on with a supplied result, or is skipped. Policy is asked whether the person
 may, outside of every transaction.
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from policy.contract import Authorization, OperatedRun, OperatorQuestion, StepInput
-from receipts.chain import HELD_SETTLED
+from receipts.chain import REPAIR_DECIDED
 from receipts.fields import timestamp
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
@@ -29,19 +29,19 @@ from runtime.planning.plan_builder import state_with
 from runtime.planning.step_params import fits
 from runtime.planning.step_repair import tell_step_repaired
 from runtime.planning.transition import StepRepaired
-from runtime.store import held_steps as held
-from runtime.store.held_steps import find_step
+from runtime.store import step_repairs as rows
 from runtime.store.run_tx import RunTx
+from runtime.store.step_repairs import find_step
 
 _UNFIT = "act.unfit"
 
 
 async def apply_step_repair(matter: NotificationContext, payload: RepairStepPayload) -> ApplyResult:
-    """Let a held step go on: if it is as the person saw it, policy allows it, and it can be done."""
+    """Let a step that needs attention go on: if it is as the person saw it, policy allows it, and it can be done."""
     tx = matter.seen_run(payload.run_id, None)
     if isinstance(tx, ApplyResult):
         return tx
-    step = await held.find_step(tx.conn, tx.tenant, tx.run_id, payload.step)
+    step = await rows.find_step(tx.conn, tx.tenant, tx.run_id, payload.step)
     if moved := _moved_on(step, payload):
         return ApplyResult(NotificationStatus.STALE, {"reason": moved})
     judged = matter.judged
@@ -55,9 +55,9 @@ async def apply_step_repair(matter: NotificationContext, payload: RepairStepPayl
 def _moved_on(step: FoundStep | None, payload: RepairStepPayload) -> str:
     """Return how the step is another than the person saw, "" where it is not; what else its run did is no matter."""
     if step is None:
-        return f"{payload.step} of it is not held: there is no such step"
-    if step.status not in (StepStatus.HELD, StepStatus.PARKED):
-        return f"{payload.step} of it is not held: {step.status}"
+        return f"{payload.step} of it needs no attention: there is no such step"
+    if step.status not in (StepStatus.NEEDS_ATTENTION, StepStatus.PARKED):
+        return f"{payload.step} of it needs no attention: {step.status}"
     if payload.version not in (None, step.version):
         return f"{payload.step} has moved on: it was at version {payload.version}, and is at {step.version}"
     return ""
@@ -74,7 +74,7 @@ async def _refusal(
     if payload.act is RepairAction.SUPPLY:
         wrong = _unfit(await tx.definition(), payload.step, payload.result, tx.row["state"] or {})
         return (_UNFIT, wrong) if wrong else None
-    if payload.act is RepairAction.RETRY and (await held.step_tries(tx.conn, tx.run_id, payload.step)).unsettled:
+    if payload.act is RepairAction.RETRY and (await rows.step_tries(tx.conn, tx.run_id, payload.step)).unsettled:
         return _UNFIT, "an attempt of it is still under way, or in doubt"
     return None
 
@@ -116,8 +116,8 @@ async def _repair(
     if payload.act is RepairAction.SUPPLY:
         facts["result"] = commitment(payload.result, tx.row["salt"])
     event = StepRepaired(payload.step, payload.act, f"{actor.id}: {reason}", payload.result)
-    tx.leaf(HELD_SETTLED, facts, actor=actor, step=payload.step)
-    await held.count_repair(tx.conn, tx.run_id, payload.step)
+    tx.leaf(REPAIR_DECIDED, facts, actor=actor, step=payload.step)
+    await rows.count_repair(tx.conn, tx.run_id, payload.step)
     await tell_step_repaired(engine, tx, payload.step, payload.act, await _person_name(matter), reason)
     await advance(engine, tx, event)
     await cancel_child(engine, tx, await tx.definition(), payload.step)
@@ -171,7 +171,7 @@ def _step_input(step: FoundStep, definition: Definition) -> StepInput:
     answers = verb is not None and verb.wait_type == "human_task"
     return StepInput(
         path=step.path,
-        status="parked" if step.status is StepStatus.PARKED else "held",
+        status="parked" if step.status is StepStatus.PARKED else "needs_attention",
         verb=step.verb,
         code=step.error_code,
         error_class=str(CLASS_OF[ErrorCode(step.error_code)]) if step.error_code else "",

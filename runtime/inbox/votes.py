@@ -75,7 +75,7 @@ async def signature_on(
 
     1. Where policy asks for a passkey, a vote to approve has an assertion.
     2. Its passkey is the person's own, and nobody has revoked it.
-    3. It is over this approval as it is, this verdict, reason, name and link; of a broken glass, over the ticket, too.
+    3. It is over this approval as it is, this verdict, reason, name and link; of a break-glass, over the ticket, too.
     4. The authenticator's counter has gone on, where it has one.
     """
     assertion = payload.assertion
@@ -109,14 +109,14 @@ def _refuse(passkey: Passkey | None, person: Person) -> Refusal | None:
 
 
 class Voter(NamedTuple):
-    """Who votes, and by which delegation for whom, None for themselves; `glass` is what is on record of breaking it.
+    """Who votes, and by which delegation for whom, None for themselves; `break_glass` is what is on record of using it.
 
     `signature` is with what they signed; None for a click.
     """
 
     person: Person
     stand_in: StandIn | None
-    glass: dict[str, Any] | None = None
+    break_glass: dict[str, Any] | None = None
     signature: Signature | None = None
 
 
@@ -125,7 +125,7 @@ async def apply_vote(matter: NotificationContext, payload: VotePayload) -> Apply
     tx, context = matter.run(), matter.vote_context
     if tx is None or context is None:
         return unknown_request()
-    # runs share transactions: how often somebody has broken the glass must not be counted by two before either writes
+    # runs share transactions: how often somebody has used break-glass must not be counted by two before either writes
     async with tx.loads.alone if payload.ticket else nullcontext():
         return await _apply(matter, tx, context, payload)
 
@@ -146,11 +146,11 @@ async def _voter(tx: RunTx, context: VoteContext, person: Person, payload: VoteP
     stand_in = None if payload.ticket else await _way(tx, context, person, payload)
     if isinstance(stand_in, Refusal):
         return stand_in
-    glass = await check_break_glass(tx, approval, person, payload) if payload.ticket else None
-    if isinstance(glass, Refusal):
-        return glass
+    break_glass = await check_break_glass(tx, approval, person, payload) if payload.ticket else None
+    if isinstance(break_glass, Refusal):
+        return break_glass
     signature = await signature_on(tx, approval, person, payload, context.key)
-    return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
+    return signature if isinstance(signature, Refusal) else Voter(person, stand_in, break_glass, signature)
 
 
 async def _way(tx: RunTx, context: VoteContext, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
@@ -171,7 +171,7 @@ async def _count(
     matter: NotificationContext, tx: RunTx, context: VoteContext, voter: Voter, payload: VotePayload
 ) -> ApplyResult:
     engine, notification = matter.engine, matter.notification
-    person, stand_in, glass, signature = voter
+    person, stand_in, break_glass, signature = voter
     team, account = account_of(context.accounts, person)
     vote = Vote(
         person=person.id,
@@ -185,7 +185,7 @@ async def _count(
         via=payload.via,
         brought_by=payload.brought_by,
         delegation=await _delegation(tx, stand_in) if stand_in else None,
-        break_glass=glass,
+        break_glass=break_glass,
         passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
     )
@@ -200,7 +200,7 @@ async def _count(
             "digest": digest(vote.document()),
             **({"card": context.card} if context.card else {}),
             **({"delegator": vote.delegator} if vote.delegator else {}),
-            **({"break_glass": glass} if glass else {}),
+            **({"break_glass": break_glass} if break_glass else {}),
             **({"opened_at": timestamp(context.opened_at)} if context.opened_at else {}),
         },
         actor=Actor(id=person.id, kind="person"),
@@ -212,7 +212,7 @@ async def _count(
     requirement = approval.requirement
     status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
-    if glass:
+    if break_glass:
         await request_review(engine, tx, approval, vote)
     else:
         await _tell_vote(engine, tx, approval, name, vote, votes)

@@ -52,12 +52,12 @@ class RetryPayload(PayloadModel):
 
 
 class RepairStepPayload(PayloadModel):
-    """A person says how a held step goes on; `result` is what they supply. `version` as for a cancel.
+    """A person says how a step that needs attention goes on; `result` is what they supply. `version` as for a cancel.
 
     `submitted_by` is the caller that brought it, or the person.
     """
 
-    kind: Literal["mend"] = "mend"
+    kind: Literal["repair_step"] = "repair_step"
     run_id: str
     step: str
     act: RepairAction
@@ -74,7 +74,7 @@ UnknownActorAct = RepairAction | Literal["undo", "cancel", "edit", "break_glass"
 class UnknownActorPayload(PayloadModel):
     """Somebody who is no one person of the directory clicked a button of a step; `code` says why they are none."""
 
-    kind: Literal["stranger"] = "stranger"
+    kind: Literal["unknown_actor"] = "unknown_actor"
     run_id: str
     step: str
     act: UnknownActorAct
@@ -116,13 +116,13 @@ PasskeyCommand = InvitePasskeyPayload | RegisterPasskeyPayload | RevokePasskeyPa
 class RetryBundlePayload(PayloadModel):
     """Somebody has mended what a stuck bundle is stuck for, and wants it tried anew."""
 
-    kind: Literal["repair"] = "repair"
+    kind: Literal["retry_bundle"] = "retry_bundle"
     run_id: str
     reason: str
 
 
 class _DeadLetterPayload(PayloadModel):
-    letter_id: str  # the id of a notification
+    dead_letter_id: str  # the id of a notification
     reason: str
 
 

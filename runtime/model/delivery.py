@@ -34,8 +34,8 @@ class Rank(IntEnum):
         return self in (Rank.ALARM, Rank.QUESTION)
 
 
-_ALARMS = frozenset({"card_tampered", "glass_broken", "review_late", "unfulfillable"})
-_QUESTIONS = frozenset({"question_asked", "question_answered", "request_handed", "step_held"})
+_ALARMS = frozenset({"card_tampered", "break_glass_used", "review_late", "unfulfillable"})
+_QUESTIONS = frozenset({"question_asked", "question_answered", "request_handed", "step_needs_attention"})
 
 
 def rank_of(kind: str, *, asks: bool) -> Rank:

@@ -82,7 +82,7 @@ class Effect(Acting):
     attempt: int  # leases taken so far: the fencing token that every write of a worker names
     tries: int  # calls of the connector since the effect was last released, but for those that were not even taken
     postponed: int  # times in a row that nothing could be begun, or was not even taken
-    held: bool  # at its last try somebody had to mend something first, and operators were told
+    was_blocked: bool  # at its last try somebody had to mend something first, and operators were told
     lease_owner: str | None
     give_up_at: datetime  # until then it is tried
     started_at: datetime | None  # an attempt began then, and its outcome is not known yet
@@ -117,13 +117,13 @@ class ChainedLease:
 
 
 @dataclass
-class Slot:
+class LeaseSlot:
     """A worker's slot that is free with a commit: one effect that it proposes may have it at once, if it fits."""
 
     owner: str
     until: datetime
     fits: Callable[[NewEffect], bool]
-    heir: ChainedLease | None = None
+    chained: ChainedLease | None = None
 
 
 class SlotOffer:
@@ -132,14 +132,14 @@ class SlotOffer:
     def __init__(self, owner: str = "", fits: Callable[[NewEffect], bool] = lambda _: False) -> None:
         self._owner = owner
         self._fits = fits
-        self._slot: Slot | None = None
+        self._slot: LeaseSlot | None = None
 
-    def open(self, until: datetime) -> Slot:
+    def open(self, until: datetime) -> LeaseSlot:
         """Return a slot for a transaction; what an earlier one was given is undone."""
-        self._slot = Slot(self._owner, until, self._fits)
+        self._slot = LeaseSlot(self._owner, until, self._fits)
         return self._slot
 
     @property
-    def heir(self) -> ChainedLease | None:
+    def chained(self) -> ChainedLease | None:
         """Return what is leased with the commit."""
-        return self._slot.heir if self._slot else None
+        return self._slot.chained if self._slot else None

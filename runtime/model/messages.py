@@ -231,10 +231,10 @@ class ReviewLate(Message):
     until: str
 
 
-class GlassBroken(Message):
+class BreakGlassUsed(Message):
     """Somebody did without the signatures of others; `reviewer` is who found that not justified, `why` theirs."""
 
-    kind: Literal["glass_broken"] = "glass_broken"
+    kind: Literal["break_glass_used"] = "break_glass_used"
     run: RunName
     step: str
     person: str
@@ -252,19 +252,19 @@ class Unfulfillable(Message):
     why: str
 
 
-class Held(Message):
+class Blocked(Message):
     """Something waits for somebody to mend something outside. `step` is "" where it is a card."""
 
-    kind: Literal["held"] = "held"
+    kind: Literal["blocked"] = "blocked"
     run: RunName
     step: str
     why: str
 
 
-class StepHeld(Message):
+class StepNeedsAttention(Message):
     """A step has failed, and waits for a person to say how it goes on."""
 
-    kind: Literal["step_held"] = "step_held"
+    kind: Literal["step_needs_attention"] = "step_needs_attention"
     run: RunName
     run_id: str
     step: str
@@ -272,10 +272,10 @@ class StepHeld(Message):
     code: str
 
 
-class HeldSettled(Message):
-    """Somebody let a held step go on."""
+class RepairDone(Message):
+    """Somebody repaired a step that needed attention."""
 
-    kind: Literal["held_settled"] = "held_settled"
+    kind: Literal["repair_done"] = "repair_done"
     run: RunName
     step: str
     act: Annotated[RepairAction, Field(strict=False)]
@@ -283,10 +283,10 @@ class HeldSettled(Message):
     why: str
 
 
-class HeldOver(Message):
-    """The run of a held step has ended, so nobody has to say any more how the step goes on."""
+class RepairClosed(Message):
+    """The run of a step that needed attention has ended, so nobody has to repair the step any more."""
 
-    kind: Literal["held_over"] = "held_over"
+    kind: Literal["repair_closed"] = "repair_closed"
 
 
 class Plain(Message):
@@ -315,12 +315,12 @@ Said = Annotated[
     | RunEnded
     | EvidenceSealed
     | EvidenceStuck
-    | GlassBroken
+    | BreakGlassUsed
     | ReviewLate
     | Unfulfillable
-    | Held
-    | StepHeld
-    | HeldSettled
+    | Blocked
+    | StepNeedsAttention
+    | RepairDone
     | CardTampered
     | DelegationChanged
     | DelegateVoted
@@ -352,14 +352,14 @@ class UpdateCard(Message):
 
 
 class UpdateMessage(Message):
-    """slack::update_message: what asked about a held step says what came of it, and asks no more.
+    """slack::update_message: what asked for a step's repair says what came of it, and asks no more.
 
     `message` is the effect that posted it, `said` what it said.
     """
 
     message: Text
-    said: StepHeld
-    then: Annotated[HeldSettled | HeldOver, Field(discriminator="kind")]
+    said: StepNeedsAttention
+    then: Annotated[RepairDone | RepairClosed, Field(discriminator="kind")]
 
 
 class _Saying(Message):

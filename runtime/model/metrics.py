@@ -23,7 +23,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class GroupFigures:
+class GroupMetrics:
     """Requests of a period that asked one group, of one tier. A request that asks two groups counts for each.
 
     `first_look` is until somebody opened one or voted on it, `decision` until it was approved or rejected.
@@ -42,11 +42,11 @@ class GroupFigures:
     decision: Spread
     reminders: int
     escalations: int
-    glass_broken: int
+    break_glass_used: int
 
 
 @dataclass(frozen=True)
-class PersonFigures:
+class PersonMetrics:
     """What waits for a person now, and what they decided in a period; `answer` is from the request to their vote.
 
     `waiting` are open requests to groups of theirs on which they have not voted, and of which none excludes them.
@@ -63,10 +63,10 @@ class PersonFigures:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """The figures of a tenant from one moment until before another."""
+class Metrics:
+    """The metrics of a tenant from one moment until before another."""
 
     since: datetime
     until: datetime
-    groups: Sequence[GroupFigures]
-    people: Sequence[PersonFigures]
+    groups: Sequence[GroupMetrics]
+    people: Sequence[PersonMetrics]

@@ -71,7 +71,7 @@ class Notification:
 
 @dataclass(frozen=True)
 class Judged:
-    """What policy says of an act, and the held step of which it was told, None where it was told of the run alone."""
+    """What policy says of an act, and the step of which it was told, None where it was told of the run alone."""
 
     ruling: Authorization
     step: FoundStep | None = None

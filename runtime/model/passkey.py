@@ -94,7 +94,7 @@ class LinkPurpose(StrEnum):
 class Link:
     """A link that one person may use once, before it expires; it is known by the SHA-256 of its token.
 
-    To sign: the approval as they saw it, their reason, the ticket where they break the glass, and the Slack account
+    To sign: the approval as they saw it, their reason, the ticket where they use break-glass, and the Slack account
     that asked. To register: who invited them, why, and by which decision of policy.
     """
 

@@ -34,7 +34,7 @@ class NewRun:
 class StepState:
     """What the planner knows of a step.
 
-    `error_code` says of what kind an error is (`runtime.model.steps`). `held` is what a node that calls no verb keeps
+    `error_code` says of what kind an error is (`runtime.model.steps`). `kept` is what a node that calls no verb keeps
     while it goes on: the branch that was taken, the item of an iteration.
     """
 
@@ -42,11 +42,11 @@ class StepState:
     result: Any = None
     error: str = ""
     error_code: str = ""
-    held: Any = None
+    kept: Any = None
 
 
 class RepairAction(StrEnum):
-    """How a person lets a held step go on."""
+    """How a person lets a step that needs attention go on."""
 
     RETRY = "retry"  # anew from its start
     SUPPLY = "supply"  # with a result that they give it
@@ -104,7 +104,7 @@ class ReadLease:
     params: Mapping[str, Any]
     attempt: int
     waited: int
-    held: bool  # operators were told
+    was_blocked: bool  # operators were told
     started_at: datetime | None
     definition_name: str
     definition_version: int

@@ -30,7 +30,7 @@ class RunStatus(StrEnum):
     FAILED_RETRYABLE = "failed_retryable"
     """An attempt did nothing and will be repeated; no other step has work to do. A worker repeats it after the
     verb's pause, until the tries are used up or the deadline of the effect passes."""
-    HELD = "held"
+    NEEDS_ATTENTION = "needs_attention"
     """A failed step waits for a person; others may wait for answers, and none has work to do. An operator says
     how it continues: retry, supply, skip or end. No deadline."""
     SUCCEEDED = "succeeded"
@@ -85,7 +85,7 @@ class StepStatus(StrEnum):
     FAILED_RETRYABLE = "failed_retryable"
     """An attempt did nothing and another follows. A worker takes it after the verb's pause, until the tries are
     used up or the deadline passes. Where somebody has to mend the cause, operators were told once."""
-    HELD = "held"
+    NEEDS_ATTENTION = "needs_attention"
     """It failed, and the runbook leaves failures of it to a person (`on_error: hold`). An operator retries,
     supplies, skips or ends it; no deadline. Work that was under way for it no longer counts."""
     SUCCEEDED = "succeeded"
@@ -120,7 +120,7 @@ class EffectStatus(StrEnum):
     IN_DOUBT = "in_doubt"
     """An attempt may have acted, and nobody knows. The gate tries again under the same key, reads the target
     back, or asks people, as the verb declares. It lasts until somebody knows; only chat messages are given up."""
-    HELD = "held"
+    BLOCKED = "blocked"
     """The target refused for a reason that somebody can mend, such as a 401 or a channel without the bot.
     Operators are told once. Workers try again, after pauses of 2 seconds to 2 minutes, until the deadline."""
     DISPATCHED = "dispatched"
@@ -203,7 +203,7 @@ class BundleStatus(StrEnum):
     A leaf says so in the run's chain."""
     STUCK = "stuck"
     """A retry cannot help: something else has its name in the archive, its records make no bundle, or a fault
-    of the program stopped it twelve times. Operators are told once. `countersign evidence repair` retries it;
+    of the program stopped it twelve times. Operators are told once. `countersign evidence retry` retries it;
     after a conflict it is stored under another name (`RUN.2.zip`), and the chain names the object in the way."""
 
 
@@ -235,15 +235,15 @@ def _ends(*states: StrEnum) -> dict[StrEnum, frozenset[StrEnum]]:
 _R, _S, _E, _N = RunStatus, StepStatus, EffectStatus, NotificationStatus
 _RUN_ENDS = {_R.SUCCEEDED, _R.FAILED_TERMINAL, _R.CANCELED}
 _STEP_ENDS = {_S.SUCCEEDED, _S.FAILED_HANDLED, _S.FAILED_TERMINAL, _S.SKIPPED, _S.CANCELED}
-_STEP_FAILS = {_S.FAILED_HANDLED, _S.FAILED_TERMINAL, _S.HELD}
+_STEP_FAILS = {_S.FAILED_HANDLED, _S.FAILED_TERMINAL, _S.NEEDS_ATTENTION}
 
 RUN: Table = {
     _R.QUEUED: frozenset({_R.RUNNING, _R.CANCELED}),
-    _R.RUNNING: frozenset({_R.WAITING_APPROVAL, _R.WAITING, _R.FAILED_RETRYABLE, _R.HELD, *_RUN_ENDS}),
+    _R.RUNNING: frozenset({_R.WAITING_APPROVAL, _R.WAITING, _R.FAILED_RETRYABLE, _R.NEEDS_ATTENTION, *_RUN_ENDS}),
     _R.WAITING_APPROVAL: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
     _R.WAITING: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
     _R.FAILED_RETRYABLE: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
-    _R.HELD: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
+    _R.NEEDS_ATTENTION: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
     **_ends(*_RUN_ENDS),
 }
 
@@ -260,14 +260,14 @@ STEP: Table = {
     _S.FAILED_RETRYABLE: frozenset(
         {_S.RUNNING, _S.READY, _S.SUCCEEDED, _S.WAITING_APPROVAL, *_STEP_FAILS, _S.CANCELED}
     ),
-    _S.HELD: frozenset({_S.READY, _S.PARKED, _S.SUCCEEDED, _S.SKIPPED, _S.FAILED_TERMINAL, _S.CANCELED}),
+    _S.NEEDS_ATTENTION: frozenset({_S.READY, _S.PARKED, _S.SUCCEEDED, _S.SKIPPED, _S.FAILED_TERMINAL, _S.CANCELED}),
     **_ends(*_STEP_ENDS),
 }
 
 EFFECT: Table = {
     _E.PENDING: frozenset({_E.LEASED, _E.REJECTED}),
-    _E.LEASED: frozenset({_E.DISPATCHED, _E.DEFERRED, _E.REJECTED, _E.FAILED, _E.IN_DOUBT, _E.HELD, _E.PENDING}),
-    _E.HELD: frozenset({_E.LEASED, _E.REJECTED}),
+    _E.LEASED: frozenset({_E.DISPATCHED, _E.DEFERRED, _E.REJECTED, _E.FAILED, _E.IN_DOUBT, _E.BLOCKED, _E.PENDING}),
+    _E.BLOCKED: frozenset({_E.LEASED, _E.REJECTED}),
     _E.DEFERRED: frozenset({_E.PENDING, _E.REJECTED}),
     _E.IN_DOUBT: frozenset({_E.LEASED, _E.PENDING, _E.DISPATCHED, _E.FAILED}),
     **_ends(_E.DISPATCHED, _E.REJECTED, _E.FAILED),
@@ -323,7 +323,7 @@ def is_final(table: Table, state: StrEnum) -> bool:
 
 def has_stopped(step: StepStatus) -> bool:
     """Return whether nothing that goes on for a step is wanted any more: it has ended, or a person has to say how."""
-    return step is StepStatus.HELD or is_final(STEP, step)
+    return step is StepStatus.NEEDS_ATTENTION or is_final(STEP, step)
 
 
 def check(table: Table, before: StrEnum, after: StrEnum) -> None:

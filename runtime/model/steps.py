@@ -98,7 +98,7 @@ class ErrorCode(StrEnum):
     REFUSED = "refused"  # a plain no, and nothing was done
     NOT_TAKEN = "not_taken"  # the request never got there
     UNAVAILABLE = "unavailable"  # nothing was done; later it may work
-    HELD = "held"  # somebody has to mend something first
+    BLOCKED = "blocked"  # somebody has to mend something first
     OUTCOME_UNKNOWN = "outcome_unknown"  # it may or may not have happened
     RESULT = "result"  # it does not fit the verb's schema
     FAILED = "failed"  # the other side says that it could not do it
@@ -125,7 +125,7 @@ _CODES: Mapping[ErrorClass, tuple[ErrorCode, ...]] = {
         ErrorCode.REFUSED,
         ErrorCode.NOT_TAKEN,
         ErrorCode.UNAVAILABLE,
-        ErrorCode.HELD,
+        ErrorCode.BLOCKED,
         ErrorCode.OUTCOME_UNKNOWN,
         ErrorCode.RESULT,
         ErrorCode.FAILED,

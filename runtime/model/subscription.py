@@ -16,14 +16,14 @@ class EventName(StrEnum):
     """What can be subscribed to; there is nothing else."""
 
     RUN_STARTED = "run.started"
-    RUN_HELD = "run.held"
+    RUN_NEEDS_ATTENTION = "run.needs_attention"
     RUN_COMPLETED = "run.completed"
     RUN_FAILED = "run.failed"
     RUN_CANCELED = "run.canceled"
     APPROVAL_REQUESTED = "approval.requested"
     APPROVAL_DECIDED = "approval.decided"
     EFFECT_SETTLED = "effect.settled"
-    GLASS_BROKEN = "glass.broken"
+    BREAK_GLASS_USED = "break_glass.used"
 
     @property
     def is_of_step(self) -> bool:
@@ -60,12 +60,12 @@ class Subscription:
 
     @property
     def gone_key(self) -> str:
-        """Return the key of the letters that end it."""
+        """Return the key of the dead letters that end it."""
         return gone_key(self.name, self.digest)
 
 
 def gone_key(name: str, digest: str) -> str:
-    """Return the correlation key of letters that end a subscription: its receiver is gone, or took too few.
+    """Return the correlation key of dead letters that end a subscription: its receiver is gone, or took too few.
 
     They end it until somebody has one looked at again; what was changed in the file since is another subscription.
     """
@@ -73,7 +73,7 @@ def gone_key(name: str, digest: str) -> str:
 
 
 def dead_letter_key(name: str, digest: str) -> str:
-    """Return the correlation key of a subscription's other letters."""
+    """Return the correlation key of a subscription's other dead letters."""
     return f"delivery:{name}:{digest}"
 
 

@@ -65,9 +65,9 @@ class RefusalCode(StrEnum):
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
     BROUGHT = "vote.brought"
-    NO_GLASS = "glass.none"
-    GLASS_SPENT = "glass.spent"
-    NO_TICKET = "glass.ticket"
+    NO_BREAK_GLASS = "break_glass.none"
+    BREAK_GLASS_SPENT = "break_glass.spent"
+    NO_TICKET = "break_glass.ticket"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
     QUESTION_OPEN = "question.open"
@@ -165,13 +165,13 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
-        glass = {} if self.break_glass is None else {"break_glass": dict(self.break_glass)}
+        break_glass = {} if self.break_glass is None else {"break_glass": dict(self.break_glass)}
         signed = {} if self.passkey is None else {"passkey": dict(self.passkey)}
         together = {} if self.together is None else {"together": dict(self.together)}
         return {
             **otherwise,
             **delegated,
-            **glass,
+            **break_glass,
             **signed,
             **together,
             "person": self.person,

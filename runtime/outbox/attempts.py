@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from policy.contract import (
     ActorInput,
     ApprovalInput,
-    BrokenGlass,
+    BreakGlassUse,
     Counters,
     EditedInput,
     EffectInput,
@@ -204,7 +204,7 @@ def _vote(vote: VoteFacts) -> VoteInput:
         verdict=vote.verdict.value,
         at=timestamp(vote.at),
         delegation=_delegation(vote.delegation) if vote.delegation else None,
-        break_glass=BrokenGlass.model_validate(vote.break_glass) if vote.break_glass else None,
+        break_glass=BreakGlassUse.model_validate(vote.break_glass) if vote.break_glass else None,
         signed_with=PASSKEY if vote.is_signed else None,
     )
 

@@ -18,14 +18,14 @@ from runtime.model.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
     ApprovalOpened,
     DirectMessage,
-    HeldOver,
-    HeldSettled,
     PostCard,
     PostMessage,
     Reminder,
+    RepairClosed,
+    RepairDone,
     Said,
     StandingChanged,
-    StepHeld,
+    StepNeedsAttention,
     UpdateCard,
     UpdateMessage,
 )
@@ -35,8 +35,8 @@ from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import directory
 from runtime.store.electorate import outgrown_voters
-from runtime.store.held_steps import HeldStepMessage
 from runtime.store.run_tx import RunTx
+from runtime.store.step_repairs import StepRepairMessage
 
 MOST_DIRECT = 10
 """People up to whom each gets a direct message; where there are more, their channel is told alone."""
@@ -182,9 +182,9 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, s
     await tell_people(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
 
 
-async def close_question(engine: Engine, tx: RunTx, asked: HeldStepMessage, then: HeldSettled | HeldOver) -> None:
-    """Have a message that asks about a held step say what came of it; the first to say so is who is heard."""
-    said = StepHeld.model_validate(asked.said)
+async def close_question(engine: Engine, tx: RunTx, asked: StepRepairMessage, then: RepairDone | RepairClosed) -> None:
+    """Have a message that asks for a step's repair say what came of it; the first to say so is heard."""
+    said = StepNeedsAttention.model_validate(asked.said)
     message = UpdateMessage(message=asked.effect_id, said=said, then=then)
     await _send(engine, tx, "update_message", asked.target, message, f"after:{asked.effect_id}", OnDoubt.RETRY)
 

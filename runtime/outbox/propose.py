@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runtime.engine import Engine
-from runtime.model.effect import NewEffect, Purpose, Slot
+from runtime.model.effect import LeaseSlot, NewEffect, Purpose
 from runtime.store.effects import Times, insert_message, insert_step_effect, message_row
 from runtime.store.run_tx import RunTx
 
@@ -43,10 +43,10 @@ async def propose(
             tx.conn.on_commit(engine.wakeup.poke)
 
 
-def _slot_for(engine: Engine, tx: RunTx, effect: NewEffect) -> Slot | None:
+def _slot_for(engine: Engine, tx: RunTx, effect: NewEffect) -> LeaseSlot | None:
     """Return the slot that is free with this commit, if the effect may have it: it fits, and there is no trouble."""
     slot = tx.slot
-    if slot is None or slot.heir is not None or not slot.fits(effect):
+    if slot is None or slot.chained is not None or not slot.fits(effect):
         return None
     if f"{effect.connector}::{effect.operation}" not in engine.handlers:
         return None

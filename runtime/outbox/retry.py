@@ -12,7 +12,7 @@ from runtime.definitions.model import Definition, Retry
 POLICY_BACKOFF = Retry(1, "exponential", timedelta(milliseconds=500), timedelta(seconds=15))
 """How long a question to policy that got no answer waits; only the effect's deadline ends it."""
 
-HELD_BACKOFF = Retry(1, "exponential", timedelta(seconds=2), timedelta(minutes=2))
+BLOCKED_BACKOFF = Retry(1, "exponential", timedelta(seconds=2), timedelta(minutes=2))
 """How long what somebody has to mend is left alone; only the deadline ends it."""
 
 SLA_IS_OVER = "it is not tried again, since its run's SLA is over by then"

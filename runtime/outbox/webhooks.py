@@ -24,12 +24,12 @@ from runtime.store.run_tx import RunTx
 
 _OF_RUN = {
     "run.started": EventName.RUN_STARTED,
-    "run.held": EventName.RUN_HELD,
+    "run.needs_attention": EventName.RUN_NEEDS_ATTENTION,
     "run.succeeded": EventName.RUN_COMPLETED,
     "run.failed_terminal": EventName.RUN_FAILED,
     "run.canceled": EventName.RUN_CANCELED,
 }
-_STEP_OVER = frozenset({"step.failed_terminal", "step.failed_handled", "step.held", "step.canceled"})
+_STEP_OVER = frozenset({"step.failed_terminal", "step.failed_handled", "step.needs_attention", "step.canceled"})
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def events_in(leaves: Sequence[Leaf]) -> Iterator[Event]:
         elif leaf.event in APPROVAL_ENDED:
             yield Event(EventName.APPROVAL_DECIDED, word, leaf)
         elif leaf.event == VOTE_COUNTED and "break_glass" in leaf.data:
-            yield Event(EventName.GLASS_BROKEN, str(leaf.data["verdict"]), leaf)
+            yield Event(EventName.BREAK_GLASS_USED, str(leaf.data["verdict"]), leaf)
         elif leaf.event == RECEIPT_WRITTEN and _has_settled(leaf, over):
             yield Event(EventName.EFFECT_SETTLED, str(leaf.data["outcome"]), leaf)
 
@@ -167,7 +167,7 @@ async def send_again(engine: Engine, tx: RunTx, failed: Effect, to: Subscription
     return new.effect_id
 
 
-async def put_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, *, ends: bool) -> None:
+async def dead_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, *, ends: bool) -> None:
     """Make a dead letter of a delivery that is tried no more; one that `ends` the subscription is the last.
 
     A receiver that is gone, and what policy or our own rules refuse, would refuse each event alike.

@@ -27,7 +27,7 @@ from runtime.planning.child_runs import cancel_child, cancel_children, tell_pare
 from runtime.planning.planner import plan, reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.run_endings import Ending, StepNote, ending_of, response_of
-from runtime.planning.step_repair import tell_run_over, tell_steps_held, with_retry_names
+from runtime.planning.step_repair import tell_run_over, tell_steps_needing_attention, with_retry_names
 from runtime.planning.transition import (
     Event,
     NotLoadedError,
@@ -57,8 +57,8 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     await _write_steps(tx, definition, transition)
     await _close_durable_steps(engine, tx, definition, transition, is_open)
     await _emit(engine, tx, definition, transition)
-    if any(state.status is StepStatus.HELD for state in transition.steps.values()):
-        await tell_steps_held(engine, tx, transition)
+    if any(state.status is StepStatus.NEEDS_ATTENTION for state in transition.steps.values()):
+        await tell_steps_needing_attention(engine, tx, transition)
     await _move_run(engine, tx, definition, transition)
     if transition.reads:
         tx.conn.on_commit(engine.wakeup.poke)
@@ -133,7 +133,7 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
         await step_rows.enter_steps(tx.conn, tx.run_id, definition, new, params, tx.now)
     moved = {path: state for path, state in transition.steps.items() if path not in new} if new else transition.steps
     await step_rows.write_steps(tx.conn, tx.run_id, moved, params, tx.now)
-    await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
+    await step_rows.keep_steps(tx.conn, tx.run_id, transition.kept)
     for path, state in transition.steps.items():
         if state.status in SAID:
             tx.leaf(f"step.{state.status}", leaf_facts(definition, path, state, tx.row["salt"]), step=path)

@@ -18,7 +18,7 @@ from runtime.model.states import EffectStatus, RunStatus, StepStatus
 from runtime.model.subscription import CONNECTOR
 from runtime.outbox import messages
 from runtime.outbox.attempts import Attempt, told_in
-from runtime.outbox.webhooks import put_letter
+from runtime.outbox.webhooks import dead_letter
 from runtime.planning.advance import advance
 from runtime.planning.transition import StepMoved
 from runtime.store import approvals, effects, records, steps
@@ -60,13 +60,13 @@ class EffectTx:
         postponed: bool = False,
         uncounted: bool = False,
         asked: bool = False,
-        held: bool = False,
+        is_blocked: bool = False,
     ) -> None:
         """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
         if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
             self.note_if_cleared()
         if self.effect.connector == CONNECTOR and status in (EffectStatus.FAILED, EffectStatus.REJECTED):
-            await self._put_letter(error, is_denied=status is EffectStatus.REJECTED)
+            await self._dead_letter(error, is_denied=status is EffectStatus.REJECTED)
         await effects.settle(
             self.tx.conn,
             self.effect,
@@ -78,13 +78,13 @@ class EffectTx:
             postponed=postponed,
             uncounted=uncounted,
             asked=asked,
-            held=held,
+            is_blocked=is_blocked,
         )
 
-    async def _put_letter(self, error: str, *, is_denied: bool) -> None:
+    async def _dead_letter(self, error: str, *, is_denied: bool) -> None:
         """Make a letter of what a subscriber cannot be told; what is refused for good ends the subscription."""
         is_refused = is_denied or isinstance(self.attempt.said, RefusedError)
-        await put_letter(self.engine, self.tx, self.effect, error, ends=is_refused)
+        await dead_letter(self.engine, self.tx, self.effect, error, ends=is_refused)
 
     def note_if_cleared(self) -> None:
         """Put on record that the target was read back, and that what was in doubt had not happened."""

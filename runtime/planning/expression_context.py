@@ -59,7 +59,7 @@ def run_facts(planning: Planning) -> dict[str, Json]:
 def _said_by(planning: Planning, holder: str) -> Context:
     """Return the variables that a step around another gives it."""
     if iterated(holder):
-        return dict(planning.look(holder).held or {})
+        return dict(planning.look(holder).kept or {})
     if planning.definition.node(holder).kind is not NodeKind.BRANCH:
         return {}
     of = block_of(holder)

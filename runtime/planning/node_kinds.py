@@ -90,13 +90,13 @@ def start_switch(planning: Planning, path: str, context: Context) -> None:
     if not planning.definition.block(path, branch):
         planning.move(path, StepState(StepStatus.SUCCEEDED, {"branch": branch}))
         return
-    planning.move(path, StepState(StepStatus.PARKED, held={"branch": branch}))
+    planning.move(path, StepState(StepStatus.PARKED, kept={"branch": branch}))
     planning.enter(path, branch)
 
 
 def close_switch(planning: Planning, path: str) -> None:
     """End with the steps of the case."""
-    planning.move(path, StepState(StepStatus.SUCCEEDED, planning.look(path).held))
+    planning.move(path, StepState(StepStatus.SUCCEEDED, planning.look(path).kept))
 
 
 def _seen_values(spec: SwitchSpec, context: Context) -> str:

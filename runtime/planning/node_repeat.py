@@ -29,7 +29,7 @@ def start_repeat(planning: Planning, path: str, context: Context) -> None:
     elif spec.while_ is not None and not evaluate_condition(spec.while_, {**context, "index": 0}):
         _finish(planning, path, 0, met=True)
     else:
-        planning.move(path, StepState(StepStatus.PARKED, held={}))
+        planning.move(path, StepState(StepStatus.PARKED, kept={}))
         _start_next(planning, path, 0, fresh=True)
 
 
@@ -56,11 +56,11 @@ def _collect(planning: Planning, path: str, spec: RepeatSpec, context: Context) 
     """
     value = render(spec.collect, context)
     expect_kept(value, "collect")
-    held = planning.look(path).held
-    collected = held.get("collected", 0) + len(dumps(value))
+    kept = planning.look(path).kept
+    collected = kept.get("collected", 0) + len(dumps(value))
     if collected > COLLECTED_BYTES:
         raise ParamsError(f"collect: {collected} bytes as JSON by now, and at most {COLLECTED_BYTES} are kept")
-    planning.hold(path, {**held, "collected": collected})
+    planning.keep(path, {**kept, "collected": collected})
     return value
 
 
@@ -91,9 +91,9 @@ def _start_each(planning: Planning, path: str, spec: RepeatSpec, items: list[Jso
         _finish(planning, path, 0)
         return
     started = min(spec.at_most_at_once, len(items))
-    planning.move(path, StepState(StepStatus.PARKED, held={"count": len(items), "started": started, "ended": 0}))
+    planning.move(path, StepState(StepStatus.PARKED, kept={"count": len(items), "started": started, "ended": 0}))
     for index, item in enumerate(items):
-        planning.add(iteration(path, index), StepState(StepStatus.PENDING, held={"item": item, "index": index}))
+        planning.add(iteration(path, index), StepState(StepStatus.PENDING, kept={"item": item, "index": index}))
     for index in range(started):
         _start_next(planning, path, index, fresh=False)
 
@@ -101,7 +101,7 @@ def _start_each(planning: Planning, path: str, spec: RepeatSpec, items: list[Jso
 def _start_next(planning: Planning, path: str, index: int, *, fresh: bool) -> None:
     one = iteration(path, index)
     if fresh:
-        planning.add(one, StepState(StepStatus.PARKED, held={"index": index}))
+        planning.add(one, StepState(StepStatus.PARKED, kept={"index": index}))
     else:
         planning.move(one, StepState(StepStatus.PARKED))
     planning.enter(one)
@@ -109,17 +109,17 @@ def _start_next(planning: Planning, path: str, index: int, *, fresh: bool) -> No
 
 def _after_item(planning: Planning, path: str, index: int, spec: RepeatSpec) -> None:
     """Go on behind an item: what runs one after the other needs no counting, the number says how far it is."""
-    held = planning.look(path).held
-    count, at_once = held["count"], spec.at_most_at_once
-    started = held["started"] if at_once > 1 else index + 1
-    ended = held["ended"] + 1 if at_once > 1 else index + 1
+    kept = planning.look(path).kept
+    count, at_once = kept["count"], spec.at_most_at_once
+    started = kept["started"] if at_once > 1 else index + 1
+    ended = kept["ended"] + 1 if at_once > 1 else index + 1
     if started < count:
         _start_next(planning, path, started, fresh=False)
         started += 1
     if ended == count:
         _finish(planning, path, count)
     elif at_once > 1:
-        planning.hold(path, {**held, "started": started, "ended": ended})
+        planning.keep(path, {**kept, "started": started, "ended": ended})
 
 
 def _context_inside(planning: Planning, path: str, spec: RepeatSpec) -> Context:

@@ -70,19 +70,19 @@ class Planning:
         return taken is None or self.look(inside(path, taken)).status in DONE
 
     def move(self, path: str, state: StepState) -> None:
-        """Move a step; a failure for which it has a branch is handled, another may be held. What has ended stays."""
+        """Move a step; a failure with a branch is handled, others may need attention. What has ended stays."""
         if has_stopped(self.look(path).status):
-            return  # a late answer about a step that has ended, or is held, changes nothing
+            return  # a late answer about a step that has ended, or needs attention, changes nothing
         if state.status is StepStatus.FAILED_TERMINAL:
             state = replace(state, status=_failed(self.definition, path, state))
         self.put(path, state)
 
     def put(self, path: str, state: StepState) -> None:
-        """Move a step that may be held, too."""
+        """Move a step, also one that may need attention."""
         before = self.look(path)
         check(STEP, before.status, state.status)
         self._keep_result(path, state)
-        keeps = replace(state, held=before.held) if state.held is None and before.held is not None else state
+        keeps = replace(state, kept=before.kept) if state.kept is None and before.kept is not None else state
         self.steps[path] = keeps
         self.transition.steps[path] = keeps if path in self.new else state
         if state.status in DONE:
@@ -105,10 +105,10 @@ class Planning:
             self.add(one, StepState(StepStatus.PENDING))
             self.fresh.append(one)
 
-    def hold(self, path: str, held: Json) -> None:
+    def keep(self, path: str, kept: Json) -> None:
         """Have a step that goes on keep something else."""
-        self.steps[path] = replace(self.steps[path], held=held)
-        self.transition.held[path] = held
+        self.steps[path] = replace(self.steps[path], kept=kept)
+        self.transition.kept[path] = kept
 
     def assign(self, values: Mapping[str, Json]) -> None:
         """Give keys of the business state new values; raise ParamsError where it would not fit what is declared."""
@@ -147,7 +147,7 @@ def _failed(definition: Definition, path: str, state: StepState) -> StepStatus:
     if branch_taken(definition, path, state):
         return StepStatus.FAILED_HANDLED
     holds = definition.node(path).holds and state.error_code not in _DECIDED
-    return StepStatus.HELD if holds else StepStatus.FAILED_TERMINAL
+    return StepStatus.NEEDS_ATTENTION if holds else StepStatus.FAILED_TERMINAL
 
 
 def branch_taken(definition: Definition, path: str, state: StepState) -> BranchName | None:

@@ -10,8 +10,8 @@ step with a `when` starts if the condition holds and is skipped if not; a step w
 needs was skipped. A step with others in it has ended when those have. One step that fails for good, and has no branch
 for that, ends the run: what has not ended is canceled. A run succeeds if and only if every step has succeeded, was
 skipped or failed and was handled, or if one of its steps said that it ends; a failure that the same event brought about
-wins over an end. A step that fails and whose runbook wants a person for that is held: others go on, and it does as the
-person says.
+wins over an end. A step that fails and whose runbook wants a person for that needs attention: others go on, and it does
+as the person says.
 
 Reach of an event: which steps a plan will look at, so that no others need to be loaded. A guess, and never the last
 word: the planner names what is missing, and more is loaded then.
@@ -93,7 +93,7 @@ _WAITS_FIRST = (
     (StepStatus.RUNNING, RunStatus.RUNNING),
     (StepStatus.WAITING_APPROVAL, RunStatus.WAITING_APPROVAL),
     (StepStatus.FAILED_RETRYABLE, RunStatus.FAILED_RETRYABLE),
-    (StepStatus.HELD, RunStatus.HELD),
+    (StepStatus.NEEDS_ATTENTION, RunStatus.NEEDS_ATTENTION),
     (StepStatus.PARKED, RunStatus.WAITING),
 )
 
@@ -139,20 +139,22 @@ def _go_on(planning: Planning, event: Event) -> RunStatus:
 
 
 def _repair(planning: Planning, event: StepRepaired) -> None:
-    """Let a held or waiting step go on as a person says; raise ParamsError where their result cannot be kept."""
-    path, held = event.path, planning.look(event.path)
-    if held.status is not StepStatus.HELD and not (held.status is StepStatus.PARKED and event.act in WHILE_WAITING):
-        raise IllegalTransitionError(f"step {path} is not held: {held.status}")
+    """Let a step go on as a person says; raise ParamsError where their result cannot be kept."""
+    path, step = event.path, planning.look(event.path)
+    if step.status is not StepStatus.NEEDS_ATTENTION and not (
+        step.status is StepStatus.PARKED and event.act in WHILE_WAITING
+    ):
+        raise IllegalTransitionError(f"step {path} needs no attention: {step.status}")
     match event.act:
         case RepairAction.RETRY:
-            planning.steps[path] = replace(held, status=StepStatus.PENDING)
+            planning.steps[path] = replace(step, status=StepStatus.PENDING)
             _guarded(planning, path, partial(_start, planning, path))
         case RepairAction.SUPPLY:
             planning.put(path, StepState(StepStatus.SUCCEEDED, event.result))
         case RepairAction.SKIP:
             planning.put(path, StepState(StepStatus.SKIPPED, error=event.reason))
         case RepairAction.END:
-            ended = StepState(StepStatus.FAILED_TERMINAL, error=event.reason, error_code=held.error_code)
+            ended = StepState(StepStatus.FAILED_TERMINAL, error=event.reason, error_code=step.error_code)
             planning.put(path, ended)
 
 
@@ -202,7 +204,7 @@ def _behind(planning: Planning, path: str) -> Collection[str]:
 
 def _close_if_done(planning: Planning, block: str) -> None:
     kind = planning.definition.node(block).kind
-    branch = planning.look(block).held["branch"] if kind is NodeKind.SWITCH else BODY
+    branch = planning.look(block).kept["branch"] if kind is NodeKind.SWITCH else BODY
     if not all(planning.is_done(path) for path in planning.definition.last(block, branch)):
         return
     match kind:

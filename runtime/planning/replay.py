@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from receipts.chain import APPROVAL_REQUESTED, HELD_SETTLED, VOTE_COUNTED, VOTE_WITHDRAWN, Leaf
+from receipts.chain import APPROVAL_REQUESTED, REPAIR_DECIDED, VOTE_COUNTED, VOTE_WITHDRAWN, Leaf
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
@@ -40,7 +40,7 @@ SAID = frozenset(
         StepStatus.FAILED_HANDLED,
         StepStatus.FAILED_TERMINAL,
         StepStatus.FAILED_RETRYABLE,
-        StepStatus.HELD,
+        StepStatus.NEEDS_ATTENTION,
         StepStatus.SKIPPED,
         StepStatus.CANCELED,
         StepStatus.PARKED,
@@ -49,7 +49,7 @@ SAID = frozenset(
 )
 """The statuses of steps that are put on record."""
 
-_TOLD = ("run.started", "run.cancel_requested", HELD_SETTLED)
+_TOLD = ("run.started", "run.cancel_requested", REPAIR_DECIDED)
 """What the planner was told of that is no step's status."""
 _ENDS = ("run.succeeded", "run.failed_terminal", "run.canceled")
 
@@ -173,7 +173,7 @@ def _event(leaf: Leaf, recorded: Recorded, found: Replayed, snapshot: Snapshot) 
     if leaf.event == "run.cancel_requested":
         return Canceled(leaf.data["reason"])
     path = leaf.correlation.step or ""
-    if leaf.event == HELD_SETTLED:
+    if leaf.event == REPAIR_DECIDED:
         said = f"{leaf.actor.id}: {leaf.data['reason']}"
         return StepRepaired(path, RepairAction(leaf.data["act"]), said, _result(leaf, recorded, found, path))
     if not leaf.event.startswith("step.") or not _may_hear(recorded.definition, snapshot, path):
@@ -181,7 +181,7 @@ def _event(leaf: Leaf, recorded: Recorded, found: Replayed, snapshot: Snapshot) 
     status = StepStatus(leaf.event.removeprefix("step."))
     if status in (StepStatus.SKIPPED, StepStatus.CANCELED):
         raise ValueError("that is for the planner alone to say")
-    if status in (StepStatus.FAILED_HANDLED, StepStatus.HELD):
+    if status in (StepStatus.FAILED_HANDLED, StepStatus.NEEDS_ATTENTION):
         status = StepStatus.FAILED_TERMINAL
     result = _result(leaf, recorded, found, path)
     return StepMoved(path, status, result, leaf.data.get("error", ""), leaf.data.get("code", ""))
@@ -196,7 +196,7 @@ def _result(leaf: Leaf, recorded: Recorded, found: Replayed, path: str) -> Any:
 
 
 def _as_named(recorded: Recorded, leaf: Leaf, event: Event, transition: Transition) -> Transition:
-    """Return the transition with what a new try of a held step wants under the names that it gets."""
+    """Return the transition with what a new try of a step that needs attention wants under the names that it gets."""
     if not isinstance(event, StepRepaired) or event.act is not RepairAction.RETRY:
         return transition
     before = [one for one in recorded.leaves if one.seq < leaf.seq and one.correlation.step == event.path]
@@ -272,7 +272,7 @@ def step_facts(definition: Definition, path: str, state: StepState, salt: str) -
     facts: dict[str, Any] = {}
     if state.error_code:
         facts["code"] = state.error_code
-    if definition.node(path).kind is NodeKind.SWITCH and (taken := state.held or state.result):
+    if definition.node(path).kind is NodeKind.SWITCH and (taken := state.kept or state.result):
         facts["branch"] = taken["branch"]
     if state.result is not None:
         facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed

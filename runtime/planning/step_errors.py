@@ -4,7 +4,14 @@ from policy.contract import PolicyUnavailableError
 from receipts.errors import ReceiptsError
 from runtime.definitions.cel.outcomes import ExpressionError, TooCostlyError
 from runtime.definitions.problems import DefinitionError
-from runtime.handlers import HandlerError, HeldError, NotTakenError, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    BlockedError,
+    HandlerError,
+    NotTakenError,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+)
 from runtime.model.effect import KeyInUseError, LeaseLostError
 from runtime.model.states import IllegalTransitionError
 from runtime.model.steps import ErrorCode, ParamsError, ResultError, StepError
@@ -12,7 +19,7 @@ from runtime.model.steps import ErrorCode, ParamsError, ResultError, StepError
 _CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (NotTakenError, ErrorCode.NOT_TAKEN),
     (TransientError, ErrorCode.UNAVAILABLE),
-    (HeldError, ErrorCode.HELD),
+    (BlockedError, ErrorCode.BLOCKED),
     (RefusedError, ErrorCode.REFUSED),
     (OutcomeUnknownError, ErrorCode.OUTCOME_UNKNOWN),
     (TimeoutError, ErrorCode.NO_ANSWER),
@@ -47,6 +54,6 @@ def describe(error: Exception) -> str:
 
 
 def _code(error: Exception) -> ErrorCode:
-    if isinstance(error, RefusedError | HeldError) and error.metadata and error.metadata.status in _SAID:
+    if isinstance(error, RefusedError | BlockedError) and error.metadata and error.metadata.status in _SAID:
         return _SAID[error.metadata.status]
     return next((code for kind, code in _CODES if isinstance(error, kind)), ErrorCode.UNEXPECTED)

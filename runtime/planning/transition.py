@@ -62,7 +62,7 @@ class StepMoved:
 
 @dataclass(frozen=True)
 class StepRepaired:
-    """A person said how a held step goes on; `result` is what they supplied."""
+    """A person said how a kept step goes on; `result` is what they supplied."""
 
     path: str
     act: RepairAction
@@ -90,7 +90,7 @@ class Proposal:
     target: str
     idempotency_key: str
     correlation_key: str  # of the wait that a durable verb opens; "" for others
-    nth: int = 1  # of the effects that the step has wanted: it may be held, and tried anew
+    nth: int = 1  # of the effects that the step has wanted: it may be kept, and tried anew
     until: str = ""  # the moment at which its wait ends, RFC 3339; "" where the verb's timeout says when
 
 
@@ -135,7 +135,7 @@ class Ended:
 class Transition:
     """What is to be committed: the steps that changed, the run's new status, and what the steps want.
 
-    `entered` are those of the steps that had no row, `held` what a step keeps that did not move. `state` and
+    `entered` are those of the steps that had no row, `kept` what a step keeps that did not move. `state` and
     `reference` are the run's where they changed; `ended` is what an `end` said, and `output` what a run that
     succeeds gives, which may be null where it `has_output`.
     """
@@ -147,7 +147,7 @@ class Transition:
     timers: list[Timer] = field(default_factory=list)
     signals: list[SignalWait] = field(default_factory=list)
     entered: list[str] = field(default_factory=list)
-    held: dict[str, Json] = field(default_factory=dict)
+    kept: dict[str, Json] = field(default_factory=dict)
     state: dict[str, Json] | None = None
     reference: str | None = None
     ended: Ended | None = None
@@ -165,10 +165,10 @@ def snapshot_after(snapshot: Snapshot, transition: Transition) -> Snapshot:
     """Return the snapshot once a plan is carried out, as far as plans alone say it: the run goes on."""
     steps = dict(snapshot.steps)
     for path, state in transition.steps.items():
-        kept = steps[path].held if path in steps and state.held is None else state.held
-        steps[path] = replace(state, held=kept)
-    for path, held in transition.held.items():
-        steps[path] = replace(steps[path], held=held)
+        kept = steps[path].kept if path in steps and state.kept is None else state.kept
+        steps[path] = replace(state, kept=kept)
+    for path, kept in transition.kept.items():
+        steps[path] = replace(steps[path], kept=kept)
     return replace(
         snapshot,
         status=RunStatus.RUNNING,  # what it waits for others say

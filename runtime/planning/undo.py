@@ -1,8 +1,8 @@
 """Undo of a run: what of it can be taken back and why the rest cannot, and the claim of the run that undoes it.
 
-There is one item for each effect of its steps. A step that was held may have wanted several effects. Each that was done
-has an item; of tries that did nothing there is one where none of the step's did. What a person supplied is theirs, not
-the run's, and is named as that.
+There is one item for each effect of its steps. A step that needed attention may have wanted several effects. Each that
+was done has an item; of tries that did nothing there is one where none of the step's did. What a person supplied is
+theirs, not the run's, and is named as that.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -145,7 +145,7 @@ def _item(done: RunToUndo, acted: RunEffect) -> Item:
 def compensation_of(verb: Verb, acted: RunEffect) -> Compensation | None:
     """Return what takes it back: of a request whose answer nobody wants any more, what the verb says for that.
 
-    Where a step was tried anew that is its last request: those before had ended when it was held.
+    Where a step was tried anew that is its last request: those before had ended when it needed attention.
     """
     if verb.on_cancel is not None and acted.step_status is StepStatus.CANCELED and acted.is_last:
         return verb.on_cancel

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from runtime.approvals.rules import Ballot, refuse_glass, way_to_vote
+from runtime.approvals.rules import Ballot, refuse_break_glass, way_to_vote
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL, ballot_of, claimant_in
 from runtime.model.approval import Approval
 from runtime.model.delegation import Account, StandIn
@@ -116,10 +116,10 @@ async def overrides_left(conn: Conn, tenant: str, approval_id: str, person_id: s
     seen = await look(conn, tenant, approval_id, person_id)
     if seen is None:
         return UNKNOWN_APPROVAL
-    glass = seen.approval.requirement.break_glass
-    used = await count_break_glass(conn, tenant, person_id, now - glass.lasts) if glass else 0
-    refusal = refuse_glass(seen.ballot, seen.person, seen.accounts, None, used, now)
-    return refusal or (glass.at_most - used if glass else 0)
+    break_glass = seen.approval.requirement.break_glass
+    used = await count_break_glass(conn, tenant, person_id, now - break_glass.lasts) if break_glass else 0
+    refusal = refuse_break_glass(seen.ballot, seen.person, seen.accounts, None, used, now)
+    return refusal or (break_glass.at_most - used if break_glass else 0)
 
 
 async def look_with_way(

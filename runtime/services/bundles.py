@@ -63,7 +63,7 @@ class CountedVote:
     approval_id: str
     sha256: str | None  # of the run's bundle, once it is stored
     is_withdrawn: bool  # its person took it back, and it counts no more
-    ticket: str  # by which it did without the others, where it broke the glass; else ""
+    ticket: str  # by which it did without the others, where it used break-glass; else ""
 
 
 async def find_votes(

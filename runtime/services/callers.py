@@ -48,7 +48,7 @@ class Grants:
     """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
-    may bring, `mends` the trigger types for whose runs it may bring people's word on held steps. `cancels` and `undoes`
+    may bring, `repairs` the trigger types for whose runs it may bring people's repairs of steps. `cancels` and `undoes`
     are types of triggers: runs of these it may have stopped, or what they did taken back.
     """
 
@@ -57,7 +57,7 @@ class Grants:
     completes: Sequence[str] = ()
     signals: Sequence[str] = ()
     answers_for: Sequence[str] = ()
-    mends: Sequence[str] = ()
+    repairs: Sequence[str] = ()
     cancels: Sequence[str] = ()
     undoes: Sequence[str] = ()
 

@@ -32,7 +32,7 @@ class Click:
 
     `together` says that it is one of several which the person decided by one act.
 
-    `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
+    `refusal` is set where the bot already knows that the click cannot count (guest, unknown person, bot, other team);
     it is still recorded, and audited.
     """
 

@@ -18,21 +18,20 @@ from runtime.store.database import health
 from runtime.store.database.health import DirectoryRights
 from runtime.store.database.pool import Conn
 from runtime.store.electorate import electorate_of
-from runtime.store.held_steps import Held, list_held_effects
-from runtime.store.held_steps import list_held as held_steps
+from runtime.store.step_repairs import BlockedEffects, list_blocked_effects, list_steps_needing_attention
 from runtime.store.usergroups import Heard, usergroup_state
 
 __all__ = [
     "Audit",
+    "BlockedEffects",
     "DirectoryRights",
     "FoundStep",
     "Heard",
-    "Held",
     "LogStanding",
     "OpenBundle",
     "actor",
     "audit",
-    "held_steps",
+    "list_steps_needing_attention",
     "log_standing",
     "newest_checkpoint",
     "open_bundles",
@@ -94,9 +93,9 @@ async def user_groups(conn: Conn, tenant: str) -> Heard:
     return await usergroup_state(conn, tenant)
 
 
-async def held(conn: Conn, tenant: str) -> list[Held]:
+async def blocked_effects(conn: Conn, tenant: str) -> list[BlockedEffects]:
     """Return what the tenant's effects wait for somebody to mend, the most frequent first."""
-    return await list_held_effects(conn, tenant)
+    return await list_blocked_effects(conn, tenant)
 
 
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
@@ -120,7 +119,7 @@ async def untold_holds(conn: Conn, tenant: str, limit: int) -> list[dict[str, An
 
 
 async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run, its steps, what of it is held and what it cost, or None."""
+    """Return a run, its steps, what of it is blocked and what it cost, or None."""
     return await runs.run_summary(conn, tenant, run_id)
 
 

@@ -1,36 +1,36 @@
-"""What operators look through, over one connection: runs, waits, effects, letters. Nothing secret is shown."""
+"""What operators look through, over one connection: runs, waits, effects, dead letters. Nothing secret is shown."""
 
 from typing import Any
 
 from runtime.model.steps import class_of
 from runtime.store import operator_lists
 from runtime.store.database.pool import Conn
-from runtime.store.held_steps import find_step, list_held
 from runtime.store.operator_lists import (
     Wanted,
+    find_dead_letter,
     find_effect,
-    find_letter,
     find_wait,
+    list_dead_letters,
     list_effects,
-    list_letters,
     list_runs,
     list_subscriptions,
     list_waits,
 )
 from runtime.store.records import costs_of_run
+from runtime.store.step_repairs import find_step, list_steps_needing_attention
 from runtime.store.undo import undoings_of
 
 __all__ = [
     "Wanted",
+    "find_dead_letter",
     "find_effect",
-    "find_letter",
     "find_run",
     "find_step",
     "find_wait",
+    "list_dead_letters",
     "list_effects",
-    "list_held",
-    "list_letters",
     "list_runs",
+    "list_steps_needing_attention",
     "list_subscriptions",
     "list_waits",
 ]
@@ -41,7 +41,7 @@ _ALL_OF_A_RUN = 1000
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
     """Return a run with its steps and costs, and with its waits and effects, newest first; or None.
 
-    `reviews` are those of broken glass that nobody has closed; `runs` are those that its steps started, and then those
+    `reviews` are those of break-glass that nobody has closed; `runs` are those that its steps started, and then those
     that undo it.
     """
     run = await operator_lists.find_run(conn, tenant, run_id)

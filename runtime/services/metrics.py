@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from runtime.engine import Engine
-from runtime.model.metrics import Figures, Mark
+from runtime.model.metrics import Mark, Metrics
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
 from runtime.store.metrics import count_metrics, groups_escalating_to, put_mark
@@ -24,7 +24,7 @@ class _Lines:
 
 @dataclass(frozen=True)
 class MetricsQueries:
-    """Figures for those who lead: members of groups that are next in line, and operators. Others get none."""
+    """Metrics for those who lead: members of groups that are next in line, and operators. Others get none."""
 
     engine: Engine
     tenant: str
@@ -36,12 +36,12 @@ class MetricsQueries:
             await put_mark(conn, approval_id, Mark.LOOKED, person.id, self.engine.clock())
 
     async def leads(self, person: Person) -> bool:
-        """Return whether there are figures for the person."""
+        """Return whether there are metrics for the person."""
         async with self.engine.pool.connection() as conn:
             return self._is_operator(person) or bool(await self._led(conn, person))
 
-    async def figures(self, person: Person) -> Figures | None:
-        """Return the figures of the last 30 days for whom the person leads; None for who leads nobody."""
+    async def metrics(self, person: Person) -> Metrics | None:
+        """Return the metrics of the last 30 days for whom the person leads; None for who leads nobody."""
         now = self.engine.clock()
         async with self.engine.pool.connection() as conn:
             led = None if self._is_operator(person) else await self._led(conn, person)
@@ -58,6 +58,6 @@ class MetricsQueries:
         return sorted({asked for group in person.groups for asked in self._lines.asked.get(group, ())})
 
 
-async def find_figures(conn: Conn, tenant: str, since: datetime, until: datetime, now: datetime) -> Figures:
-    """Return the figures of a whole tenant, from one moment until before another."""
+async def find_metrics(conn: Conn, tenant: str, since: datetime, until: datetime, now: datetime) -> Metrics:
+    """Return the metrics of a whole tenant, from one moment until before another."""
     return await count_metrics(conn, tenant, since, until, now, None)

@@ -34,7 +34,7 @@ from runtime.services.review_answers import ReviewAnswer, answer_payload
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
-from runtime.store.held_steps import find_step
+from runtime.store.step_repairs import find_step
 
 Word = SignalPayload | VotePayload | ClaimPayload
 
@@ -56,8 +56,8 @@ class UnknownStepError(Exception):
 
 
 @dataclass(frozen=True)
-class Mending:
-    """How a person wants a held step to go on; `result` is what they supply, `version` the step's as they saw it."""
+class StepRepair:
+    """How a person repairs a step; `result` is what they supply, `version` the step's as they saw it."""
 
     run_id: str
     step: str
@@ -103,15 +103,15 @@ class OperatorDesk:
         payload = RetryPayload(run_id=run_id, effect_id=effect_id, reason=reason, version=version)
         return await self._record(by, run_id, payload)
 
-    async def mend(self, by: str, mending: Mending) -> str:
-        """Say how a held step goes on; raise UnknownStepError."""
+    async def repair_step(self, by: str, repair: StepRepair) -> str:
+        """Say how a step that needs attention goes on; raise UnknownStepError."""
         async with self.pool.connection() as conn:
-            step = await find_step(conn, self.tenant, mending.run_id, mending.step)
+            step = await find_step(conn, self.tenant, repair.run_id, repair.step)
         if step is None:
-            raise UnknownStepError(f"there is no step {mending.step} of a run {mending.run_id}")
-        return await self._record(by, mending.run_id, RepairStepPayload(**vars(mending), submitted_by=by))
+            raise UnknownStepError(f"there is no step {repair.step} of a run {repair.run_id}")
+        return await self._record(by, repair.run_id, RepairStepPayload(**vars(repair), submitted_by=by))
 
-    async def repair(self, by: str, run_id: str, reason: str) -> str:
+    async def retry_bundle(self, by: str, run_id: str, reason: str) -> str:
         """Ask for the stuck bundle of a run to be tried anew."""
         return await self._record(by, run_id, RetryBundlePayload(run_id=run_id, reason=reason))
 
@@ -125,13 +125,13 @@ class OperatorDesk:
         """Answer a review, take it on or give it back, by the rules by which it is done in Slack."""
         return await self._record(said.person, f"approval:{said.task_id}", answer_payload(said, Via.COMMAND))
 
-    async def requeue(self, by: str, letter_id: str, reason: str) -> str:
+    async def requeue(self, by: str, dead_letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""
-        return await self._record(by, letter_id, RequeuePayload(letter_id=letter_id, reason=reason))
+        return await self._record(by, dead_letter_id, RequeuePayload(dead_letter_id=dead_letter_id, reason=reason))
 
-    async def drop(self, by: str, letter_id: str, reason: str) -> str:
+    async def drop(self, by: str, dead_letter_id: str, reason: str) -> str:
         """Put a dead letter away."""
-        return await self._record(by, letter_id, DropPayload(letter_id=letter_id, reason=reason))
+        return await self._record(by, dead_letter_id, DropPayload(dead_letter_id=dead_letter_id, reason=reason))
 
     async def activate(self, by: str, name: str, version: int, reason: str, *, beside: bool) -> str:
         """Ask for new runs to start with a version of a runbook."""

@@ -43,7 +43,7 @@ class Ceremony:
 
 @dataclass(frozen=True)
 class SigningPage:
-    """What is signed by whom, and how the authenticator is asked; `ticket` is "" where no glass is broken."""
+    """What is signed by whom, and how the authenticator is asked; `ticket` is "" where break-glass is not used."""
 
     view: ApprovalView
     person_name: str

@@ -9,11 +9,11 @@ from runtime.model.person import SlackAccount
 from runtime.model.votes import RefusalCode
 from runtime.services.clicks import record_said
 from runtime.store import approvals
-from runtime.store.held_steps import find_step
+from runtime.store.step_repairs import find_step
 
 
 @dataclass(frozen=True)
-class Stranger:
+class UnknownActor:
     """An account behind which there is no one person of the directory, and why."""
 
     account: SlackAccount
@@ -23,32 +23,32 @@ class Stranger:
 
 @dataclass(frozen=True)
 class RefusedClicks:
-    """Where the bot hands in what strangers clicked. What is not there is not put on record."""
+    """Where the bot hands in what unknown people clicked. What is not there is not put on record."""
 
     engine: Engine
     tenant: str
 
-    async def on_card(self, stranger: Stranger, approval_id: str, act: UnknownActorAct) -> None:
-        """Put on record what a stranger wanted of what a card asked about."""
+    async def on_card(self, actor: UnknownActor, approval_id: str, act: UnknownActorAct) -> None:
+        """Put on record what an unknown person wanted of what a card asked about."""
         async with self.engine.pool.connection() as conn:
             approval = await approvals.get_approval(conn, approval_id)
         if approval is not None:
-            await self.on_step(stranger, approval.run_id, approval.step, act)
+            await self.on_step(actor, approval.run_id, approval.step, act)
 
-    async def on_step(self, stranger: Stranger, run_id: str, step: str, act: UnknownActorAct) -> None:
-        """Put on record what a stranger wanted of a step: the first time for each account, step and reason."""
+    async def on_step(self, actor: UnknownActor, run_id: str, step: str, act: UnknownActorAct) -> None:
+        """Put on record what an unknown person wanted of a step: the first time for each account, step and reason."""
         async with self.engine.pool.connection() as conn:
             found = await find_step(conn, self.tenant, run_id, step)
         if found is None:
             return
-        team, user = stranger.account.team, stranger.account.user
+        team, user = actor.account.team, actor.account.user
         notification_id = await record_said(
             self.engine,
             self.tenant,
-            UnknownActorPayload(run_id=run_id, step=step, act=act, code=stranger.code),
+            UnknownActorPayload(run_id=run_id, step=step, act=act, code=actor.code),
             by=f"slack:{team}:{user}",
             about=run_id,
-            key=f"stranger:{run_id}:{step}:{team}:{user}:{stranger.code}",
-            request_id=stranger.request_id,
+            key=f"unknown_actor:{run_id}:{step}:{team}:{user}:{actor.code}",
+            request_id=actor.request_id,
         )
         await inbox.apply(self.engine, notification_id)

@@ -8,7 +8,7 @@ from typing import Any
 
 from policy.contract import ActorInput, PolicyUnavailableError
 from runtime.approvals.request_rules import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
-from runtime.approvals.rules import refuse_claim, refuse_glass, refuse_release, refuse_vote, way_to_vote
+from runtime.approvals.rules import refuse_break_glass, refuse_claim, refuse_release, refuse_vote, way_to_vote
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.approver_questions import answerers_of
@@ -121,14 +121,14 @@ async def _may_withdraw(reader: BallotReader, seen: BallotView, now: datetime) -
 
 
 async def _may_break_glass(reader: BallotReader, seen: BallotView, now: datetime) -> bool:
-    glass = seen.approval.requirement.break_glass
-    if glass is None or seen.approval.kind is not AskKind.EFFECT:
+    break_glass = seen.approval.requirement.break_glass
+    if break_glass is None or seen.approval.kind is not AskKind.EFFECT:
         return False
-    since, person = now - glass.lasts, seen.person.id
+    since, person = now - break_glass.lasts, seen.person.id
     used = await reader.once(
         ("broken", person, since), lambda: count_break_glass(reader.conn, reader.tenant, person, since)
     )
-    return refuse_glass(seen.ballot, seen.person, seen.accounts, _SOME_REASON, used, now) is None
+    return refuse_break_glass(seen.ballot, seen.person, seen.accounts, _SOME_REASON, used, now) is None
 
 
 async def _may_cancel(engine: Engine, seen: BallotView | None) -> bool:

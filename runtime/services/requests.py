@@ -46,7 +46,7 @@ class StepLine:
 class RunView:
     """A run as a command shows it; `ending` is what it came to, or how it stands; `runbook` is name and version.
 
-    `steps` are all of it for operators, and for others those that go on, are held or failed.
+    `steps` are all of it for operators, and for others those that go on, need attention or failed.
     """
 
     run_id: str
@@ -182,7 +182,7 @@ _SHOWN = frozenset(StepStatus) - {
     StepStatus.SKIPPED,
     StepStatus.CANCELED,
 }
-"""Of steps that go on, are held or failed: what a person who is no operator sees."""
+"""Of steps that go on, need attention or failed: what a person who is no operator sees."""
 
 
 @dataclass(frozen=True)

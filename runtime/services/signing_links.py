@@ -15,7 +15,7 @@ from runtime.store.passkeys import add_link
 class SigningWish:
     """A person wants to approve with a passkey what they saw on a card; verified. `account` is the one that clicked.
 
-    With a `ticket` they do so without the others, which breaks the glass.
+    With a `ticket` they do so without the others, which uses break-glass.
     """
 
     approval_id: str

@@ -15,12 +15,17 @@ from runtime.model.run import FoundStep, RepairAction
 from runtime.model.states import EFFECT, StepStatus, is_final
 from runtime.services.callers import AnswerConflictError
 from runtime.services.clicks import record_said
-from runtime.store.held_steps import count_held, find_posted, find_step, list_held
+from runtime.store.step_repairs import (
+    count_steps_needing_attention,
+    find_posted,
+    find_step,
+    list_steps_needing_attention,
+)
 
 
 @dataclass(frozen=True)
-class HeldView:
-    """A held step as its modal shows it; `version` is the step's, which the act has to find again."""
+class StepRepairView:
+    """A step that needs attention as its modal shows it; `version` is the step's, which the act has to find again."""
 
     run_id: str
     step: str
@@ -31,16 +36,16 @@ class HeldView:
 
 
 @dataclass(frozen=True)
-class HeldWaiting:
-    """What waits for operators: how many steps are held, and those of the runs that moved last."""
+class StepsNeedingAttention:
+    """What waits for operators: how many steps need attention, and those of the runs that moved last."""
 
     total: int
-    views: tuple[HeldView, ...]
+    views: tuple[StepRepairView, ...]
 
 
 @dataclass(frozen=True)
 class RepairCommand:
-    """How a person wants a held step to go on. `dedupe_key` is equal for deliveries of the same wish."""
+    """How a person repairs a step. `dedupe_key` is equal for deliveries of the same wish."""
 
     dedupe_key: str
     person_id: str
@@ -55,7 +60,7 @@ class RepairCommand:
 
 @dataclass(frozen=True)
 class Question:
-    """A message that asks about a held step: where it stands as (channel, ts), or whether it may still be posted."""
+    """A message that asks for a step's repair: where it stands as (channel, ts), or whether it may still be posted."""
 
     place: tuple[str, str] | None
     may_come: bool
@@ -63,30 +68,30 @@ class Question:
 
 @dataclass(frozen=True)
 class StepRepairService:
-    """Where people look at held steps and hand in what they say of them, of one tenant."""
+    """Where people look at steps that need attention and hand in what they say of them, of one tenant."""
 
     engine: Engine
     tenant: str
 
-    async def view(self, run_id: str, step: str) -> HeldView | None:
-        """Return a step as it is now, None where it is not held."""
+    async def view(self, run_id: str, step: str) -> StepRepairView | None:
+        """Return a step as it is now, None where it needs no attention."""
         async with self.engine.pool.connection() as conn:
             found = await find_step(conn, self.tenant, run_id, step)
-        if found is None or found.status is not StepStatus.HELD:
+        if found is None or found.status is not StepStatus.NEEDS_ATTENTION:
             return None
         return _view(found)
 
-    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
-        """Return the held steps for a person: none unless they are one of those who are told of them."""
+    async def waiting(self, person: Person, limit: int) -> StepsNeedingAttention:
+        """Return the steps that need attention for a person: none unless they are one of those who are told of them."""
         if set(person.groups).isdisjoint(self.engine.routing.doubt_groups):
-            return HeldWaiting(0, ())
+            return StepsNeedingAttention(0, ())
         async with self.engine.pool.connection() as conn:
-            found = await list_held(conn, self.tenant, limit)
-            total = len(found) if len(found) < limit else await count_held(conn, self.tenant)
-        return HeldWaiting(total, tuple(_view(step) for step in found))
+            found = await list_steps_needing_attention(conn, self.tenant, limit)
+            total = len(found) if len(found) < limit else await count_steps_needing_attention(conn, self.tenant)
+        return StepsNeedingAttention(total, tuple(_view(step) for step in found))
 
     async def question(self, effect_id: str) -> Question:
-        """Return where a message that asks about a held step stands; the effect is what posts it."""
+        """Return where a message that asks for a step's repair stands; the effect is what posts it."""
         async with self.engine.pool.connection() as conn:
             posted = await find_posted(conn, self.tenant, effect_id)
         if posted is None:
@@ -112,7 +117,7 @@ class StepRepairService:
             payload,
             by=wish.person_id,
             about=wish.run_id,
-            key=f"mend:{wish.dedupe_key}",
+            key=f"repair_step:{wish.dedupe_key}",
             request_id=wish.request_id,
         )
 
@@ -122,9 +127,9 @@ class StepRepairService:
         return "" if facts["status"] == "applied" else str(facts["reason"])
 
 
-def _view(found: FoundStep) -> HeldView:
+def _view(found: FoundStep) -> StepRepairView:
     title = f"{found.title} ({found.trigger_ref})"
-    return HeldView(found.run_id, found.path, found.version, title, found.error, found.error_code)
+    return StepRepairView(found.run_id, found.path, found.version, title, found.error, found.error_code)
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ class StepRepairApi:
             raise LookupError(f"there is no step {path} of a run {run_id}")
         return found
 
-    async def mend(self, by: Actor, sender_id: str, payload: RepairStepPayload) -> Mapping[str, Any]:
+    async def repair(self, by: Actor, sender_id: str, payload: RepairStepPayload) -> Mapping[str, Any]:
         """Record what a person says and apply it; return the facts of its outcome.
 
         Sent again under its id, it gets the present outcome. Raise AnswerConflictError where that id was used for
@@ -151,7 +156,7 @@ class StepRepairApi:
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            dedupe_key=dedupe_key_of("mend", self.tenant, payload.submitted_by, sender_id),
+            dedupe_key=dedupe_key_of("repair_step", self.tenant, payload.submitted_by, sender_id),
             correlation_key=payload.run_id,
             payload=payload,
             actor=by,

@@ -264,9 +264,9 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
     together = json.dumps(dict(vote.together)) if vote.together else None
-    glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
+    break_glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
     signed = json.dumps(dict(vote.passkey)) if vote.passkey else None
-    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, signed, together, glass)
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, signed, together, break_glass)
     await conn.gather(_COUNTED, (approval_id, *who, *way))
 
 

@@ -11,7 +11,7 @@ from runtime.store.database.pool import Conn
 
 async def lock_break_glass_count(conn: Conn, tenant: str, person: str) -> None:
     """Have no other transaction count what this person has broken before this one ends."""
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"glass:{tenant}:{person}",))
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"break_glass:{tenant}:{person}",))
 
 
 async def count_break_glass(conn: Conn, tenant: str, person: str, since: datetime) -> int:
@@ -27,7 +27,7 @@ async def count_break_glass(conn: Conn, tenant: str, person: str, since: datetim
 
 
 async def break_glass_of(conn: Conn, review_id: str) -> dict[str, Any] | None:
-    """Return of a review who broke the glass (`person`, `name`), by which `ticket`, and which groups heard of it."""
+    """Return of a review who used break-glass (`person`, `name`), by which `ticket`, and which groups heard of it."""
     return await (
         await conn.execute(
             """
@@ -44,7 +44,7 @@ async def break_glass_of(conn: Conn, review_id: str) -> dict[str, Any] | None:
 
 
 async def late_reviews(conn: Conn, tenant: str, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return reviews of broken glass that are late: `approval_id`, `run_id`, and for the how manieth time (`nth`).
+    """Return break-glass reviews that are late: `approval_id`, `run_id`, and for the how manieth time (`nth`).
 
     Left out are those of which that has been told. `tell` are the groups that hear of it beside those who are asked.
     """

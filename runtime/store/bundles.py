@@ -72,7 +72,7 @@ class OpenBundle:
 async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
     """Return finished runs that nothing was begun for and whose steps' effects have settled, locked in the transaction.
 
-    Of those in which somebody broke the glass, the ones of which another has said whether that was right.
+    Of those in which somebody used break-glass, the ones of which another has said whether that was right.
 
     Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
     """

@@ -7,7 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.action import Action, Tier
-from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
+from runtime.model.effect import (
+    ChainedLease,
+    Effect,
+    KeyInUseError,
+    LeaseLostError,
+    LeaseSlot,
+    NewEffect,
+    OnDoubt,
+    Purpose,
+)
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind, document_of, json_text, rows_of
@@ -39,7 +48,7 @@ _SETTLED = WriteKind(
            next_try_at = coalesce(r.next_try_at, effects.next_try_at),
            approval_id = coalesce(r.approval_id, effects.approval_id), digest = coalesce(r.digest, effects.digest),
            postponed = CASE WHEN r.postponed THEN effects.postponed + 1 ELSE 0 END,
-           tries = tries - CASE WHEN r.uncounted THEN 1 ELSE 0 END, asked = r.asked, held = r.held
+           tries = tries - CASE WHEN r.uncounted THEN 1 ELSE 0 END, asked = r.asked, was_blocked = r.was_blocked
       FROM {{r}} WHERE {_IS_OURS} RETURNING effects.effect_id AS id
     """,  # noqa: S608 - our own conditions
     (
@@ -53,7 +62,7 @@ _SETTLED = WriteKind(
         ("postponed", "bool"),
         ("uncounted", "bool"),
         ("asked", "bool"),
-        ("held", "bool"),
+        ("was_blocked", "bool"),
     ),
     key=1,
     lost=LeaseLostError,
@@ -132,18 +141,18 @@ def effect_of(row: Mapping[str, Any]) -> Effect:
 
 
 async def insert_step_effect(
-    conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times, slot: Slot | None
+    conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times, slot: LeaseSlot | None
 ) -> None:
     """Put the effect that a step wants into the outbox; leased at once where a slot is free for it."""
     values = _values(run_id, tenant, effect, action, times)
     if slot is None:
         await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN))
     else:
-        slot.heir = ChainedLease(leased(run_id, tenant, effect, action, times, slot))
+        slot.chained = ChainedLease(leased(run_id, tenant, effect, action, times, slot))
         await conn.gather(_PROPOSED, (*values, EffectStatus.LEASED, 1, slot.owner, slot.until, *_NOT_BEGUN))
 
 
-def leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Times, slot: Slot) -> Effect:
+def leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Times, slot: LeaseSlot) -> Effect:
     """Return the row as it will be read once it is committed."""
     return Effect(
         **{name: value for name, value in vars(new).items() if name in Effect.__dataclass_fields__},
@@ -154,7 +163,7 @@ def leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Time
         attempt=1,
         tries=0,
         postponed=0,
-        held=False,
+        was_blocked=False,
         lease_owner=slot.owner,
         give_up_at=times.give_up_at,
         started_at=None,
@@ -260,7 +269,7 @@ async def settle(
     postponed: bool = False,
     uncounted: bool = False,
     asked: bool = False,
-    held: bool = False,
+    is_blocked: bool = False,
 ) -> None:
     """End this worker's lease with a new status; LeaseLostError at the commit if the lease is no longer ours.
 
@@ -281,7 +290,7 @@ async def settle(
         postponed,
         uncounted,
         asked,
-        held,
+        is_blocked,
     )
     await conn.gather(_SETTLED, row)
 
@@ -367,7 +376,7 @@ async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) ->
     """Let what waits for a pause to pass be tried now: one effect of a run, or all; return the ids."""
     rows = await (
         await conn.execute(
-            "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'held')"
+            "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'blocked')"
             " AND next_try_at > %(now)s AND effect_id = coalesce(%(effect_id)s, effect_id) RETURNING effect_id",
             {"run_id": run_id, "effect_id": effect_id, "now": now},
         )
@@ -384,7 +393,7 @@ async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = N
         await conn.execute(
             "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
             " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status IN ('pending', 'held', 'deferred') RETURNING effect_id, approval_id",
+            " AND status IN ('pending', 'blocked', 'deferred') RETURNING effect_id, approval_id",
             {"reason": reason, "run_id": run_id, "step": step},
         )
     ).fetchall()

@@ -50,7 +50,7 @@ _LET_THROUGH = """
 """
 _DUE_OF = """
     EXISTS (SELECT FROM effects WHERE tenant = %(tenant)s AND purpose = '{purpose}' AND next_try_at <= %(now)s
-               AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked))
+               AND (status IN ('pending', 'blocked') OR status = 'in_doubt' AND NOT asked))
 """
 # Of what one call is let through: '' the connector, else the target; NULL where both are closed.
 _HALF_OPEN = """
@@ -64,7 +64,7 @@ _WAITING = f"""
     effect_id, connector, target, next_try_at, {_HALF_OPEN} AS half_open
       FROM effects e
      WHERE tenant = %(tenant)s AND purpose = %(purpose)s AND next_try_at <= %(now)s
-       AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked)
+       AND (status IN ('pending', 'blocked') OR status = 'in_doubt' AND NOT asked)
        AND connector || '::' || operation = ANY(%(handlers)s)
        AND connector <> ALL(%(full)s)
        AND NOT EXISTS (SELECT 1 FROM unnest(%(full_of)s::text[], %(full_target)s::text[]) AS f (c, t)
@@ -104,7 +104,7 @@ async def due_work(conn: Conn, tenant: str, now: datetime) -> DueWork:
 
 
 async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room) -> list[Effect]:
-    """Lease effects that are due: pending and held ones, and those in doubt that need no person.
+    """Lease effects that are due: pending and blocked ones, and those in doubt that need no person.
 
     What is fresh goes before what is tried again, but for the latter's share of the slots: neither waits for the end of
     the other. All within the caps of connectors and targets, and past no open breaker.
@@ -131,7 +131,7 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
                                        - coalesce((%(busy)s::json ->> r.connector)::int, 0)
                    AND of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
                                     - coalesce((%(busy_of)s::json -> r.connector ->> r.target)::int, 0)
-                   AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND NOT e.asked)
+                   AND (e.status IN ('pending', 'blocked') OR e.status = 'in_doubt' AND NOT e.asked)
                  ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
             )
             UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
@@ -202,7 +202,7 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
               FROM due, runs
              WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
             RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, steps.waited,
-                      steps.held, steps.started_at, runs.definition_name, runs.definition_version
+                      steps.was_blocked, steps.started_at, runs.definition_name, runs.definition_version
             """,  # noqa: S608 - our own conditions
             {**vars(lessee), "handlers": list(handlers), "slots": slots, "again": min(again, slots)},
         )
@@ -270,7 +270,7 @@ async def unoffered(conn: Conn, tenant: str, now: datetime, handlers: Sequence[s
             """
             SELECT DISTINCT handler FROM (
                 SELECT connector || '::' || operation AS handler FROM effects
-                 WHERE tenant = %(tenant)s AND status IN ('pending', 'held') AND next_try_at <= %(now)s
+                 WHERE tenant = %(tenant)s AND status IN ('pending', 'blocked') AND next_try_at <= %(now)s
                  UNION ALL
                 SELECT s.handler FROM steps s JOIN runs r USING (run_id)
                  WHERE r.tenant = %(tenant)s AND s.is_read AND s.status IN ('ready', 'failed_retryable')

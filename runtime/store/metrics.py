@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from receipts.canonical import digest
-from runtime.model.metrics import Figures, GroupFigures, Mark, PersonFigures, Spread
+from runtime.model.metrics import GroupMetrics, Mark, Metrics, PersonMetrics, Spread
 from runtime.store.database.pool import Conn
 
 _GROUPS = """
@@ -22,7 +22,7 @@ _GROUPS = """
                (SELECT count(*) FROM marks m WHERE m.approval_id = a.approval_id AND m.mark = 'escalated')
                    AS escalations,
                (SELECT count(*) FROM votes v WHERE v.approval_id = a.approval_id AND v.break_glass IS NOT NULL)
-                   AS glass_broken
+                   AS break_glass_used
           FROM approvals a
          WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s AND a.requested_at < %(until)s),
     each AS (
@@ -40,7 +40,7 @@ _GROUPS = """
            percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY to_look) AS first_look,
            percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY to_decide) AS decision,
            sum(reminders)::int AS reminders, sum(escalations)::int AS escalations,
-           sum(glass_broken)::int AS glass_broken
+           sum(break_glass_used)::int AS break_glass_used
       FROM each GROUP BY 1, 2 ORDER BY 1, array_position(ARRAY['low', 'medium', 'high'], tier)
 """
 
@@ -83,8 +83,8 @@ _PEOPLE = """
 
 async def count_metrics(
     conn: Conn, tenant: str, since: datetime, until: datetime, now: datetime, groups: Collection[str] | None
-) -> Figures:
-    """Return the figures of requests made, and votes given, from one moment until before another.
+) -> Metrics:
+    """Return the metrics of requests made, and votes given, from one moment until before another.
 
     Where `groups` are given, those of these groups alone.
     """
@@ -92,7 +92,7 @@ async def count_metrics(
     given["groups"] = None if groups is None else list(groups)
     asked = await (await conn.execute(_GROUPS, given)).fetchall()
     people = await (await conn.execute(_PEOPLE, given)).fetchall()
-    return Figures(since, until, [_group(row) for row in asked], [_person(row) for row in people])
+    return Metrics(since, until, [_group(row) for row in asked], [_person(row) for row in people])
 
 
 async def groups_escalating_to(conn: Conn, tenant: str, since: datetime) -> dict[str, list[str]]:
@@ -113,12 +113,12 @@ async def groups_escalating_to(conn: Conn, tenant: str, since: datetime) -> dict
     return {row["lead"]: row["asked"] for row in rows}
 
 
-def _group(row: dict[str, Any]) -> GroupFigures:
-    return GroupFigures(**{**row, **{name: _spread(row[name]) for name in ("first_look", "decision")}})
+def _group(row: dict[str, Any]) -> GroupMetrics:
+    return GroupMetrics(**{**row, **{name: _spread(row[name]) for name in ("first_look", "decision")}})
 
 
-def _person(row: dict[str, Any]) -> PersonFigures:
-    return PersonFigures(**{**row, "answer": _spread(row["answer"])})
+def _person(row: dict[str, Any]) -> PersonMetrics:
+    return PersonMetrics(**{**row, "answer": _spread(row["answer"])})
 
 
 def _spread(found: list[float | None] | None) -> Spread:

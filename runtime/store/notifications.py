@@ -132,7 +132,8 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                    CASE WHEN n.kind IN ('vote', 'claim', 'withdraw', 'ask', 'reply', 'hand', 'edit') THEN
                         (SELECT a.run_id FROM approvals a
                           WHERE a.approval_id = n.payload ->> 'approval_id' AND (a.tenant = n.tenant) IS TRUE)
-                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'stranger', 'repair', 'delivery',
+                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'repair_step', 'unknown_actor', 'retry_bundle',
+                        'delivery',
                                          'signal') THEN
                         (SELECT r.run_id FROM runs r
                           WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
@@ -252,7 +253,7 @@ async def count_dead_letters(conn: Conn, tenant: str, correlation_key: str, sinc
         SELECT count(*) FROM (
             SELECT FROM notifications
              WHERE tenant = %s AND correlation_key = %s AND status = 'dead_letter' AND received_at > %s
-             LIMIT %s) letters
+             LIMIT %s) dead_letters
     """
     row = await (await conn.execute(query, (tenant, correlation_key, since, most))).fetchone()
     return row["count"] if row else 0

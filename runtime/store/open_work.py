@@ -33,7 +33,7 @@ async def open_work_of(conn: Conn, run_ids: Sequence[str]) -> list[OpenWork]:
             """
             SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active' OFFSET 0) AS waits,
                    EXISTS (SELECT FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
-                              AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
+                              AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
                    OR EXISTS (SELECT FROM approvals a
                                WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE OFFSET 0) AS wants,
                    (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
@@ -76,7 +76,7 @@ async def is_step_open(conn: Conn, steps: Sequence[RunStep]) -> list[bool]:
                             WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active'
                               AND (w.approval_id = s.beside) IS NOT TRUE OFFSET 0)
                    OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
-                                 AND e.purpose = 'step' AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
+                                 AND e.purpose = 'step' AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
                    OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
                                  AND (a.status = 'requested') IS TRUE
                                  AND (a.approval_id = s.beside) IS NOT TRUE OFFSET 0) AS open

@@ -1,6 +1,6 @@
 """Operators' lists: a tenant's runs, waits, effects, dead letters and webhook subscriptions, newest first.
 
-Of one run also its open reviews of broken glass, and the questions about its requests. Nothing secret is read.
+Of one run also its open break-glass reviews, and the questions about its requests. Nothing secret is read.
 """
 
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ async def _narrowed(conn: Conn, what: str, row: str, key: str, tenant: str, want
     return await (await conn.execute(query.encode(), {"tenant": tenant, **vars(wanted)})).fetchall()
 
 
-async def list_letters(conn: Conn, tenant: str, status: str | None, limit: int) -> list[dict[str, Any]]:
+async def list_dead_letters(conn: Conn, tenant: str, status: str | None, limit: int) -> list[dict[str, Any]]:
     """Return what could not be applied: dead letters, early answers, and what a fault of ours holds up."""
     query = f"""
         SELECT {_DEAD_LETTER} FROM notifications
@@ -114,7 +114,7 @@ async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
     """Return for each step of a run whose effect is tried later why that is: its window, a target that is away."""
     query = (
         "SELECT step, error FROM effects WHERE run_id = %s AND purpose = 'step' AND error <> ''"
-        " AND status IN ('pending', 'held')"
+        " AND status IN ('pending', 'blocked')"
     )
     rows = await (await conn.execute(query, (run_id,))).fetchall()
     return {row["step"]: row["error"] for row in rows}
@@ -155,7 +155,7 @@ async def find_effect(conn: Conn, tenant: str, effect_id: str) -> dict[str, Any]
     return await _first_row(conn, what, "r.tenant = %s AND e.effect_id = %s", tenant, effect_id)
 
 
-async def find_letter(conn: Conn, tenant: str, notification_id: str) -> dict[str, Any] | None:
+async def find_dead_letter(conn: Conn, tenant: str, notification_id: str) -> dict[str, Any] | None:
     """Return a notification with what it says, without its token, or None."""
     what = f"{_DEAD_LETTER}, payload::jsonb - 'token' AS payload, outcome, applied_at FROM notifications"
     return await _first_row(conn, what, "tenant = %s AND notification_id = %s", tenant, notification_id)
@@ -174,11 +174,11 @@ async def _subscription(conn: Conn, tenant: str, one: Subscription) -> dict[str,
     query = """
         SELECT (SELECT count(*) FROM effects
                  WHERE tenant = %(tenant)s AND purpose = 'message' AND connector = %(connector)s
-                   AND status IN ('pending', 'leased', 'held', 'in_doubt') AND fields ->> 'subscription' = %(name)s)
+                   AND status IN ('pending', 'leased', 'blocked', 'in_doubt') AND fields ->> 'subscription' = %(name)s)
                    AS waiting,
                (SELECT count(*) FROM notifications
                  WHERE tenant = %(tenant)s AND status = 'dead_letter' AND kind = 'delivery'
-                   AND payload ->> 'subscription' = %(name)s) AS letters
+                   AND payload ->> 'subscription' = %(name)s) AS dead_letters
     """
     values = {"tenant": tenant, "connector": CONNECTOR, "name": one.name}
     counts = await (await conn.execute(query, values)).fetchone()
@@ -192,7 +192,7 @@ async def _subscription(conn: Conn, tenant: str, one: Subscription) -> dict[str,
 
 
 async def open_reviews(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    """Return reviews of broken glass in a run that are open, the oldest first: who broke it, when, on which ticket.
+    """Return break-glass reviews in a run that are open, the oldest first: who used it, when, on which ticket.
 
     `until` is when the review is late; `may_close` are the groups of which one closes it, `but` who may not of them.
     """

@@ -16,7 +16,7 @@ from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, nex
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
-from runtime.model.effect import Slot
+from runtime.model.effect import LeaseSlot
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.pool import Conn
@@ -91,7 +91,7 @@ class RunTx:
     settings_privacy: Privacy
     loads: BatchedReads
     leaves: list[Written] = field(default_factory=list)
-    slot: Slot | None = None  # of a worker, free with the commit
+    slot: LeaseSlot | None = None  # of a worker, free with the commit
     told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
     listener: Callable[["RunTx"], Awaitable[None]] | None = None  # hears of the leaves before they are written
 
@@ -132,7 +132,7 @@ class RunTx:
             self.request_id = before
 
     @contextmanager
-    def freeing(self, slot: Slot | None) -> Iterator[None]:
+    def chaining_into(self, slot: LeaseSlot | None) -> Iterator[None]:
         """Let what is proposed in the block have the slot; the next piece of work on this run has its own."""
         self.slot = slot
         try:

@@ -164,7 +164,7 @@ async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int)
 
 
 async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run, its steps, what of it is held and what it cost as the HTTP edge shows them, or None."""
+    """Return a run, its steps, what of it is blocked and what it cost as the HTTP edge shows them, or None."""
     run = await (
         await conn.execute(
             """
@@ -186,10 +186,10 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
             (run_id,),
         )
     ).fetchall()
-    held = await (
+    blocked = await (
         await conn.execute(
             "SELECT connector || '::' || operation AS operation, target, error FROM effects"
-            " WHERE run_id = %s AND status = 'held' ORDER BY created_at, effect_id",
+            " WHERE run_id = %s AND status = 'blocked' ORDER BY created_at, effect_id",
             (run_id,),
         )
     ).fetchall()
@@ -197,7 +197,7 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
     steps = [
         {**step, "error_class": class_of(step["error_code"]), "progress": words.get(step["path"])} for step in steps
     ]
-    return {**run, "steps": steps, "held": held, "costs": await costs_of_run(conn, run_id)}
+    return {**run, "steps": steps, "blocked": blocked, "costs": await costs_of_run(conn, run_id)}
 
 
 async def lock_subject(conn: Conn, tenant: str, runbook: str, about: str) -> None:

@@ -133,7 +133,7 @@ async def load_steps(conn: Conn, wanted: Sequence[WantedSteps]) -> list[Loaded]:
                                AND o.run_id || '/' || o.path <> ALL(%(named)b::text[])
                                AND o.status IN
                                    ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable',
-                                    'held')
+                                    'needs_attention')
                              LIMIT 1) AS others
              WHERE NOT w.every
              ORDER BY number, position
@@ -229,7 +229,7 @@ async def keep_steps(conn: Conn, run_id: str, kept: Mapping[str, Any]) -> None:
 
 def _step_values(state: StepState, params: Any, now: datetime) -> tuple[Any, ...]:
     """Return what the columns of `_STATE` hold; `params` is None for a step that does not start."""
-    said = (state.status, _text(state.result), state.error, state.error_code, _text(params), _text(state.held))
+    said = (state.status, _text(state.result), state.error, state.error_code, _text(params), _text(state.kept))
     return (*said, state.status in _OVER, now)
 
 
@@ -249,11 +249,11 @@ async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:
     return row is not None
 
 
-async def postpone_read(conn: Conn, lease: ReadLease, next_try_at: datetime, *, taken: bool, held: bool) -> None:
+async def postpone_read(conn: Conn, lease: ReadLease, next_try_at: datetime, *, taken: bool, is_blocked: bool) -> None:
     """Say when a failed read is to be tried again, and whether it was `taken` at all this time."""
     await conn.execute(
-        "UPDATE steps SET next_try_at = %s, waited = waited + %s, held = %s WHERE run_id = %s AND path = %s",
-        (next_try_at, 0 if taken else 1, held, lease.run_id, lease.path),
+        "UPDATE steps SET next_try_at = %s, waited = waited + %s, was_blocked = %s WHERE run_id = %s AND path = %s",
+        (next_try_at, 0 if taken else 1, is_blocked, lease.run_id, lease.path),
     )
 
 

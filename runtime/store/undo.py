@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.chain import HELD_SETTLED
+from receipts.chain import REPAIR_DECIDED
 from runtime.model.undo import BY_HAND, UNDO, name_of, refs_of
 from runtime.store.database.pool import Conn
 
@@ -57,7 +57,7 @@ async def supplied_in(conn: Conn, run_id: str) -> dict[str, str]:
             SELECT leaf -> 'correlation' ->> 'step' AS step, leaf -> 'actor' ->> 'id' AS person FROM audit_leaves
              WHERE run_id = %s AND leaf ->> 'event' = %s AND leaf -> 'data' ->> 'act' = 'supply' ORDER BY seq
             """,
-            (run_id, HELD_SETTLED),
+            (run_id, REPAIR_DECIDED),
         )
     ).fetchall()
     return {row["step"]: row["person"] for row in rows}

@@ -93,8 +93,8 @@ def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect | NewEffect], handl
     )
 
 
-class Hiring:
-    """Gives a vacancy to whoever applies a notification, and `take`s what was leased in it once that is committed."""
+class ChainedLeases:
+    """Offers a slot to whoever applies a notification, and `take`s what was leased in it once that is committed."""
 
     def __init__(self, engine: Engine, fits: Callable[[NewEffect], bool], take: Callable[[Effect], None]) -> None:
         self._engine = engine
@@ -103,33 +103,33 @@ class Hiring:
         self._open: dict[SlotOffer, asyncio.Future[None]] = {}
 
     @contextmanager
-    def going_on(self) -> Iterator[None]:
+    def offering(self) -> Iterator[None]:
         """Have it so while the block runs."""
-        wakeup, before = self._engine.wakeup, self._engine.wakeup.vacancy
-        wakeup.vacancy = self._vacancy
+        wakeup, before = self._engine.wakeup, self._engine.wakeup.slot_offer
+        wakeup.slot_offer = self._offer
         try:
             yield
         finally:
-            wakeup.vacancy = before
+            wakeup.slot_offer = before
 
     @property
-    def hired(self) -> list[Effect]:
+    def chained(self) -> list[Effect]:
         """Return what will be taken, if it is committed."""
-        return [vacancy.heir.effect for vacancy in self._open if vacancy.heir is not None]
+        return [offer.chained.effect for offer in self._open if offer.chained is not None]
 
     @property
     def ends(self) -> set[asyncio.Future[None]]:
-        """Return what ends when nothing can be taken any more by who has a vacancy now."""
+        """Return what ends when nothing can be taken any more by who has an offer now."""
         return set(self._open.values())
 
     @contextmanager
-    def _vacancy(self) -> Iterator[SlotOffer]:
-        vacancy = SlotOffer(self._engine.worker, self._fits)
-        self._open[vacancy] = end = asyncio.get_running_loop().create_future()
+    def _offer(self) -> Iterator[SlotOffer]:
+        offer = SlotOffer(self._engine.worker, self._fits)
+        self._open[offer] = end = asyncio.get_running_loop().create_future()
         try:
-            yield vacancy
-            if vacancy.heir is not None:
-                self._take(vacancy.heir.effect)
+            yield offer
+            if offer.chained is not None:
+                self._take(offer.chained.effect)
         finally:
-            del self._open[vacancy]
+            del self._open[offer]
             end.set_result(None)

@@ -25,11 +25,11 @@ from runtime.definitions.registry import RESERVED_NAMESPACES
 from runtime.definitions.schemas import violations
 from runtime.engine import Engine
 from runtime.handlers import (
+    BlockedError,
     Call,
     Done,
     Handler,
     HandlerError,
-    HeldError,
     JsonObject,
     NotTakenError,
     OutcomeUnknownError,
@@ -48,7 +48,7 @@ KEPT = RESERVED_NAMESPACES - {"crud"}
 class FailureShape(Shape):
     """``fails``: how the calls of a step fail: `times` in a row before one succeeds, or always."""
 
-    kind: Literal["transient", "not_taken", "held", "refused", "unknown"]
+    kind: Literal["transient", "not_taken", "blocked", "refused", "unknown"]
     message: Text
     times: int | None = Field(default=None, ge=1)
 
@@ -153,7 +153,7 @@ MOCK = Actor(id="mock", kind="system")
 _ERRORS: Mapping[str, type[HandlerError]] = {
     "transient": TransientError,
     "not_taken": NotTakenError,
-    "held": HeldError,
+    "blocked": BlockedError,
     "refused": RefusedError,
     "unknown": OutcomeUnknownError,
 }

@@ -26,7 +26,7 @@ from runtime.store import leases, notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
 from runtime.store.leases import Lessee
-from runtime.worker.lanes import Hiring, Lane, room_for, share_of_again, slots_of
+from runtime.worker.lanes import ChainedLeases, Lane, room_for, share_of_again, slots_of
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Worker:
         self.slots = slots_of(concurrency, len({one.target for one in engine.subscriptions}))
         self.jobs = jobs
         self._tasks: dict[asyncio.Task[None], _Work] = {}
-        self._hiring = Hiring(engine, self._fits, self._hire)
+        self._chained_leases = ChainedLeases(engine, self._fits, self._take_chained)
         self._failing: set[str] = set()  # runs that could not be started a moment ago
         self._more = False  # the last look found work, or no room for it
         self._stopping = asyncio.Event()
@@ -84,7 +84,7 @@ class Worker:
             await stack.enter_async_context(
                 signals.listening(self.engine.listen_dsn, self.engine.worker, wakeup.event.set)
             )
-            stack.enter_context(self._hiring.going_on())
+            stack.enter_context(self._chained_leases.offering())
             for work in (self._heartbeat(), *(self._repeat(job) for job in self.jobs)):
                 await stack.enter_async_context(beside(work))
             while not self._stopping.is_set():
@@ -95,16 +95,16 @@ class Worker:
 
     async def _finish(self) -> None:
         """Let what has begun, and what may still be given to this worker, come to its end."""
-        while under_way := {*self._tasks, *self._hiring.ends}:
+        while under_way := {*self._tasks, *self._chained_leases.ends}:
             await asyncio.wait(under_way)
 
-    def _hire(self, effect: Effect) -> None:
+    def _take_chained(self, effect: Effect) -> None:
         at(Point.EFFECT_LEASED)
         self._spawn(Lane.EFFECTS, self._perform(Lane.EFFECTS, effect), effect)
 
     def _fits(self, effect: NewEffect) -> bool:
         """Return whether there is room for an effect, and nothing else waits for it."""
-        return self._goes_on() and self._has_room(effect, self._effects_in(Lane.EFFECTS))
+        return self._may_chain() and self._has_room(effect, self._effects_in(Lane.EFFECTS))
 
     def _has_room(self, effect: NewEffect, busy: Sequence[Effect | NewEffect]) -> bool:
         room = room_for(self.slots, Lane.EFFECTS, busy, self.engine.handlers)
@@ -179,7 +179,7 @@ class Worker:
             or any(busy >= room.target_cap for busy in room.by_target.values())
         )
 
-    def _goes_on(self) -> bool:
+    def _may_chain(self) -> bool:
         """Return whether an effect that follows from another may have its slot: when nothing else waits for it."""
         return not self._more and not self._stopping.is_set()
 
@@ -291,18 +291,18 @@ class Worker:
 
     def _effects_in(self, lane: Lane, but: _Work | None = None) -> list[Effect | NewEffect]:
         """Return what is under way, and what will be with somebody's commit."""
-        hired = self._hiring.hired if lane is Lane.EFFECTS else []
-        return [*hired, *(work.effect for work in self._busy(lane) if work.effect and work is not but)]
+        chained = self._chained_leases.chained if lane is Lane.EFFECTS else []
+        return [*chained, *(work.effect for work in self._busy(lane) if work.effect and work is not but)]
 
     async def _perform(self, lane: Lane, effect: Effect) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
-        heir: ChainedLease | None = ChainedLease(effect)
+        chained: ChainedLease | None = ChainedLease(effect)
         task, handed = asyncio.current_task(), 0
-        while task is not None and heir is not None:
-            self._tasks[task] = _Work(lane, heir.effect)
-            goes_on = partial(self._hands_on, task, heir.effect, handed=handed)
-            heir, handed = await gate.perform(self.engine, heir.effect, goes_on, heir.begun), handed + 1
-            if heir is not None:
+        while task is not None and chained is not None:
+            self._tasks[task] = _Work(lane, chained.effect)
+            may_chain = partial(self._hands_on, task, chained.effect, handed=handed)
+            chained, handed = await gate.perform(self.engine, chained.effect, may_chain, chained.begun), handed + 1
+            if chained is not None:
                 at(Point.EFFECT_LEASED)
 
     def _hands_on(self, task: asyncio.Task[None], effect: Effect, following: NewEffect, handed: int) -> bool:

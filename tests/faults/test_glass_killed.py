@@ -1,4 +1,4 @@
-"""Somebody breaks the glass, and the plug is pulled: it is counted once, done once, told once, and reviewed once."""
+"""Somebody uses break-glass, and the plug is pulled: it is counted once, done once, told once, and reviewed once."""
 
 from pathlib import Path
 

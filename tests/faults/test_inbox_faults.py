@@ -20,7 +20,7 @@ async def _break(bench: Bench) -> str:
     return await bench.approval_id()
 
 
-async def _mend(bench: Bench) -> None:
+async def _repair(bench: Bench) -> None:
     await bench.meddle("UPDATE approvals SET requirement = requirement -> 'kept' RETURNING 1")
 
 
@@ -36,7 +36,7 @@ async def test_a_vote_that_a_fault_of_ours_keeps_from_counting_is_tried_again_un
     assert (row["status"], row["failures"], row["error"]) == ("received", 4, "KeyError: 'quorum'")
     said = [record for record in caplog.records if "could not be applied" in record.message]
     assert [(record.levelno, bool(record.exc_info)) for record in said] == [(logging.ERROR, True)], "logged once"
-    await _mend(bench)
+    await _repair(bench)
     await bench.later(minutes=1)
     assert [vote["person"] for vote in await bench.rows("SELECT person FROM votes")] == ["ann"]
 

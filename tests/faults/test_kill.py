@@ -171,9 +171,19 @@ async def test_a_worker_killed_before_what_a_person_said_of_a_held_step_is_appli
     plant: Plant, system: Embedded
 ) -> None:
     await plant.sign("403")
-    await plant.case.until("the filing", lambda run: step(run, "filing") == "held")
+    await plant.case.until("the filing", lambda run: step(run, "filing") == "needs_attention")
     await plant.worker.kill()
-    words = ("held", "retry", plant.case.run_id, "filing", "--as", "omar", "--reason", "they let us in again", "--json")
+    words = (
+        "steps",
+        "retry",
+        plant.case.run_id,
+        "filing",
+        "--as",
+        "omar",
+        "--reason",
+        "they let us in again",
+        "--json",
+    )
     said = await command(*words, env=dict(system.env))
     assert json.loads(said.out)["status"] == "received", said
     assert await plant.filings() == 0
@@ -182,7 +192,7 @@ async def test_a_worker_killed_before_what_a_person_said_of_a_held_step_is_appli
     await plant.decide("boris", "Approval needed", "1 of 2", ts=second)
     await _ends_well(plant)
     again = await command(*words, env=dict(system.env))
-    assert "nothing was done: filing of it is not held" in again.err
+    assert "nothing was done: filing of it needs no attention" in again.err
 
 
 async def _undone(run_id: str, env: Mapping[str, str]) -> str:

@@ -119,8 +119,8 @@ async def deliveries(bench: Bench) -> list[dict[str, Any]]:
     )
 
 
-async def letters(bench: Bench) -> list[dict[str, Any]]:
-    """Return the letters of deliveries."""
+async def dead_letters(bench: Bench) -> list[dict[str, Any]]:
+    """Return the dead letters of deliveries."""
     return await bench.rows(
         "SELECT notification_id, status, outcome ->> 'reason' AS reason FROM notifications"
         " WHERE kind = 'delivery' ORDER BY received_at"

@@ -6,7 +6,7 @@ from tests.integration.forger import Bend, Forged, Json, Lie, change_leaf
 
 
 def _settled(forged: Forged, step: str) -> Json:
-    return forged.leaf("held.settled", step=step)
+    return forged.leaf("repair.decided", step=step)
 
 
 def _said(step: str, **change: Any) -> Bend:
@@ -34,29 +34,33 @@ def _node(address: str, *missing: str, **change: Any) -> Bend:
     return bend
 
 
-HELD: dict[str, Lie] = {
-    "held where nothing says so": ("steps.held", "mended", _node("look", "on_error")),
-    "held for what was decided": ("steps.held", "mended", change_leaf("step.held", "data.code", "denied")),
-    "let go on by an agent": ("steps.held", "mended", _by("note", "agent")),
-    "let go on by nobody": ("steps.held", "ended", _not_said("look")),
-    "let go on in no known way": ("steps.held", "mended", _said("note", act="wish")),
-    "skipped, and tried anew": ("steps.held", "mended", _said("again", act="end")),
-    "supplied with something else": ("steps.held", "mended", _said("look", result="0" * 32)),
-    "nothing was supplied": ("steps.held", "mended", _said("look", act="skip")),
-    "a result beside what is no supply": ("steps.held", "mended", _said("note", result="0" * 32)),
-    "without a word of policy": ("steps.held", "mended", lambda f: _settled(f, "note")["data"].pop("policy")),
+ATTENTION: dict[str, Lie] = {
+    "held where nothing says so": ("steps.attention", "mended", _node("look", "on_error")),
+    "held for what was decided": (
+        "steps.attention",
+        "mended",
+        change_leaf("step.needs_attention", "data.code", "denied"),
+    ),
+    "let go on by an agent": ("steps.attention", "mended", _by("note", "agent")),
+    "let go on by nobody": ("steps.attention", "ended", _not_said("look")),
+    "let go on in no known way": ("steps.attention", "mended", _said("note", act="wish")),
+    "skipped, and tried anew": ("steps.attention", "mended", _said("again", act="end")),
+    "supplied with something else": ("steps.attention", "mended", _said("look", result="0" * 32)),
+    "nothing was supplied": ("steps.attention", "mended", _said("look", act="skip")),
+    "a result beside what is no supply": ("steps.attention", "mended", _said("note", result="0" * 32)),
+    "without a word of policy": ("steps.attention", "mended", lambda f: _settled(f, "note")["data"].pop("policy")),
     "allowed by a text of no digest": (
-        *("steps.held", "mended"),
+        *("steps.attention", "mended"),
         _said("note", policy={"decision_id": "d", "digest": "that of the day"}),
     ),
-    "without a reason": ("steps.held", "mended", lambda f: _settled(f, "note")["data"].pop("reason")),
-    "an effect more than was asked for": ("steps.held", "mended", _not_said("ask")),
-    "waiting, and tried again": ("steps.held", "waited", _said("leave", act="retry")),
+    "without a reason": ("steps.attention", "mended", lambda f: _settled(f, "note")["data"].pop("reason")),
+    "an effect more than was asked for": ("steps.attention", "mended", _not_said("ask")),
+    "waiting, and tried again": ("steps.attention", "waited", _said("leave", act="retry")),
     "waiting, and skipped by nobody": ("steps.skipped", "waited", _not_said("leave")),
     "by the program": (
-        *("steps.held", "mended"),
-        change_leaf("held.settled", "actor", {"id": "countersign", "kind": "system"}),
+        *("steps.attention", "mended"),
+        change_leaf("repair.decided", "actor", {"id": "countersign", "kind": "system"}),
     ),
 }
 
-GROUPS = {"held": HELD}
+GROUPS = {"attention": ATTENTION}

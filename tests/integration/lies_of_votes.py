@@ -95,7 +95,7 @@ DELEGATED: dict[str, Lie] = {
 
 
 def _glass(said: dict[str, Any] | None = None, **vote: Any) -> Bend:
-    """Return what changes the vote that broke the glass, wherever it is told of; `said` is of its `break_glass`."""
+    """Return what changes the vote that used break-glass, wherever it is told of; `said` is of its `break_glass`."""
 
     def bend(forged: Forged) -> None:
         told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
@@ -155,7 +155,7 @@ def _broken_before(forged: Forged) -> None:
 
 
 def _broke_none(forged: Forged) -> None:
-    """Let the vote that was taken back have broken a glass."""
+    """Let the vote that was taken back have used break-glass."""
     said = {"ticket": "INC-7", "nth": 1}
     forged.approval()["votes"][0]["break_glass"] = forged.leaf("vote.counted")["data"]["break_glass"] = said
 
@@ -196,12 +196,16 @@ GLASS: dict[str, Lie] = {
     "glass broken without saying why": ("votes.break-glass", "glass", _without_reason),
     "glass that nobody reviews": ("votes.break-glass", "glass", _reviewed_otherwise),
     "glass reviewed by others than policy named": (
-        *("approvals.of-hindsight", "glass"),
+        *("approvals.of-break-glass-review", "glass"),
         _bounded(review_by=["legal"]),
     ),
-    "glass reviewed later than policy wants": ("approvals.of-hindsight", "glass", _bounded(review_within="P1D")),
+    "glass reviewed later than policy wants": (
+        "approvals.of-break-glass-review",
+        "glass",
+        _bounded(review_within="P1D"),
+    ),
     "glass reviewed by who broke it": (
-        *("approvals.of-hindsight", "glass"),
+        *("approvals.of-break-glass-review", "glass"),
         lambda f: f.approval("afterwards")["requirement"].update(exclude=["portal-bot", "rita"]),
     ),
     "glass broken by a ticket that is blank": ("votes.break-glass", "glass", _glass({"ticket": " "})),
@@ -216,7 +220,7 @@ GLASS: dict[str, Lie] = {
     ),
     "glass broken where there is none, and taken back": ("votes.break-glass", "withdrawn", _broke_none),
     "a review of glass that nobody broke": (
-        *("approvals.of-hindsight", "doubt"),
+        *("approvals.of-break-glass-review", "doubt"),
         lambda f: f.approval("in_doubt").update(kind="afterwards"),
     ),
     "glass whose review was called off": ("approvals.ended", "glass", lambda f: _answered(f, "canceled")),

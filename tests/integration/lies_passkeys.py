@@ -182,7 +182,7 @@ def signed_before(count: int) -> Bend:
 
 
 def _signed_alone(**differing: str | None) -> Bend:
-    """Have the vote that broke the glass signed anew; what is None was not signed."""
+    """Have the vote that used break-glass signed anew; what is None was not signed."""
 
     def bend(forged: Forged) -> None:
         vote = _vote(forged, "ivy")
@@ -200,7 +200,7 @@ def _clicked_before(forged: Forged) -> None:
 
 
 def _untold(forged: Forged) -> None:
-    """Let the vote that broke the glass have been like any other."""
+    """Let the vote that used break-glass have been like any other."""
     told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
     for vote in (*forged.approval()["votes"], *told, *(leaf["data"] for leaf in forged.all("vote.counted"))):
         vote.pop("break_glass", None)

@@ -5,7 +5,7 @@ from typing import Any
 
 from runtime.inbox import inbox
 from runtime.model.run import RepairAction
-from runtime.services.operator import Mending, OperatorDesk
+from runtime.services.operator import OperatorDesk, StepRepair
 from tests.bench import Bench
 
 
@@ -14,7 +14,7 @@ async def wish(
 ) -> Mapping[str, Any]:
     """Say how a step goes on; return what became of that."""
     desk = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
-    facts = await inbox.apply(bench.engine, await desk.mend(by, Mending(run_id, step, act, "seen", result)))
+    facts = await inbox.apply(bench.engine, await desk.repair_step(by, StepRepair(run_id, step, act, "seen", result)))
     await bench.settle()
     return facts
 

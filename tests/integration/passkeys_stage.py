@@ -28,7 +28,7 @@ RP_ID = "countersign.example"
 SIGNERS = {"sam": Authenticator(PUBLIC_URL, RP_ID), "pam": Authenticator(PUBLIC_URL, RP_ID, algorithm=-257)}
 ALONE = Authenticator(PUBLIC_URL, RP_ID)
 PASSKEYS = (*SIGNERS.values(), ALONE)
-"""The passkeys of those who sign in evidence that is bent, and of who breaks the glass there."""
+"""The passkeys of those who sign in evidence that is bent, and of who uses break-glass there."""
 
 
 @asynccontextmanager
@@ -84,7 +84,7 @@ async def play_vault(bench: Bench) -> str:
 
 
 async def play_vault_alone(bench: Bench) -> str:
-    """Have access to the vault given by one person, who breaks the glass; return the run."""
+    """Have access to the vault given by one person, who uses break-glass; return the run."""
     approval = await asked(bench)
     assert (await sign(bench, "ivy", approval, await register(bench, "ivy", ALONE), "INC-7")).counted
     await bench.settle()

@@ -20,7 +20,7 @@ from runtime.model.routing import Fallback
 from runtime.model.run import RepairAction
 from runtime.model.votes import CardAct, RefusalCode, VoteVerdict
 from runtime.services.operator import OperatorDesk
-from runtime.services.refused_clicks import RefusedClicks, Stranger
+from runtime.services.refused_clicks import RefusedClicks, UnknownActor
 from runtime.services.review_answers import ReviewAnswer
 from runtime.services.sealing import EvidenceDesk, Story
 from runtime.services.tasks import TaskDesk
@@ -221,7 +221,7 @@ async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
         async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
             played = {
                 **await play_nodes(bench, targets),
-                **await play_held(bench, targets),
+                **await play_repaired(bench, targets),
                 **await play_waiting(bench),
             }
             return await stories_of(key, bench, played)
@@ -247,7 +247,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
                 assert (await bench.click("ann", approval, "reject", "not like this")).counted
             case "canceled":
                 operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
-                stranger = Stranger(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
+                stranger = UnknownActor(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
                 await RefusedClicks(bench.engine, TENANT).on_card(stranger, approval, "undo")
                 for person in ("ann", "omar"):  # ann may not
                     await inbox.apply(bench.engine, await operator.cancel(person, run_ids[name], "not needed", None))
@@ -364,7 +364,7 @@ async def play_nodes(bench: Bench, targets: Targets) -> dict[str, str]:
     return {"nodes": nodes, "asked": asked, "letters": letters}
 
 
-async def play_held(bench: Bench, targets: Targets) -> dict[str, str]:
+async def play_repaired(bench: Bench, targets: Targets) -> dict[str, str]:
     """Play a run whose held steps are supplied, tried anew twice, and skipped; and one that somebody ended."""
     run_id = (await bench.start("bench.mended", {})).run_id
     targets.look.answers = [RefusedError("closed")]

@@ -15,9 +15,9 @@ from bot.slack.connector import slack_handlers
 from bot.slack.posts import BURST, Pace
 from countersign.embedded.opa import OpaChild
 from runtime.handlers import (
+    BlockedError,
     Done,
     Handler,
-    HeldError,
     NotTakenError,
     OutcomeUnknownError,
     RefusedError,
@@ -246,7 +246,7 @@ async def answering(response: Any) -> AsyncIterator[tuple[str, list[str]]]:
         ((200, '{"ok": false, "error": "fatal_error"}', "application/json"), OutcomeUnknownError),
         ((200, '{"ok": false, "error": "service_unavailable"}', "application/json"), OutcomeUnknownError),
         ((200, '{"ok": false, "error": "ratelimited"}', "application/json"), NotTakenError),
-        ((200, '{"ok": false, "error": "invalid_auth"}', "application/json"), HeldError),
+        ((200, '{"ok": false, "error": "invalid_auth"}', "application/json"), BlockedError),
         ((200, '{"ok": false, "error": "invalid_blocks"}', "application/json"), RefusedError),
         ((200, '{"ok": false}', "application/json"), OutcomeUnknownError),
         ((200, "{", "application/json"), OutcomeUnknownError),
@@ -273,7 +273,7 @@ async def test_a_slack_that_cannot_be_reached_did_nothing(shared: Chat) -> None:
 
 async def test_nothing_is_posted_into_an_archived_channel(chat: Chat) -> None:
     await (await chat.person("ann")).change_channel(CHANNEL, "archive")
-    with pytest.raises(HeldError, match="is_archived"):
+    with pytest.raises(BlockedError, match="is_archived"):
         await run(chat, "slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None)
 
 

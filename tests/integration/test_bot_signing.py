@@ -126,11 +126,11 @@ async def test_without_an_address_the_person_is_told_whom_to_ask(dsn: str, tmp_p
 async def test_breaking_the_glass_leads_to_a_page_with_its_ticket_and_records_nothing(chat: Chat) -> None:
     await asked(chat.bench)
     ivy = await chat.person("ivy")
-    await choose(ivy, await the_card(ivy), "Break the glass")
+    await choose(ivy, await the_card(ivy), "Break-glass")
     await ivy.find_modal()
     assert (await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
     modal = await ivy.find_modal()
-    assert modal["title"]["text"] == "Sign to break glass"
+    assert modal["title"]["text"] == "Sign to use break-glass"
     assert "Nothing is done until you have signed there" in str(modal["blocks"])
     assert [(one["reason"], one["ticket"]) for one in await links(chat)] == [("the bank is down", "INC-7")]
     assert await clicks(chat) == []

@@ -68,7 +68,7 @@ async def test_nobody_else_does(bench: Bench, targets: Targets) -> None:
 async def test_without_a_glass_in_the_requirement_nothing_is_broken(bench: Bench) -> None:
     await bench.start("bench.review", {"case": "C1"})
     await bench.settle()
-    assert await code_of(bench, "ivy", await bench.approval_id("task")) == "glass.none"
+    assert await code_of(bench, "ivy", await bench.approval_id("task")) == "break_glass.none"
 
 
 async def test_a_card_that_has_changed_is_looked_at_first(bench: Bench) -> None:
@@ -82,7 +82,7 @@ async def test_nobody_does_so_more_often_than_policy_lets_them_and_may_again_lat
     for number in range(AT_MOST):
         assert await code_of(bench, "ivy", (await filing(bench, str(number)))[1]) is None
     _, third = await filing(bench, "third")
-    assert await code_of(bench, "ivy", third) == "glass.spent"
+    assert await code_of(bench, "ivy", third) == "break_glass.spent"
     bench.clock.move(hours=25)
     _, later = await filing(bench, "later")
     assert await code_of(bench, "ivy", later) is None
@@ -108,7 +108,7 @@ async def test_who_breaks_it_in_two_processes_at_once_does_not_pass_the_bound(be
         await until(lambda: _waits_or_is_done(bench, applying))
     refusal = (await applying).refusal
     assert refusal is not None
-    assert refusal.code == "glass.spent"
+    assert refusal.code == "break_glass.spent"
 
 
 async def _waits_or_is_done(bench: Bench, task: asyncio.Task[ClickOutcome]) -> bool:
@@ -161,7 +161,7 @@ async def test_nobody_does_without_a_ticket(bench: Bench) -> None:
     for ticket in (" ", "\t"):
         refusal = (await break_glass(bench, "ivy", approval, ticket=ticket)).refusal
         assert refusal is not None
-        assert refusal.code == "glass.ticket"
+        assert refusal.code == "break_glass.ticket"
     assert await bench.rows("SELECT 1 FROM votes") == []
 
 
@@ -226,7 +226,7 @@ async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, t
         summary, timeline = (bundle.read(name).decode() for name in ("summary.md", "timeline.md"))
     assert "by break-glass" in summary
     assert "without the required signatures" in summary
-    assert "breaking the glass by" in timeline
+    assert "using break-glass by" in timeline
     assert "found it justified" in timeline
 
 

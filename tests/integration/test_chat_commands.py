@@ -249,10 +249,10 @@ async def test_a_command_that_fails_here_says_so_and_shows_nothing(chat: Chat) -
         await chat.bench.meddle("ALTER TABLE elsewhere RENAME TO approvals")
 
 
-async def test_figures_are_shown_to_those_who_lead_and_to_nobody_else(chat: Chat) -> None:
+async def test_metrics_are_shown_to_those_who_lead_and_to_nobody_else(chat: Chat) -> None:
     await chat.file()
     chat.bench.clock.move(minutes=1)
-    answer = await asked(await chat.person("sue"), "figures")
+    answer = await asked(await chat.person("sue"), "metrics")
     assert "compliance, high tier: 1 asked: 1 open" in answer
     assert "Cat" in answer
-    assert "Only group leads and operators" in await asked(await chat.person("ann"), "figures")
+    assert "Only group leads and operators" in await asked(await chat.person("ann"), "metrics")

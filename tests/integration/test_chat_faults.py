@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
 from bot.views.references import APPROVE
-from countersign.doctor.held_work import held_work
+from countersign.doctor.needs_attention import needs_attention
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
@@ -52,7 +52,7 @@ async def _voted(chat: Chat, approval_id: str, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-MENDABLE = (
+FIXABLE = (
     *("not_in_channel", "channel_not_found", "is_archived", "invalid_auth", "token_revoked", "account_inactive"),
     *("missing_scope", "restricted_action", "ekm_access_denied", "team_access_not_granted", "not_authed"),
 )
@@ -73,14 +73,14 @@ async def test_a_card_that_is_refused_for_thirty_seconds_arrives_once_within_a_m
 async def test_whatever_somebody_can_mend_holds_a_card_that_arrives_once_it_is_mended(chat: Chat) -> None:
     await chat.file()
     [first] = await chat.cards()
-    for code in MENDABLE:
+    for code in FIXABLE:
         chat.faults.refuse("chat.postMessage", code)
-        if code == MENDABLE[0]:
+        if code == FIXABLE[0]:
             await chat.file("2")
         await chat.bench.later(minutes=2)
         [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '2'")}
-        held = RunOut.model_validate(await chat.bench.run_summary(run_id)).held
-        errors = [one.error for one in held if one.operation == "slack::post_card"]
+        blocked = RunOut.model_validate(await chat.bench.run_summary(run_id)).blocked
+        errors = [one.error for one in blocked if one.operation == "slack::post_card"]
         assert errors == [f"Slack refuses: {code}"]
     chat.faults.lift("chat.postMessage")
     await chat.bench.later(minutes=2)
@@ -106,16 +106,16 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     chat.faults.refuse("chat.postMessage", "not_in_channel")
     await chat.file("1")
     await chat.file("2")
-    found, _ = await held_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
-    assert (found.name, found.ok) == ("held", False)
+    found, _ = await needs_attention(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    assert (found.name, found.ok) == ("blocked effects", False)
     assert f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel" in found.detail
     [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '1'")}
     run = RunOut.model_validate(await chat.bench.run_summary(run_id))
     card = ("slack::post_card", CHANNEL, "Slack refuses: not_in_channel")
-    assert card in [(one.operation, one.target, one.error) for one in run.held]
+    assert card in [(one.operation, one.target, one.error) for one in run.blocked]
     chat.faults.lift("chat.postMessage")
     await chat.bench.later(minutes=1)
-    found, _ = await held_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await needs_attention(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert found.ok
 
 

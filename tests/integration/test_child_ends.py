@@ -1,4 +1,4 @@
-"""Runs that a step waits for no more: they are canceled, whenever that comes, and a step that is held may ask anew."""
+"""Runs that a step waits for no more: they are canceled, whenever that comes, and a step that is stage may ask anew."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tests.integration.forger import Forged
 from tests.integration.nodes_stage import Opener, status
 from tests.integration.played import stories_of
 from tests.integration.test_child_runs import child_of
-from tests.integration.test_mending import Opener as HeldOpener
+from tests.integration.test_mending import Opener as RepairOpener
 from tests.integration.test_mending import started
 from tests.unit.evidence_sample import Office
 
@@ -65,26 +65,26 @@ async def test_one_of_several_runs_that_is_waited_for_no_more_is_canceled_alone(
 
 
 async def test_a_held_step_that_is_tried_anew_starts_another_run_and_waits_for_that(
-    started: HeldOpener, targets: Targets
+    started: RepairOpener, targets: Targets
 ) -> None:
     targets.note.answers = [RefusedError("closed")]
-    async with started(NOTE) as held:
-        assert await held.status() == {"run": "held", "sub": "held"}
-        assert (await held.act("retry", "sub"))["status"] == "applied"
-        assert await held.status() == {"run": "succeeded", "sub": "succeeded"}
-        assert await children(held.bench) == ["failed_terminal", "succeeded"]
+    async with started(NOTE) as stage:
+        assert await stage.status() == {"run": "needs_attention", "sub": "needs_attention"}
+        assert (await stage.act("retry", "sub"))["status"] == "applied"
+        assert await stage.status() == {"run": "succeeded", "sub": "succeeded"}
+        assert await children(stage.bench) == ["failed_terminal", "succeeded"]
 
 
 async def test_a_run_that_lasted_too_long_for_a_step_that_is_held_is_canceled_before_another_starts(
-    started: HeldOpener,
+    started: RepairOpener,
 ) -> None:
-    async with started(LASTING.removeprefix("\nsteps:\n")) as held:
-        await held.bench.later(minutes=10)
-        assert await held.status() == {"run": "held", "sub": "held"}
-        assert await children(held.bench) == ["canceled"]
-        await held.act("retry", "sub")
-        assert await held.status() == {"run": "waiting", "sub": "parked"}
-        assert await children(held.bench) == ["canceled", "waiting"]
+    async with started(LASTING.removeprefix("\nsteps:\n")) as stage:
+        await stage.bench.later(minutes=10)
+        assert await stage.status() == {"run": "needs_attention", "sub": "needs_attention"}
+        assert await children(stage.bench) == ["canceled"]
+        await stage.act("retry", "sub")
+        assert await stage.status() == {"run": "waiting", "sub": "parked"}
+        assert await children(stage.bench) == ["canceled", "waiting"]
 
 
 async def test_nothing_is_started_for_a_step_that_ends_just_before(opened: Opener) -> None:

@@ -107,7 +107,7 @@ async def test_a_dead_letter_is_seen_requeued_and_dropped_by_a_named_person(offi
     assert (again.code, again.out) == (0, f"{letter} is requeued\n")
     await office.work()
     dropped = json.loads((await office.act("dead-letters", "drop", letter, *named, "--json")).out)
-    assert (dropped["status"], dropped["letter_id"]) == ("applied", letter)
+    assert (dropped["status"], dropped["dead_letter_id"]) == ("applied", letter)
     assert await _json(office, "dead-letters", "list") == []
 
 

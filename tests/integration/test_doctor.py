@@ -45,8 +45,8 @@ FACTS = {
     "slack channel C0APPROVALS",
     "slack channel C0COMPLIANCE",
     "user groups",
-    "held",
-    "held steps",
+    "blocked effects",
+    "steps",
     "members",
     "archive writable",
     "archive versioned",
@@ -114,7 +114,16 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         (
             {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
             {
-                *("database", "migrations", "directory file", "groups", "callers", "evidence", "audit log", "held"),
+                *(
+                    "database",
+                    "migrations",
+                    "directory file",
+                    "groups",
+                    "callers",
+                    "evidence",
+                    "audit log",
+                    "needs attention",
+                ),
                 *("user groups", "members"),
             },
             "refused",
@@ -299,12 +308,12 @@ def test_one_cause_is_one_failure_and_what_hangs_on_it_is_not_checked() -> None:
     facts = [
         Fact("database", ok=False, detail=away, remedy="Start it."),
         Fact("key", ok=True, detail="there"),
-        Fact("held", ok=False, detail=away, remedy="Mend."),
+        Fact("blocked effects", ok=False, detail=away, remedy="Mend."),
     ]
     assert list(diagnosis(facts, None)) == [
         "FAIL  database: connection refused\n      Start it.",
         "ok    key: there",
-        "-     held: not checked: see database",
+        "-     blocked effects: not checked: see database",
     ]
 
 

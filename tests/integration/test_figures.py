@@ -1,12 +1,12 @@
-"""Figures: what was asked of whom, how long it took, how often people were called, and what waits for each."""
+"""Metrics: what was asked of whom, how long it took, how often people were called, and what waits for each."""
 
 from datetime import timedelta
 from pathlib import Path
 
 from receipts.fields import timestamp
-from runtime.model.metrics import Figures, GroupFigures, PersonFigures, Spread
+from runtime.model.metrics import GroupMetrics, Metrics, PersonMetrics, Spread
 from runtime.model.person import Person
-from runtime.services.metrics import find_figures
+from runtime.services.metrics import find_metrics
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import break_glass, filing, glass_bench
@@ -15,20 +15,20 @@ FILE = {"company": "Halvorsen", "text": "owners"}
 NONE = Spread(None, None)
 
 
-async def figures_of(bench: Bench, **ago: float) -> Figures:
-    """Return the figures of the last hours, or of what was so long ago."""
+async def metrics_of(bench: Bench, **ago: float) -> Metrics:
+    """Return the metrics of the last hours, or of what was so long ago."""
     until = bench.clock() - timedelta(**ago) + timedelta(seconds=1)
     async with bench.engine.pool.connection() as conn:
-        return await find_figures(conn, TENANT, until - timedelta(days=30), until, bench.clock())
+        return await find_metrics(conn, TENANT, until - timedelta(days=30), until, bench.clock())
 
 
-def of_group(figures: Figures, group: str) -> GroupFigures:
-    (found,) = [one for one in figures.groups if one.group == group]
+def of_group(metrics: Metrics, group: str) -> GroupMetrics:
+    (found,) = [one for one in metrics.groups if one.group == group]
     return found
 
 
-def of_person(figures: Figures, person: str) -> PersonFigures:
-    (found,) = [one for one in figures.people if one.person == person]
+def of_person(metrics: Metrics, person: str) -> PersonMetrics:
+    (found,) = [one for one in metrics.people if one.person == person]
     return found
 
 
@@ -41,29 +41,29 @@ async def asked(bench: Bench, ref: str = "1") -> str:
 
 async def test_a_request_counts_with_its_end_and_its_times(bench: Bench) -> None:
     approval = await asked(bench)
-    waiting = of_group(await figures_of(bench), "compliance")
+    waiting = of_group(await metrics_of(bench), "compliance")
     assert (waiting.asked, waiting.open, waiting.decision, waiting.first_look) == (1, 1, NONE, NONE)
     bench.clock.move(minutes=10)
-    await bench.desk.figures.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
     bench.clock.move(minutes=10)
-    await bench.desk.figures.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
     await bench.click("ann", approval)
     bench.clock.move(minutes=10)
     await bench.click("ben", approval)
-    done = of_group(await figures_of(bench), "compliance")
+    done = of_group(await metrics_of(bench), "compliance")
     assert (done.asked, done.approved, done.open, done.late) == (1, 1, 0, 0)
     assert (done.first_look, done.decision) == (Spread(600, 600), Spread(1800, 1800))
-    ann = of_person(await figures_of(bench), "ann")
+    ann = of_person(await metrics_of(bench), "ann")
     assert (ann.looked, ann.approved, ann.answer) == (1, 1, Spread(1200, 1200))
-    assert of_person(await figures_of(bench), "ben").answer == Spread(1800, 1800)
+    assert of_person(await metrics_of(bench), "ben").answer == Spread(1800, 1800)
 
 
 async def test_a_vote_is_on_record_with_when_its_person_first_opened_the_request(bench: Bench) -> None:
     approval = await asked(bench)
     opened = bench.clock()
-    await bench.desk.figures.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
     bench.clock.move(seconds=4)
-    await bench.desk.figures.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
     bench.clock.move(seconds=5)
     await bench.click("ann", approval)
     await bench.click("ben", approval)
@@ -83,25 +83,25 @@ async def test_a_vote_is_a_look(bench: Bench) -> None:
     approval = await asked(bench)
     bench.clock.move(minutes=3)
     await bench.click("ann", approval)
-    assert of_group(await figures_of(bench), "compliance").first_look == Spread(180, 180)
+    assert of_group(await metrics_of(bench), "compliance").first_look == Spread(180, 180)
 
 
 async def test_what_expires_is_late(bench: Bench) -> None:
     await asked(bench)
     bench.clock.move(hours=30)
-    late = of_group(await figures_of(bench), "compliance")
+    late = of_group(await metrics_of(bench), "compliance")
     assert (late.open, late.late, late.expired) == (1, 1, 0)
     await bench.later()
-    late = of_group(await figures_of(bench), "compliance")
+    late = of_group(await metrics_of(bench), "compliance")
     assert (late.open, late.late, late.expired) == (0, 1, 1)
 
 
 async def test_waiting_is_what_the_person_may_decide_now(bench: Bench) -> None:
     approval = await asked(bench)
-    waiting = {one.person: one.waiting for one in (await figures_of(bench)).people}
+    waiting = {one.person: one.waiting for one in (await metrics_of(bench)).people}
     assert {person for person, count in waiting.items() if count} == {"ann", "ben", "cat"} & set(waiting)
     await bench.click("ann", approval)
-    assert of_person(await figures_of(bench), "ann").waiting == 0
+    assert of_person(await metrics_of(bench), "ann").waiting == 0
 
 
 async def test_reminders_and_escalations_are_counted_once_each(patient: Bench) -> None:
@@ -109,7 +109,7 @@ async def test_reminders_and_escalations_are_counted_once_each(patient: Bench) -
     await patient.settle()
     for _ in range(6):
         await patient.later(days=1)
-    (group,) = (await figures_of(patient)).groups
+    (group,) = (await metrics_of(patient)).groups
     said = [one for one in patient.chat.said("post_message") if one["text"].startswith("Still open")]
     assert (group.reminders, group.escalations) == (len(said), 1)
     assert group.reminders > 1
@@ -117,26 +117,26 @@ async def test_reminders_and_escalations_are_counted_once_each(patient: Bench) -
 
 async def test_what_was_asked_before_the_period_does_not_count(bench: Bench) -> None:
     await asked(bench)
-    assert (await figures_of(bench, hours=1)).groups == []
+    assert (await metrics_of(bench, hours=1)).groups == []
 
 
-async def test_figures_are_for_those_who_are_next_in_line_and_for_operators(bench: Bench) -> None:
+async def test_metrics_are_for_those_who_are_next_in_line_and_for_operators(bench: Bench) -> None:
     await asked(bench)
     bench.clock.move(minutes=1)
 
     async def groups(person: str, *groups: str) -> list[str] | None:
-        found = await bench.desk.figures.figures(Person(person, person, groups))
+        found = await bench.desk.metrics.metrics(Person(person, person, groups))
         return None if found is None else [one.group for one in found.groups]
 
     assert await groups("ann", "compliance") is None
     assert await groups("sue", "senior-compliance") == ["compliance"]
     assert await groups("omar", "operators") == ["compliance"]
-    assert await bench.desk.figures.leads(Person("sue", "Sue", ("senior-compliance",)))
-    assert not await bench.desk.figures.leads(Person("ann", "Ann", ("compliance",)))
+    assert await bench.desk.metrics.leads(Person("sue", "Sue", ("senior-compliance",)))
+    assert not await bench.desk.metrics.leads(Person("ann", "Ann", ("compliance",)))
 
 
 async def test_a_look_at_no_request_is_none(bench: Bench) -> None:
-    await bench.desk.figures.looked("apr_none", Person("ann", "Ann", ()))
+    await bench.desk.metrics.looked("apr_none", Person("ann", "Ann", ()))
     assert await bench.rows("SELECT * FROM marks") == []
 
 
@@ -144,4 +144,4 @@ async def test_glass_that_was_broken_is_counted(dsn: str, targets: Targets, tmp_
     async with glass_bench(dsn, targets, tmp_path) as bench:
         _, approval = await filing(bench)
         assert (await break_glass(bench, "ivy", approval)).counted
-        assert of_group(await figures_of(bench), "compliance").glass_broken == 1
+        assert of_group(await metrics_of(bench), "compliance").break_glass_used == 1

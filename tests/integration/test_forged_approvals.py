@@ -34,11 +34,11 @@ async def test_a_forged_approval_holds_its_effect_with_a_reason_once_on_record(
     await bench.later(minutes=30)
     await bench.later(minutes=30)
     (effect,) = await bench.rows("SELECT status, error FROM effects WHERE run_id = %s AND step = 'file'", run_id)
-    assert effect["status"] == "held"
+    assert effect["status"] == "blocked"
     assert "no vote granted it" in effect["error"]
     leaves = await bench.rows("SELECT leaf FROM audit_leaves WHERE run_id = %s", run_id)
-    (held,) = [row["leaf"] for row in leaves if row["leaf"]["event"] == "effect.held"]
-    assert held["data"]["error"] == effect["error"]
+    (blocked,) = [row["leaf"] for row in leaves if row["leaf"]["event"] == "effect.blocked"]
+    assert blocked["data"]["error"] == effect["error"]
     assert targets.file.calls == []
 
 

@@ -23,7 +23,7 @@ async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_t
     chat: Chat, targets: Targets
 ) -> None:
     await chat.file()
-    ivy = await opened(chat, "ivy", "Break the glass")
+    ivy = await opened(chat, "ivy", "Break-glass")
     assert f"You have {AT_MOST} emergency overrides left, including this one." in str((await ivy.see())["modal"])
     refused = await ivy.submit({"reason": "no", "ticket": "INC-7"})
     assert list(refused["errors"]) == ["reason"]
@@ -41,7 +41,7 @@ async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_t
 
 async def test_what_could_not_be_recorded_leaves_the_modal_open(chat: Chat) -> None:
     await chat.file()
-    ivy = await opened(chat, "ivy", "Break the glass")
+    ivy = await opened(chat, "ivy", "Break-glass")
     await chat.bench.engine.pool.close()
     refused = await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"})
     assert "may not have been recorded" in str(refused["errors"])
@@ -52,7 +52,7 @@ async def test_a_stranger_who_reaches_for_the_glass_is_told_so_and_on_record(cha
     await chat.file()
     await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ivy'")
     ivy = await chat.person("ivy")
-    await choose(ivy, await newest(chat, ivy), "Break the glass")
+    await choose(ivy, await newest(chat, ivy), "Break-glass")
     await whispered(ivy, "directory has no person")
     assert (await ivy.see())["modal"] is None
     rows = await chat.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf ->> 'event' = 'notification.refused'")

@@ -16,7 +16,7 @@ from policy.client import OpaEngine
 from policy.contract import PolicyUnavailableError, Question, Verdict
 from receipts.signing import public_path
 from runtime.gate import gate
-from runtime.handlers import Answer, Call, Handler, HeldError, Metadata, OutcomeUnknownError, TransientError
+from runtime.handlers import Answer, BlockedError, Call, Handler, Metadata, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
 from runtime.model.action import commitment
 from runtime.planning.triggers import start_run
@@ -139,7 +139,7 @@ async def test_who_rejects_it_keeps_it_from_being_read(bench: Bench, outside: Ta
 
 
 async def test_what_is_tried_again_needs_no_new_signatures_and_asks_policy_again(bench: Bench, outside: Target) -> None:
-    outside.answers = [HeldError("401: the token is not accepted")]
+    outside.answers = [BlockedError("401: the token is not accepted")]
     run_id = await asked(bench, trigger="governed.closely")
     for person in ("ann", "ben"):
         assert (await bench.click(person, await bench.approval_id())).counted

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from policy.contract import Outcome, Question, Reason, Requirement, Verdict
-from runtime.handlers import HeldError, NotTakenError, TransientError
+from runtime.handlers import BlockedError, NotTakenError, TransientError
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target
 from tests.integration.conftest import Targets
@@ -31,8 +31,8 @@ class Work:
         return targets.look if self.step == "left" else targets.note
 
 
-READ = Work("bench.branches", {}, "left", "read.held")
-WRITE = Work("bench.note", NOTE, "note", "effect.held")
+READ = Work("bench.branches", {}, "left", "read.blocked")
+WRITE = Work("bench.note", NOTE, "note", "effect.blocked")
 both = pytest.mark.parametrize("work", [READ, WRITE], ids=["read", "write"])
 
 
@@ -42,15 +42,15 @@ async def _events(bench: Bench, run_id: str, event: str, step: str) -> int:
 
 
 def _told(bench: Bench) -> list[tuple[str, str]]:
-    """Return who was told that something is held, and in which words."""
+    """Return who was told that something is blocked, and in which words."""
     said = bench.chat.said("direct_message")
-    return [(one["user"], one["text"]) for one in said if "is held" in one["text"]]
+    return [(one["user"], one["text"]) for one in said if "is blocked" in one["text"]]
 
 
 @both
 async def test_a_refused_login_holds_and_does_not_end_a_run(bench: Bench, targets: Targets, work: Work) -> None:
     target = work.target(targets)
-    target.answers = [HeldError("401: the token is not accepted") for _ in range(8)]
+    target.answers = [BlockedError("401: the token is not accepted") for _ in range(8)]
     run_id = (await bench.start(work.trigger, work.payload)).run_id
     await bench.settle()
     assert (await bench.run(run_id))["steps"][work.step]["status"] == "failed_retryable"
@@ -68,7 +68,7 @@ async def test_a_refused_login_holds_and_does_not_end_a_run(bench: Bench, target
 @both
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(TransientError("busy"), "unavailable"), (NotTakenError("away"), "not_taken"), (HeldError("401"), "held")],
+    [(TransientError("busy"), "unavailable"), (NotTakenError("away"), "not_taken"), (BlockedError("401"), "blocked")],
 )
 async def test_what_is_tried_again_says_by_which_error(
     bench: Bench, targets: Targets, work: Work, error: Exception, code: str
@@ -84,7 +84,7 @@ async def test_what_is_tried_again_says_by_which_error(
 async def test_what_stays_refused_until_its_deadline_fails_with_the_reason(
     bench: Bench, targets: Targets, work: Work
 ) -> None:
-    work.target(targets).answers = [HeldError("401: the token is not accepted") for _ in range(999)]
+    work.target(targets).answers = [BlockedError("401: the token is not accepted") for _ in range(999)]
     run_id = (await bench.start(work.trigger, work.payload)).run_id
     await bench.settle()
     for _ in range(4):

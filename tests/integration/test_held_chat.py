@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.home.home import HELD_SHOWN
+from bot.home.home import ATTENTION_SHOWN
 from bot.views.step_repair import ACTIONS
-from countersign.doctor.held_work import held_work
+from countersign.doctor.needs_attention import needs_attention
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
@@ -47,7 +47,7 @@ async def _held(chat: Chat, targets: Targets) -> tuple[str, dict[str, Any]]:
 
 async def _click(chat: Chat, name: str, message: dict[str, Any], act: str) -> SandboxUser:
     person = await chat.person(name)
-    await person.click(message, f"countersign_held_{act}")
+    await person.click(message, f"countersign_repair_{act}")
     return person
 
 
@@ -58,7 +58,7 @@ async def _status(chat: Chat, run_id: str) -> str:
 
 async def test_the_message_says_what_failed_and_has_a_button_for_each_act(chat: Chat, targets: Targets) -> None:
     _, message = await _held(chat, targets)
-    assert "look of What goes wrong waits for a person (1) failed and is held" in str(message["blocks"])
+    assert "look of What goes wrong waits for a person (1) failed and needs attention" in str(message["blocks"])
     (actions,) = [block for block in message["blocks"] if block["type"] == "actions"]
     assert [one["action_id"] for one in actions["elements"]] == list(ACTIONS)
 
@@ -77,12 +77,12 @@ async def test_an_operator_supplies_a_result_with_a_reason(chat: Chat, targets: 
         assert why in str((await omar.submit({"result": typed, "reason": "asked by telephone"}))["errors"])
     no_reason = await omar.submit({"result": '{"value": 4}', "reason": "\u200b\u200b\u200b"})
     assert "visible" in str(no_reason["errors"])
-    assert await _status(chat, run_id) == "held"
+    assert await _status(chat, run_id) == "needs_attention"
     assert (await omar.submit({"result": '{"value": 4}', "reason": "asked by telephone"}))["ok"]
     assert "Done: look has your result, and the run continues." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "succeeded"
     (leaf,) = await chat.bench.rows(
-        "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'held.settled'", run_id
+        "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'repair.decided'", run_id
     )
     assert leaf["leaf"]["actor"] == {"id": "omar", "kind": "person"}
     assert leaf["leaf"]["data"]["reason"] == "asked by telephone"
@@ -94,7 +94,7 @@ async def test_who_is_no_operator_is_told_why_nothing_was_done(chat: Chat, targe
     await ann.find_modal(timeout=MINUTE)
     await ann.submit({"reason": "not needed"})
     assert "Only the tenant's operators may do this" in str(await ann.wait_for(whispers))
-    assert await _status(chat, run_id) == "held"
+    assert await _status(chat, run_id) == "needs_attention"
 
 
 @pytest.mark.parametrize("clicks", [("skip",), ("skip", "skip", "end")])
@@ -111,7 +111,7 @@ async def test_a_stranger_who_clicks_beside_a_held_step_is_on_record_once(
     )
     assert row["leaf"]["actor"]["id"].endswith(":UANN")
     assert (row["leaf"]["data"]["code"], row["leaf"]["data"]["act"]) == ("identity.unknown", "skip")
-    assert await _status(chat, run_id) == "held"
+    assert await _status(chat, run_id) == "needs_attention"
 
 
 async def test_a_person_whom_policy_refuses_is_on_record_once(chat: Chat, targets: Targets) -> None:
@@ -136,7 +136,7 @@ async def test_a_click_on_what_is_held_no_more_does_nothing(chat: Chat, targets:
     await omar.wait_for(whispers)
     assert await _status(chat, run_id) == "succeeded"
     ivy = await _click(chat, "ivy", message, "end")
-    assert "This step is no longer held" in str(await ivy.wait_for(whispers))
+    assert "This step no longer needs attention" in str(await ivy.wait_for(whispers))
 
 
 async def test_of_two_who_saw_the_same_the_second_does_nothing(chat: Chat, targets: Targets) -> None:
@@ -145,12 +145,12 @@ async def test_of_two_who_saw_the_same_the_second_does_nothing(chat: Chat, targe
     await omar.find_modal(timeout=MINUTE)
     targets.look.answers = [RefusedError("closed still")]
     first = RepairCommand("elsewhere", "omar", run_id, "look", RepairAction.RETRY, 0, "it is open again", None, "req")
-    counter = chat.bench.desk.held
+    counter = chat.bench.desk.step_repair
     assert await counter.apply(await counter.record(first)) == ""
-    assert await _status(chat, run_id) == "held"
+    assert await _status(chat, run_id) == "needs_attention"
     await omar.submit({"reason": "not needed"})
     assert "look has moved on: it was at version 0, and is at 1" in str(await omar.wait_for(whispers))
-    assert await _status(chat, run_id) == "held"
+    assert await _status(chat, run_id) == "needs_attention"
 
 
 async def test_what_else_the_run_does_takes_no_act_from_anybody(chat: Chat, targets: Targets) -> None:
@@ -172,11 +172,11 @@ async def test_a_message_about_a_step_that_is_held_no_more_says_what_came_of_it_
     targets.look.answers = [RefusedError("closed still")]
     await omar.submit({"reason": "it is open again"})
     await omar.wait_for(whispers)
-    assert await _status(chat, run_id) == "held"
+    assert await _status(chat, run_id) == "needs_attention"
     (asks,) = await chat.cards(CHANNEL)
     assert "closed still" in str(asks["blocks"]), "what failed again is asked about, and nothing else"
     said = await _said_by(chat, message["ts"])
-    assert "failed and was held: the register is closed (refused)" in said
+    assert "failed and needed attention: the register is closed (refused)" in said
     assert 'retried it: "it is open again"' in said
     own = [_buttons(shown) for shown in messages(await omar.see()) if "the register is closed" in shown["text"]]
     assert own
@@ -239,9 +239,9 @@ async def test_an_operator_finds_held_steps_in_the_home_and_acts_there(chat: Cha
     run_id, _ = await _held(chat, targets)
     omar = await chat.person("omar")
     home = str(await chat.home(omar))
-    assert "1 held step for an operator" in home
-    assert "look of What goes wrong waits for a person (1) failed and is held: the register is closed" in home
-    await omar.click_view("home", "countersign_held_end")
+    assert "1 step needs attention" in home
+    assert "look of What goes wrong waits for a person (1) failed and needs attention: the register is closed" in home
+    await omar.click_view("home", "countersign_repair_end")
     await omar.find_modal(timeout=MINUTE)
     await omar.submit({"reason": "no longer wanted"})
     done = await omar.wait_for(lambda state: [one for one in messages(state) if "Done:" in one["text"]])
@@ -252,22 +252,22 @@ async def test_an_operator_finds_held_steps_in_the_home_and_acts_there(chat: Cha
 
 async def test_who_is_told_of_no_held_step_finds_none_in_the_home(chat: Chat, targets: Targets) -> None:
     await _held(chat, targets)
-    assert "held" not in str(await chat.home(await chat.person("ann")))
+    assert "attention" not in str(await chat.home(await chat.person("ann")))
 
 
 async def test_the_home_counts_what_is_held_beyond_what_it_shows(chat: Chat, targets: Targets) -> None:
-    targets.look.answers = [RefusedError("closed") for _ in range(HELD_SHOWN + 2)]
-    for number in range(HELD_SHOWN + 2):
+    targets.look.answers = [RefusedError("closed") for _ in range(ATTENTION_SHOWN + 2)]
+    for number in range(ATTENTION_SHOWN + 2):
         await chat.bench.start("bench.mended", {}, str(number))
     await chat.bench.settle()
     home = await chat.home(await chat.person("omar"))
-    assert f"{HELD_SHOWN + 2} held steps for an operator" in str(home)
+    assert f"{ATTENTION_SHOWN + 2} steps need attention" in str(home)
     assert "… 2 more appear as these are settled" in str(home)
     assert len(home["blocks"]) <= 100
 
 
 async def test_the_doctor_counts_what_waits_for_a_person(chat: Chat, targets: Targets, dsn: str) -> None:
     run_id, _ = await _held(chat, targets)
-    _, found = await held_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
-    assert (found.name, found.ok) == ("held steps", False)
+    _, found = await needs_attention(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    assert (found.name, found.ok) == ("steps", False)
     assert found.detail == f"look of {run_id}: the register is closed"

@@ -20,9 +20,9 @@ REFUSE = """
 
 
 @asynccontextmanager
-async def _hiring(worker: Worker) -> AsyncIterator[None]:
+async def _chaining(worker: Worker) -> AsyncIterator[None]:
     """Have a worker that looks for nothing by itself take on what it is given."""
-    with worker._hiring.going_on():
+    with worker._chained_leases.offering():
         yield
     await worker._finish()
 
@@ -43,7 +43,7 @@ async def _status(bench: Bench, run_id: str) -> str:
 
 async def test_what_follows_from_an_answer_is_done_without_being_looked_for(bench: Bench) -> None:
     run_id = await _parked(bench, "C1")
-    async with _hiring(bench.worker):
+    async with _chaining(bench.worker):
         assert (await bench.complete(KEY.format("C1"), YES))["status"] == "applied"
         (effect,) = _taken(bench.worker)
         assert (effect.step, effect.attempt, effect.lease_owner) == ("note", 1, bench.engine.worker)
@@ -53,7 +53,7 @@ async def test_what_follows_from_an_answer_is_done_without_being_looked_for(benc
 async def test_what_was_not_committed_is_not_taken(bench: Bench, targets: Targets) -> None:
     run_id = await _parked(bench, "C1")
     await bench.meddle(REFUSE)
-    async with _hiring(bench.worker):
+    async with _chaining(bench.worker):
         assert (await bench.complete(KEY.format("C1"), YES))["status"] == "received"
         assert _taken(bench.worker) == []
     assert targets.note.calls == []
@@ -73,7 +73,7 @@ async def test_no_more_is_taken_than_one_connector_may_have(bench: Bench) -> Non
     cap = held.worker.slots.target_cap
     cases = [f"C{number}" for number in range(cap + 1)]
     runs = [await _parked(held, case) for case in cases]
-    async with _hiring(held.worker):
+    async with _chaining(held.worker):
         for case in cases:
             await held.complete(KEY.format(case), {"answer": case}, dedupe=case)
         assert len(_taken(held.worker)) == cap
@@ -85,7 +85,7 @@ async def test_no_more_is_taken_than_one_connector_may_have(bench: Bench) -> Non
 async def test_a_connector_in_trouble_is_given_nothing(bench: Bench) -> None:
     run_id = await _parked(bench, "C1")
     bench.engine.troubled.add(("servicenow", ""))
-    async with _hiring(bench.worker):
+    async with _chaining(bench.worker):
         await bench.complete(KEY.format("C1"), YES)
         assert _taken(bench.worker) == []
     await bench.settle()
@@ -94,7 +94,7 @@ async def test_a_connector_in_trouble_is_given_nothing(bench: Bench) -> None:
 
 async def test_a_worker_that_stops_takes_nothing_on(bench: Bench) -> None:
     run_id = await _parked(bench, "C1")
-    async with _hiring(bench.worker):
+    async with _chaining(bench.worker):
         bench.worker.stop()
         await bench.complete(KEY.format("C1"), YES)
         assert _taken(bench.worker) == []

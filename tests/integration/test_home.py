@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.home.home_state import CLEAR, FIGURES, GROUP, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
+from bot.home.home_state import CLEAR, GROUP, METRICS, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
 from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
@@ -177,14 +177,14 @@ async def test_an_input_without_a_dispatch_is_sent_by_its_form_alone(chat: Chat)
         await ann.click_view("modal", "reason", chosen="because")
 
 
-async def test_figures_are_on_the_home_of_those_who_lead_and_of_nobody_else(chat: Chat) -> None:
+async def test_metrics_are_on_the_home_of_those_who_lead_and_of_nobody_else(chat: Chat) -> None:
     await chat.file()
     chat.bench.clock.move(minutes=1)
     sue, ann = await chat.person("sue"), await chat.person("ann")
-    assert "Figures" not in str(await chat.home(ann))
-    assert "Figures" in str(await chat.home(sue))
+    assert "Metrics" not in str(await chat.home(ann))
+    assert "Metrics" in str(await chat.home(sue))
     chat.faults.hold("views.open")
     async with asyncio.timeout(3):
-        assert (await sue.click_view("home", FIGURES))["ok"]
+        assert (await sue.click_view("home", METRICS))["ok"]
     chat.faults.lift("views.open")
     assert "compliance, high tier: 1 asked: 1 open" in str(await sue.find_modal())

@@ -150,7 +150,7 @@ async def test_an_incident_that_cannot_be_read_anew_is_held_and_the_triage_goes_
         assert response.ok
     await desk.triaged(OUTAGE_INCIDENT, "2")
     steps = (await desk.bench.run(run_id))["steps"]
-    assert steps["updates[0].now"]["status"] == "held", steps["updates[0].now"]
+    assert steps["updates[0].now"]["status"] == "needs_attention", steps["updates[0].now"]
     assert steps["assignment"]["status"] == "waiting_approval"
     for operation in ("assign", "add_labels"):
         assert (await desk.bench.click("ivy", await desk.asked(run_id, operation))).counted

@@ -19,38 +19,38 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
 ) -> None:
     targets.look.answers = [RefusedError("closed")]
     (tmp_path / "result.json").write_text('{"value": 9}')
-    async with started(LOOK + VALUE) as held:
-        (row,) = json.loads((await command("held", "list", "--json", env=held.env)).out)
-        assert (row["run_id"], row["path"], row["error"]) == (held.run_id, "look", "closed")
-        shown = await command("held", "show", held.run_id, "look", env=held.env)
+    async with started(LOOK + VALUE) as stage:
+        (row,) = json.loads((await command("steps", "list", "--json", env=stage.env)).out)
+        assert (row["run_id"], row["path"], row["error"]) == (stage.run_id, "look", "closed")
+        shown = await command("steps", "show", stage.run_id, "look", env=stage.env)
         assert "closed" in shown.out
-        wrong = await command("held", "show", held.run_id, "other", env=held.env)
-        assert is_one_sentence(wrong, f"there is no step other of a run {held.run_id}")
+        wrong = await command("steps", "show", stage.run_id, "other", env=stage.env)
+        assert is_one_sentence(wrong, f"there is no step other of a run {stage.run_id}")
         named = ("--as", "omar", "--reason", "asked by telephone", "--version", str(row["version"]))
         (tmp_path / "odd.json").write_text('{"value": "\\u0000"}')
-        odd = await command("held", "supply", held.run_id, "look", str(tmp_path / "odd.json"), *named, env=held.env)
+        odd = await command("steps", "supply", stage.run_id, "look", str(tmp_path / "odd.json"), *named, env=stage.env)
         assert is_one_sentence(odd, f"{tmp_path / 'odd.json'}: it holds a NUL character")
-        done = await held.command("held", "supply", held.run_id, "look", str(tmp_path / "result.json"), *named)
-        assert (done.code, done.out) == (0, f"look of {held.run_id} has its result\n")
-        assert (await held.status())["run"] == "succeeded"
-        late = await held.command("held", "skip", held.run_id, "look", *named)
-        assert is_one_sentence(late, "nothing was done: look of it is not held: succeeded")
+        done = await stage.command("steps", "supply", stage.run_id, "look", str(tmp_path / "result.json"), *named)
+        assert (done.code, done.out) == (0, f"look of {stage.run_id} has its result\n")
+        assert (await stage.status())["run"] == "succeeded"
+        late = await stage.command("steps", "skip", stage.run_id, "look", *named)
+        assert is_one_sentence(late, "nothing was done: look of it needs no attention: succeeded")
 
 
 async def test_runs_show_tells_each_step_with_its_status_and_error(started: Opener, targets: Targets) -> None:
     targets.look.answers = [RefusedError("the register is closed")]
-    async with started(LOOK + VALUE) as held:
-        shown = (await command("runs", "show", held.run_id, env=held.env)).out
+    async with started(LOOK + VALUE) as stage:
+        shown = (await command("runs", "show", stage.run_id, env=stage.env)).out
         (look,) = [line for line in shown.splitlines() if line.startswith("look ")]
-        assert look.split()[:2] == ["look", "held"]
+        assert look.split()[:2] == ["look", "needs_attention"]
         assert "the register is closed" in look
         assert "messages in the chat" in shown
         assert "post_message" not in shown
 
 
 async def test_a_command_is_told_nothing_of_clicks(started: Opener) -> None:
-    async with started(LOOK) as held:
-        done = await held.command("tasks", "claim", "apr_none", "--as", "ann")
+    async with started(LOOK) as stage:
+        done = await stage.command("tasks", "claim", "apr_none", "--as", "ann")
         assert is_one_sentence(done, "nothing was done: Countersign no longer knows this request.")
         assert "click" not in done.err
 
@@ -58,17 +58,17 @@ async def test_a_command_is_told_nothing_of_clicks(started: Opener) -> None:
 @pytest.mark.parametrize("reason", ["", "  ", "\u200b"])
 async def test_an_act_without_a_reason_is_a_wrong_use(started: Opener, targets: Targets, reason: str) -> None:
     targets.look.answers = [RefusedError("closed")]
-    async with started(LOOK + VALUE) as held:
-        done = await command("held", "skip", held.run_id, "look", "--as", "omar", "--reason", reason, env=held.env)
+    async with started(LOOK + VALUE) as stage:
+        done = await command("steps", "skip", stage.run_id, "look", "--as", "omar", "--reason", reason, env=stage.env)
         assert (done.code, "--reason" in done.err) == (2, True)
-        assert await held.leaves("held.settled") == []
-        assert (await held.status())["look"] == "held"
+        assert await stage.leaves("repair.decided") == []
+        assert (await stage.status())["look"] == "needs_attention"
 
 
 @pytest.mark.parametrize("act", ["retry", "skip", "end"])
 async def test_each_other_act_has_its_command(started: Opener, targets: Targets, act: str) -> None:
     targets.note.answers = [RefusedError("no")]
-    async with started(NOTE) as held:
-        done = await held.command("held", act, held.run_id, "note", "--as", "omar", "--reason", "seen", "--json")
+    async with started(NOTE) as stage:
+        done = await stage.command("steps", act, stage.run_id, "note", "--as", "omar", "--reason", "seen", "--json")
         assert json.loads(done.out)["act"] == act
-        assert (await held.bench.run(held.run_id))["finished_at"] is not None
+        assert (await stage.bench.run(stage.run_id))["finished_at"] is not None

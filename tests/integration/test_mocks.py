@@ -206,7 +206,7 @@ async def test_a_write_that_is_not_mocked_is_refused(bench: Bench, tmp_path: Pat
     run_id = (await on_mocks.start("kyc.onboarding", TRIGGER)).run_id
     await on_mocks.settle()
     run = await on_mocks.run(run_id)
-    assert run["status"] == "held"
+    assert run["status"] == "needs_attention"
     why = run["steps"]["documents"]["error"]
     assert "runs on mocks, and portal::request_documents is none of them: nothing is written for real" in why
     assert called == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.handlers import HeldError, OutcomeUnknownError, TransientError
+from runtime.handlers import BlockedError, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
 from runtime.services import listings
 from runtime.services.listings import Wanted
@@ -43,7 +43,7 @@ async def _noted(bench: Bench) -> str:
     return run_id
 
 
-@pytest.mark.parametrize("answer", [TransientError("busy", retry_after=3600.0), HeldError("token expired")])
+@pytest.mark.parametrize("answer", [TransientError("busy", retry_after=3600.0), BlockedError("token expired")])
 async def test_a_retry_wakes_what_a_run_has_put_off(
     bench: Bench, targets: Targets, desk: OperatorDesk, answer: Exception
 ) -> None:
@@ -130,7 +130,7 @@ async def test_a_dead_letter_is_requeued_by_a_person(bench: Bench, desk: Operato
     again = await _done(bench, desk.requeue("omar", letter, "once more"))
     assert (again["status"], again["reason"]) == ("refused", "it is no dead letter: applied")
     acts = await bench.rows(
-        "SELECT actor->>'id' AS by, payload->>'letter_id' AS of FROM notifications WHERE kind = 'requeue'"
+        "SELECT actor->>'id' AS by, payload->>'dead_letter_id' AS of FROM notifications WHERE kind = 'requeue'"
     )
     assert acts == [{"by": "omar", "of": letter}] * 2
 
@@ -193,13 +193,13 @@ async def test_the_desk_of_letters_shows_what_is_dead_early_or_held_up_and_no_to
     await bench.complete("acme:await_word:C9", {"answer": "yes"}, "early", token=None)
     await bench.click("ann", "apr_0")
     async with bench.engine.pool.connection() as conn:
-        rows = await listings.list_letters(conn, TENANT, None, 50)
+        rows = await listings.list_dead_letters(conn, TENANT, None, 50)
         assert {(row["status"], row["kind"]) for row in rows} == {
             ("dead_letter", "completion"),
             ("early", "completion"),
             ("dead_letter", "vote"),
         }
         dead = next(row for row in rows if row["reason"] == "no step has had this token")
-        letter = await listings.find_letter(conn, TENANT, dead["notification_id"])
+        letter = await listings.find_dead_letter(conn, TENANT, dead["notification_id"])
     assert letter is not None
     assert (letter["payload"]["result"], "token" in letter["payload"]) == ({"answer": "yes"}, False)

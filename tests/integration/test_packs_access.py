@@ -13,10 +13,10 @@ from countersign_connector.standin import ask
 from runtime.clock import utc_now
 from runtime.definitions.schemas import violations
 from runtime.handlers import (
+    BlockedError,
     Call,
     Done,
     Handler,
-    HeldError,
     Json,
     JsonObject,
     OutcomeUnknownError,
@@ -186,7 +186,7 @@ async def test_a_grant_that_is_not_there_is_refused(desk: Desk) -> None:
 async def test_a_wrong_token_is_held_and_gives_nothing(desk: Desk) -> None:
     wrong = handlers({"access_url": settings(desk.url)["access_url"], "access_token": "another"})
     for operation, params in (("access::grant", ASKED), ("access::read", {"system": "payments", "account": "rita"})):
-        with pytest.raises(HeldError, match="the bearer token is missing or wrong"):
+        with pytest.raises(BlockedError, match="the bearer token is missing or wrong"):
             await wrong[operation].run(_call(operation, params))
     assert await desk.actions() == []
 

@@ -16,10 +16,10 @@ from countersign_kyc.standin_bloomberg import RATE, Bloomberg, settings
 from runtime.definitions.schemas import violations
 from runtime.handlers import (
     Answer,
+    BlockedError,
     Call,
     Handler,
     HandlerError,
-    HeldError,
     Json,
     JsonObject,
     NotTakenError,
@@ -152,14 +152,14 @@ async def test_a_token_that_is_not_let_in_any_more_is_followed_by_a_new_one(desk
     operation = desk.operation()
     await until_there(operation, call())
     await desk.fail_next("401", "read")
-    with pytest.raises(HeldError):
+    with pytest.raises(BlockedError):
         await operation.run(call())
     await operation.run(call())
     assert len(desk.bloomberg.tokens) == 2
 
 
 async def test_wrong_credentials_are_held_and_ask_for_nothing(desk: Desk) -> None:
-    with pytest.raises(HeldError, match="Bloomberg's sign-in answered 401: Client authentication failed"):
+    with pytest.raises(BlockedError, match="Bloomberg's sign-in answered 401: Client authentication failed"):
         await desk.operation(bloomberg_client_secret="another").run(call())
     assert await desk.requests() == 0
 

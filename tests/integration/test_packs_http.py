@@ -15,8 +15,8 @@ from countersign_connector.models import Remote
 
 from runtime import handlers
 from runtime.handlers import (
+    BlockedError,
     HandlerError,
-    HeldError,
     Json,
     Metadata,
     NotTakenError,
@@ -108,7 +108,7 @@ async def test_success_is_parsed_and_members_not_used_are_ignored(base: str) -> 
         (303, RefusedError, OutcomeUnknownError),
         (307, RefusedError, OutcomeUnknownError),
         (400, RefusedError, RefusedError),
-        (401, HeldError, HeldError),
+        (401, BlockedError, BlockedError),
         (403, RefusedError, RefusedError),
         (404, NotFoundError, NotFoundError),
         (408, TransientError, OutcomeUnknownError),
@@ -133,9 +133,9 @@ async def test_status_says_whether_anything_was_done(
 
 
 async def test_a_403_that_asks_for_other_credentials_can_be_mended(base: str) -> None:
-    with pytest.raises(HeldError):
+    with pytest.raises(BlockedError):
         await send(base, Request(READ, "/status/403", {"challenge": "1"}))
-    with pytest.raises(HeldError):
+    with pytest.raises(BlockedError):
         await send(base, Request(WRITE, "/status/403", {"challenge": "1"}))
 
 

@@ -13,10 +13,10 @@ from countersign_kyc.standins import build, settings
 
 from runtime.handlers import (
     Answer,
+    BlockedError,
     Done,
     Handler,
     HandlerError,
-    HeldError,
     JsonObject,
     Metadata,
     NotTakenError,
@@ -217,7 +217,7 @@ async def test_filing_that_failed_before_it_was_done_did_nothing(
 async def test_wrong_token_can_be_mended_and_is_not_repeated_in_the_error(base: str, setting: str) -> None:
     pack = handlers({**settings(base), "callback_url": "https://countersign.example", setting: "wr0ng-token"})
     operation, params = ("register::file_report", REPORT) if setting == "register_token" else DOCUMENTS
-    with pytest.raises(HeldError, match="401") as caught:
+    with pytest.raises(BlockedError, match="401") as caught:
         await run(pack, operation, params, "key-1")
     assert "wr0ng-token" not in str(caught.value)
 

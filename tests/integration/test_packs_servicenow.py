@@ -14,11 +14,11 @@ from countersign_incident_triage.standins import OUTAGE_INCIDENT, PASSWORD, USER
 from runtime.definitions.schemas import violations
 from runtime.handlers import (
     Answer,
+    BlockedError,
     Call,
     Changed,
     Done,
     Handler,
-    HeldError,
     Json,
     JsonObject,
     Metadata,
@@ -159,7 +159,7 @@ async def test_sys_id_of_another_form_reaches_no_url(pack: Mapping[str, Handler]
 
 async def test_wrong_password_can_be_mended_and_is_not_repeated_in_the_error(base: str) -> None:
     pack = handlers({**settings(base), "servicenow_password": "wr0ng-password"})
-    with pytest.raises(HeldError, match="401: User Not Authenticated") as caught:
+    with pytest.raises(BlockedError, match="401: User Not Authenticated") as caught:
         await run(pack, "servicenow::add_work_note", NOTE, "key-1")
     assert "wr0ng-password" not in str(caught.value)
 

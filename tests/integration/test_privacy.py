@@ -35,9 +35,9 @@ from receipts.redaction import MARKER
 from receipts.signing import public_path
 from runtime.handlers import (
     Answer,
+    BlockedError,
     Call,
     Handler,
-    HeldError,
     JsonObject,
     Metadata,
     OutcomeUnknownError,
@@ -60,7 +60,7 @@ AGENT = Actor(id="portal-bot", kind="agent")
 PACK = Path(__file__).parents[1] / "packs/private"
 HIDDEN = ("pin", "number", "share", "contact", "api_token")
 KINDS: list[type[Exception]] = [
-    *(RefusedError, TransientError, OutcomeUnknownError, HeldError),
+    *(RefusedError, TransientError, OutcomeUnknownError, BlockedError),
     *(ValueError, KeyError, TimeoutError, ZeroDivisionError),
 ]
 WORKED_WITH = {"effects.fields", "runs.trigger", "steps.params", "steps.result", "notifications.payload"}

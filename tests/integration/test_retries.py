@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.handlers import HandlerError, HeldError, NotTakenError, OutcomeUnknownError, TransientError
+from runtime.handlers import BlockedError, HandlerError, NotTakenError, OutcomeUnknownError, TransientError
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 
@@ -71,7 +71,7 @@ async def test_no_retry_of_a_read_is_scheduled_beyond_the_runs_time(patient: Ben
     assert run["error"] == f"look: away; {SLA}"
 
 
-@pytest.mark.parametrize("away", [NotTakenError("no connection", 90), HeldError("wrong credentials")])
+@pytest.mark.parametrize("away", [NotTakenError("no connection", 90), BlockedError("wrong credentials")])
 async def test_what_is_waited_out_ends_with_the_runs_time(patient: Bench, targets: Targets, away: HandlerError) -> None:
     targets.note.answers = [away for _ in range(40)]
     run_id = (await patient.start("patience.sla", {})).run_id

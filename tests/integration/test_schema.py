@@ -150,7 +150,7 @@ CHANGES = {
     "table receipts: index uq_receipts_success is missing": "DROP INDEX uq_receipts_success",
     "table effects: index uq_effects_claimed_key is not as declared": (
         "DROP INDEX uq_effects_claimed_key;"
-        " CREATE UNIQUE INDEX uq_effects_claimed_key ON effects (tenant, idempotency_key) WHERE held"
+        " CREATE UNIQUE INDEX uq_effects_claimed_key ON effects (tenant, idempotency_key) WHERE was_blocked"
     ),
     "table runs: index mine is not declared": "CREATE UNIQUE INDEX mine ON runs (reference)",
     "table receipts: trigger insert_only is missing": "DROP TRIGGER insert_only ON receipts",

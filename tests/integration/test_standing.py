@@ -1,4 +1,4 @@
-"""What a card says is what counts now: people leave and come back, policy asks for more, somebody breaks the glass."""
+"""What a card says is what counts now: people leave and come back, policy asks for more, somebody uses break-glass."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

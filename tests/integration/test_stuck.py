@@ -40,7 +40,7 @@ def taken(office: Office, run_id: str) -> Path:
 async def repaired(office: Office, run_id: str, by: str = "omar") -> Mapping[str, Any]:
     bench = office.bench
     desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
-    return await inbox.apply(bench.engine, await desk.repair(by, run_id, "the way is clear"))
+    return await inbox.apply(bench.engine, await desk.retry_bundle(by, run_id, "the way is clear"))
 
 
 async def leaf(office: Office, run_id: str, event: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ async def test_operators_are_told_once_of_a_stuck_bundle_and_what_to_do(office: 
     chat = office.bench.chat
     told = [(one.get("channel") or one["user"], one["text"]) for name in WAYS for one in chat.said(name)]
     said = f"The evidence of One note (1) cannot be stored: {there} already holds something else."
-    todo = f"Once this is fixed, run: countersign evidence repair {run_id}"
+    todo = f"Once this is fixed, run: countersign evidence retry {run_id}"
     expected = [(who, f"{said} {todo}") for who in ("C0APPROVALS", "UOMAR")]
     assert [one for one in told if "evidence" in one[1]] == expected
 
@@ -176,9 +176,9 @@ async def test_repair_from_the_command_line_is_on_record_and_done_by_a_worker(of
     run_id = await noted(office.bench)
     taken(office, run_id)
     await office.sealer()
-    words = ["evidence", "repair", run_id, "--by", "omar", "--reason", "moved"]
+    words = ["evidence", "retry", run_id, "--by", "omar", "--reason", "moved"]
     acting = asyncio.create_task(command(*words, env=environment(office.settings)))
-    recorded = "SELECT notification_id FROM notifications WHERE kind = 'repair'"
+    recorded = "SELECT notification_id FROM notifications WHERE kind = 'retry_bundle'"
     await until(lambda: office.bench.rows(recorded))
     (letter,) = await office.bench.rows(recorded)
     await inbox.apply(office.bench.engine, letter["notification_id"])

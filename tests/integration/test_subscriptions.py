@@ -19,7 +19,7 @@ from runtime.worker.lanes import Lane
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
-from tests.integration.hooks_stage import Ears, deliveries, letters, open_ears, subscribed, subscription
+from tests.integration.hooks_stage import Ears, dead_letters, deliveries, open_ears, subscribed, subscription
 from tests.patience import MINUTE
 
 NOTE = {"incident": "I1", "text": "nobody-else-reads-this", "api_token": "hunter2-hunter2"}
@@ -109,7 +109,7 @@ async def test_what_policy_refuses_is_not_sent_and_the_run_goes_on(bench: Bench,
     await _ends_as_without(bench, subscribed(bench, subscription(elsewhere, "run.completed")))
     assert ears.heard == []
     assert [one["status"] for one in await deliveries(bench)] == ["rejected"]
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     assert "The tenant may not use this operation on this target" in letter["reason"]
 
 
@@ -141,10 +141,10 @@ async def test_a_receiver_that_fails_on_and_on_is_a_letter_in_the_end(bench: Ben
     told = subscribed(bench, subscription(ears.url, "run.completed"))
     await _ends_as_without(bench, told)
     for pause in (5, 60, 300, 1800, 7200, 18000, 36000, 36000):
-        assert await letters(bench) == []
+        assert await dead_letters(bench) == []
         await told.later(seconds=pause)
     assert len(ears.ids) == 9
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     assert letter["status"] == "dead_letter"
     assert "its receiver answered 500" in letter["reason"]
 
@@ -170,7 +170,7 @@ async def test_a_host_that_nobody_knows_is_waited_for(bench: Bench) -> None:
     for _ in range(8):
         await told.later(hours=10)
     assert [one["status"] for one in await deliveries(bench)] == ["failed"]
-    assert "cannot be reached" in (await letters(bench))[0]["reason"]
+    assert "cannot be reached" in (await dead_letters(bench))[0]["reason"]
 
 
 async def test_a_certificate_that_nobody_vouches_for_gets_nothing(bench: Bench, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ async def test_a_receiver_in_our_own_network_gets_nothing_unless_that_is_said(be
     one, receiver = subscription(ears.url, "run.completed")
     await _ends_as_without(bench, subscribed(bench, (one, replace(receiver, inside=False))))
     assert ears.heard == []
-    assert "to which no webhook may go" in (await letters(bench))[0]["reason"]
+    assert "to which no webhook may go" in (await dead_letters(bench))[0]["reason"]
 
 
 @pytest.mark.parametrize("wrong", ["policy", "address"])
@@ -203,7 +203,7 @@ async def test_a_subscription_that_is_refused_makes_one_letter_and_no_more(
     told = subscribed(bench, (one, replace(receiver, inside=wrong == "policy")))
     for number in range(3):
         await _noted(told, f"{number}")
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     assert ears.heard == []
     right = subscribed(bench, subscription(ears.url, "run.completed"))
     desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
@@ -218,7 +218,7 @@ async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_
     ears.answers = [410]
     told = subscribed(bench, subscription(ears.url, "run.completed"))
     await _ends_as_without(bench, told)
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     assert "it is gone" in letter["reason"]
     await _noted(told, "3")
     assert len(ears.ids) == 1
@@ -232,12 +232,12 @@ async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_
 
 
 async def _fail(told: Bench, ears: Ears, *names: str) -> None:
-    """Have deliveries of these runs fail until they are letters."""
+    """Have deliveries of these runs fail until they are dead letters."""
     ears.default = 500
-    put = len(await letters(told))
+    put = len(await dead_letters(told))
     for name in names:
         await _noted(told, name)
-    while len(await letters(told)) < put + len(names):
+    while len(await dead_letters(told)) < put + len(names):
         await told.later(hours=4)
 
 
@@ -245,7 +245,7 @@ async def test_letters_that_nobody_looks_at_end_a_subscription_until_somebody_do
     told = subscribed(bench, subscription(ears.url, "run.completed"))
     await _fail(told, ears, *map(str, range(MOST_LETTERS - 1)))
     await _fail(told, ears, "one too many")
-    put = await letters(bench)
+    put = await dead_letters(bench)
     assert len(put) == MOST_LETTERS
     (last,) = [one for one in put if "nothing more is sent" in one["reason"]]
     await _noted(told, "unheard")
@@ -263,7 +263,7 @@ async def test_letters_of_the_week_before_do_not_count(bench: Bench, ears: Ears)
     await _fail(told, ears, *map(str, range(MOST_LETTERS - 1)))
     bench.clock.move(days=8)
     await _fail(told, ears, "a week later")
-    put = await letters(bench)
+    put = await dead_letters(bench)
     assert len(put) == MOST_LETTERS
     assert not [one for one in put if "nothing more is sent" in one["reason"]]
 
@@ -283,11 +283,11 @@ async def test_a_requeued_delivery_of_a_subscription_that_there_is_no_more_stays
 ) -> None:
     ears.answers = [410]
     await _noted(subscribed(bench, subscription(ears.url, "run.completed")))
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(bench.engine, await desk.requeue("omar", letter["notification_id"], "it is back"))
     await bench.settle()
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     assert (letter["status"], letter["reason"]) == ("dead_letter", "there is no subscription ears any more")
 
 
@@ -297,7 +297,7 @@ async def test_a_subscription_that_goes_elsewhere_by_now_gets_nothing_that_polic
     one, receiver = subscription(ears.url, "run.completed")
     moved = Receiver("https://other.hooks.example/in", receiver.secrets, inside=True)
     await _noted(subscribed(bench, (one, moved)))
-    assert "goes to https://other.hooks.example by now" in (await letters(bench))[0]["reason"]
+    assert "goes to https://other.hooks.example by now" in (await dead_letters(bench))[0]["reason"]
 
 
 async def test_hanging_receivers_leave_the_chat_its_slots(bench: Bench, ears: Ears) -> None:
@@ -320,7 +320,7 @@ async def test_what_waits_for_receivers_that_hang_takes_no_effect_its_turn(bench
     while await worker.claim() or any(work.lane is not Lane.HOOKS for work in worker._tasks.values()):
         pass
     assert worker._free(Lane.HOOKS) == 0
-    assert worker._goes_on()
+    assert worker._may_chain()
     ears.closing.set()
     await told.settle()
 

@@ -15,7 +15,7 @@ from tests.bench import Bench
 from tests.browser import failure_of, verify_page
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import break_glass, filing, glass_bench
-from tests.integration.hooks_stage import letters, open_ears, subscribed, subscription
+from tests.integration.hooks_stage import dead_letters, open_ears, subscribed, subscription
 from tests.integration.program_stage import command, composed, environment, settings_of
 from tests.integration.sealing_stage import noted, open_office
 
@@ -46,7 +46,7 @@ async def test_both_verifiers_hold_a_run_of_which_subscribers_were_told(
 
 async def test_broken_glass_is_told(dsn: str, targets: Targets, tmp_path: Path) -> None:
     async with glass_bench(dsn, targets, tmp_path) as bench, open_ears() as ears:
-        told = subscribed(bench, subscription(ears.url, "glass.broken"))
+        told = subscribed(bench, subscription(ears.url, "break_glass.used"))
         _, approval = await filing(told)
         assert (await break_glass(told, "ivy", approval, "the register is on fire", "INC-7")).counted
         await told.settle()
@@ -69,18 +69,18 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
     assert (checked.code, checked.out.split(": ")[1].strip()) == (0, "1 subscription, no faults")
     listed = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
     wanted = {"name": "ears", "on": ["run.completed"], "target": "https://ears.hooks.example", "sends": True}
-    assert listed == [{**wanted, "waiting": 0, "letters": 0}]
+    assert listed == [{**wanted, "waiting": 0, "dead_letters": 0}]
     async with open_ears() as ears:
         ears.default = 410
         one, receiver = subscription(ears.url, "run.completed")
         await noted(subscribed(bench, (one, receiver)))
-    (letter,) = await letters(bench)
+    (letter,) = await dead_letters(bench)
     (run,) = await bench.rows("SELECT run_id FROM runs")
     assert "it is gone" in (await command("runs", "show", run["run_id"], env=env)).out
-    shown = await command("dead-letters", "show", letter["notification_id"], env=env)
+    shown = await command("dead-dead_letters", "show", letter["notification_id"], env=env)
     assert "it is gone" in shown.out
     (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
-    assert (now["sends"], now["letters"]) == (True, 1), "the one that is gone was another"
+    assert (now["sends"], now["dead_letters"]) == (True, 1), "the one that is gone was another"
 
 
 async def test_a_fault_in_the_file_keeps_the_program_from_starting(dsn: str, opa: OpaChild, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_the_claim_of_a_deactivated_account_holds_nobody_up(bench: Bench) 
 async def test_the_form_to_break_the_glass_opens_for_those_alone_who_may(glass: Chat, person: str, why: str) -> None:
     await glass.file()
     user = await glass.person(person)
-    await choose(user, await newest(glass, user), "Break the glass")
+    await choose(user, await newest(glass, user), "Break-glass")
     await whispered(user, why)
     assert (await user.see())["modal"] is None
 

@@ -113,7 +113,7 @@ async def test_each_request_of_a_step_that_was_tried_anew_is_undone(
 ) -> None:
     run_id = await started(bench, place="there")
     await bench.later(days=14, seconds=1)
-    assert (await status(bench, run_id))["ask"] == "held"
+    assert (await status(bench, run_id))["ask"] == "needs_attention"
     await again(bench, run_id, "ask")
     await answered(bench, run_id)
     facts = await undone(bench, desk, run_id)

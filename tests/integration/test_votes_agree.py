@@ -117,7 +117,7 @@ def _wrong_with(world: World, played: Played, vote: Vote) -> Iterator[str]:
     if "sign_with" in world.document and vote.verdict == "approve" and not vote.passkey:
         yield "did not sign"
     if vote.break_glass and (vote.break_glass["nth"] > GLASS["at_most"] or "break_glass" not in world.document):
-        yield "broke a glass that they might not"
+        yield "used break-glass that they might not"
 
 
 @pytest.mark.parametrize("portion", range(VOTES // CLICKS // PORTION))

@@ -41,7 +41,7 @@ async def test_each_wait_goes_on_as_an_operator_says(waiting: Bench, targets: Ta
     [below] = await waiting.rows("SELECT status FROM runs WHERE run_id <> %s", run_id)
     assert below["status"] == "canceled"
     assert await waiting.rows("SELECT 1 FROM waits WHERE run_id = %s AND status = 'active'", run_id) == []
-    said = [leaf for leaf in await waiting.chain(run_id) if leaf.event == "held.settled"]
+    said = [leaf for leaf in await waiting.chain(run_id) if leaf.event == "repair.decided"]
     assert [leaf.actor.id for leaf in said] == ["omar"] * 6
     assert all(leaf.data["reason"] == "seen" and leaf.data["policy"]["decision_id"] for leaf in said)
     assert (await replayed(waiting, run_id)).difference is None

@@ -79,8 +79,8 @@ async def known_there(stage: Stage, team: str = BETA) -> None:
     )
 
 
-async def held(stage: Stage) -> list[str]:
-    rows = await stage.bench.rows("SELECT error FROM effects WHERE status = 'held' AND operation = 'post_card'")
+async def blocked(stage: Stage) -> list[str]:
+    rows = await stage.bench.rows("SELECT error FROM effects WHERE status = 'blocked' AND operation = 'post_card'")
     return [row["error"] for row in rows]
 
 
@@ -159,12 +159,12 @@ async def test_a_removed_app_has_its_cards_held_and_they_go_on_when_it_is_back(s
     assert await stage.acts("slack.removed") == [ended]
     assert await stage.bench.rows("SELECT 1 FROM slack_tokens") == []
     await stage.file()
-    assert await held(stage) == ["Slack refuses: not_installed"]
+    assert await blocked(stage) == ["Slack refuses: not_installed"]
     async with stage.bench.engine.pool.connection() as conn:
         assert [one.place.team for one in await looking.ended(conn, TENANT)] == [BETA]
     await stage.install(BETA)
     await stage.bench.later(minutes=3)
-    assert await held(stage) == []
+    assert await blocked(stage) == []
     assert "Approval needed" in str(stage.posted(BETA, CHANNEL))
 
 
@@ -256,7 +256,7 @@ async def test_a_call_with_a_token_that_another_has_replaced_is_made_again(rotat
     await other.look()
     rotating.bench.clock.move(hours=2)
     await rotating.file()
-    assert await held(rotating) == []
+    assert await blocked(rotating) == []
     assert "Approval needed" in str(rotating.posted(BETA, CHANNEL))
 
 
@@ -264,7 +264,7 @@ async def test_a_token_that_nobody_replaced_has_its_card_held(rotating: Stage) -
     await rotating.workspaces.look()
     rotating.bench.clock.move(hours=13)
     await rotating.file()
-    assert await held(rotating) == ["Slack refuses: token_expired"]
+    assert await blocked(rotating) == ["Slack refuses: token_expired"]
 
 
 async def test_one_workspace_that_is_out_of_order_leaves_the_others_ready(stage: Stage) -> None:
@@ -314,11 +314,11 @@ async def test_an_archived_channel_has_its_cards_held_until_it_is_in_use_again(s
     ann = await stage.person("ann", BETA)
     await ann.change_channel(CHANNEL, "archive")
     await stage.file()
-    assert await held(stage) == ["Slack refuses: is_archived"]
+    assert await blocked(stage) == ["Slack refuses: is_archived"]
     await ann.change_channel(CHANNEL, "unarchive")
     await ann.change_channel(CHANNEL, "remove_bot")
     await stage.bench.later(minutes=3)
-    assert await held(stage) == ["Slack refuses: not_in_channel"]
+    assert await blocked(stage) == ["Slack refuses: not_in_channel"]
     await ann.change_channel(CHANNEL, "invite_bot")
     await stage.bench.later(minutes=3)
-    assert await held(stage) == []
+    assert await blocked(stage) == []

@@ -12,7 +12,7 @@ from typing import Any
 
 from receipts.passkey_records import PASSKEY
 from runtime.approvals.request_rules import refuse_withdrawal
-from runtime.approvals.rules import Ballot, cast_of, refuse_glass, refuse_vote, tally, way_to_vote
+from runtime.approvals.rules import Ballot, cast_of, refuse_break_glass, refuse_vote, tally, way_to_vote
 from runtime.model.delegation import Account, Delegation, StandIn
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement
@@ -177,7 +177,9 @@ def _edit(world: World, played: Played, click: Click) -> bool:
 
 def _break(world: World, played: Played, click: Click) -> Vote | None:
     person, used = _person(world, click), played.broken[click.person]
-    refusal = refuse_glass(_ballot(world, played, click.at), person, [click.account], click.reason, used, click.at)
+    refusal = refuse_break_glass(
+        _ballot(world, played, click.at), person, [click.account], click.reason, used, click.at
+    )
     if refusal or not _is_signed_as_asked(world, click):
         return None
     played.broken[click.person] += 1

@@ -14,10 +14,10 @@ from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, FieldView, VoteView
 from runtime.services.home import Choices, Entry, Waiting
-from runtime.services.step_repair import HeldWaiting
+from runtime.services.step_repair import StepsNeedingAttention
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-NOTHING_HELD = HeldWaiting(0, ())
+NO_STEP_WAITS = StepsNeedingAttention(0, ())
 FIRST = HomeState()
 
 KYC = ApprovalView(
@@ -162,7 +162,7 @@ def home_of(
     view: ApprovalView,
     count: int = 1,
     total: int | None = None,
-    held: HeldWaiting = NOTHING_HELD,
+    held: StepsNeedingAttention = NO_STEP_WAITS,
     card: tuple[str, str] | None = None,
     state: HomeState = FIRST,
 ) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.home.home import HELD_SHOWN, SHOWN
+from bot.home.home import ATTENTION_SHOWN, SHOWN
 from bot.views.buttons import confirmation
 from bot.views.card import Card, card
 from bot.views.details import details_modal, details_modals
@@ -21,7 +21,7 @@ from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, FieldView
-from runtime.services.step_repair import HeldView, HeldWaiting
+from runtime.services.step_repair import StepRepairView, StepsNeedingAttention
 from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import (
@@ -53,9 +53,9 @@ def buttons(of: Card) -> dict[str, dict[str, Any]]:
     return {one["action_id"]: one for one in found if one["type"] == "button"}
 
 
-def held_with(text: str) -> HeldWaiting:
-    view = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
-    return HeldWaiting(500, (view,) * HELD_SHOWN)
+def held_with(text: str) -> StepsNeedingAttention:
+    view = StepRepairView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
+    return StepsNeedingAttention(500, (view,) * ATTENTION_SHOWN)
 
 
 def key_of(label: dict[str, Any]) -> str:
@@ -152,7 +152,7 @@ def test_rules_votes_and_words_are_recovered_from_the_pages_of_show_all(text: st
     found = details(everywhere(text, 2))
     assert found["Rule"] == found["Rule ID"] == [text, text]
     assert found["Reason"] == [text, text]
-    said = "Broke the glass" if text else "Approved"
+    said = "Used break-glass" if text else "Approved"
     assert found[f"{said} · 2026-03-02 09:00 UTC"] == [text, text]
     assert found.get("Ticket", []) == [text, text] * bool(text)
 

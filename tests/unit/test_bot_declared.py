@@ -15,14 +15,14 @@ from bot.views.vote_modals import reason_modal
 from runtime.model.approval import AskKind
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, Declared, DeclaredField, DeclaredTable, FieldView
-from runtime.services.step_repair import HeldWaiting
+from runtime.services.step_repair import StepsNeedingAttention
 from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import HOSTILE, KYC, NOW, home_of, read, text_objects
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 FORMATS = ("text", "date", "number", "percent", "code")
-NOTHING_HELD = HeldWaiting(0, ())
+NO_STEP_WAITS = StepsNeedingAttention(0, ())
 LEVEL = Level(300, 4, 4, 8, 5, 3)
 
 FILING = Declared(

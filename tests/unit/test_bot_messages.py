@@ -11,14 +11,13 @@ from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationCh
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
+    Blocked,
+    BreakGlassUsed,
     DirectMessage,
     Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
-    GlassBroken,
-    Held,
-    HeldSettled,
     Note,
     NotStarted,
     Plain,
@@ -26,12 +25,13 @@ from runtime.model.messages import (
     QuestionAnswered,
     QuestionAsked,
     Reminder,
+    RepairDone,
     RequestHanded,
     ReviewLate,
     RunEnded,
     Said,
     StandingChanged,
-    StepHeld,
+    StepNeedsAttention,
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
@@ -178,11 +178,11 @@ SAID: list[tuple[Said, str]] = [
         EvidenceStuck(run=RUN, run_id="run_7", why="its name is taken"),
         (
             "The evidence of Corporate onboarding (case-7) cannot be stored: its name is taken."
-            " Once this is fixed, run: countersign evidence repair run_7"
+            " Once this is fixed, run: countersign evidence retry run_7"
         ),
     ),
     (
-        GlassBroken(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
+        BreakGlassUsed(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
         (
             "Ivy used break-glass for filing of Corporate onboarding (case-7): done without the required signatures."
             " Ticket: INC-7. Why: the bank is down"
@@ -200,28 +200,28 @@ SAID: list[tuple[Said, str]] = [
         "Not enough eligible approvers for filing of Corporate onboarding (case-7): nobody is in seniors.",
     ),
     (
-        Held(run=RUN, step="", why="not_in_channel"),
+        Blocked(run=RUN, step="", why="not_in_channel"),
         (
-            "A card of Corporate onboarding (case-7) is held: not_in_channel. "
+            "A card of Corporate onboarding (case-7) is blocked: not_in_channel. "
             "It continues automatically once this is fixed."
         ),
     ),
     (
-        StepHeld(run=RUN, run_id="run_7", step="find", why="no such company.", code="refused"),
+        StepNeedsAttention(run=RUN, run_id="run_7", step="find", why="no such company.", code="refused"),
         (
-            "find of Corporate onboarding (case-7) failed and is held: no such company (refused)."
+            "find of Corporate onboarding (case-7) failed and needs attention: no such company (refused)."
             " Choose how it continues, here or in this app's Home tab."
         ),
     ),
     (
-        HeldSettled(run=RUN, step="find", act=RepairAction.SUPPLY, person="Omar", why="by telephone"),
+        RepairDone(run=RUN, step="find", act=RepairAction.SUPPLY, person="Omar", why="by telephone"),
         'find of Corporate onboarding (case-7): Omar supplied its result: "by telephone"',
     ),
     (Plain(text="as it was"), "as it was"),
 ]  # fmt: skip
 
 
-ABOUT = ApprovalOpened | ApprovalEnded | TimeRunsShort | NotStarted | Reminder | Edited | ReviewLate | GlassBroken
+ABOUT = ApprovalOpened | ApprovalEnded | TimeRunsShort | NotStarted | Reminder | Edited | ReviewLate | BreakGlassUsed
 
 
 @pytest.mark.parametrize(("said", "sentence"), SAID, ids=[said.kind for said, _ in SAID])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.gate.gate_passage import speaks_for_failure
-from runtime.handlers import HeldError, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import BlockedError, OutcomeUnknownError, RefusedError, TransientError
 from runtime.model.circuit_breaker import FAILURES, FORGOTTEN, LONGEST_PAUSE, Breaker, BreakerState, after_failure
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -44,5 +44,5 @@ def test_no_answer_speaks_for_failure_and_a_refusal_or_a_word_to_come_back_does_
     assert speaks_for_failure(TimeoutError())
     assert not speaks_for_failure(TransientError("429", retry_after=3))
     assert not speaks_for_failure(RefusedError("422"))
-    assert not speaks_for_failure(HeldError("401"))
+    assert not speaks_for_failure(BlockedError("401"))
     assert not speaks_for_failure({"ok": True})

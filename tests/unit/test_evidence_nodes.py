@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify import chain, control_flow, runs, steps
-from evidence.verify import step_repairs as held
+from evidence.verify import chain, control_flow, runs, step_repairs, steps
 from evidence.verify.approvals import OVER
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
 from evidence.verify.trust import Trust
 from receipts import canonical
-from receipts.chain import GENESIS, HELD_SETTLED, PROGRAM, Actor, Correlation, Head, Leaf, next_leaf
+from receipts.chain import GENESIS, PROGRAM, REPAIR_DECIDED, Actor, Correlation, Head, Leaf, next_leaf
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
 from runtime.model.action import commitment
@@ -37,7 +36,7 @@ RULES = (
     *control_flow.BLOCKS,
     *steps.ERRORS,
     *control_flow.BRANCHES,
-    *held.RULES,
+    *step_repairs.RULES,
     *runs.MOVES[1:],
     *runs.OUTCOME[:1],
 )
@@ -59,7 +58,7 @@ class Record:
     def add(self, event: str, step: str | None = None, **data: Any) -> None:
         effect = f"eff_{self.head.seq}" if event == "effect.proposed" else None
         about = Correlation(run_id="run_1", step=step, effect_id=effect)
-        by = Actor(id="omar", kind="person") if event == HELD_SETTLED else PROGRAM
+        by = Actor(id="omar", kind="person") if event == REPAIR_DECIDED else PROGRAM
         leaf = next_leaf(
             self.head, run_id="run_1", at=self.at, event=event, actor=by, correlation=about, data=data
         ).leaf
@@ -74,7 +73,7 @@ class Record:
         if isinstance(event, StepRepaired):
             given = {"result": commitment(event.result, "salt")} if event.act is RepairAction.SUPPLY else {}
             policy = {"decision_id": "d", "digest": "0" * 64}
-            self.add(HELD_SETTLED, event.path, act=str(event.act), reason=event.reason, policy=policy, **given)
+            self.add(REPAIR_DECIDED, event.path, act=str(event.act), reason=event.reason, policy=policy, **given)
         if isinstance(event, StepMoved) and self.tree.node(event.path).kind == "wait":
             self.add("wait.completed", event.path)
         for path, state in transition.steps.items():

@@ -357,10 +357,10 @@ def test_an_answer_about_an_attempt_in_doubt_is_told_as_a_fact(office: Office) -
 
 def test_an_event_without_a_sentence_of_its_own_is_told_with_its_step_and_its_reason(office: Office) -> None:
     told = bound()
-    event("effect.held", error="a *401*")(told)
+    event("effect.blocked", error="a *401*")(told)
     event("run.retry_requested", step=None, actor="omar", reason="mended")(told)
     rows = members_of(office.seal(told.dossier()))["timeline.md"].decode()
-    assert "| Effect held for “file”: “a \\*401\\*” |" in rows
+    assert "| Effect blocked for “file”: “a \\*401\\*” |" in rows
     assert "| Run retry requested, by **omar**: “mended” |" in rows
 
 

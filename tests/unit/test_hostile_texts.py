@@ -30,7 +30,7 @@ from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, Declared, DeclaredField, EditsView, FieldView
 from runtime.services.editing import EditForm
 from runtime.services.requests import Form, Runs, RunView, StepLine
-from runtime.services.step_repair import HeldView, HeldWaiting
+from runtime.services.step_repair import StepRepairView, StepsNeedingAttention
 from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_objects
@@ -145,8 +145,8 @@ def message(text: str) -> Sent:
 
 
 def desk(text: str) -> Sent:
-    held = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
-    return of_views("home", home_of(everywhere(text), held=HeldWaiting(1, (held,))))
+    held = StepRepairView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
+    return of_views("home", home_of(everywhere(text), held=StepsNeedingAttention(1, (held,))))
 
 
 def run(text: str) -> Sent:

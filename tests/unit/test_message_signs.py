@@ -5,7 +5,7 @@ import pytest
 from bot.views.states import sign_of
 from runtime.model.approval import AskKind, ResultCode
 from runtime.model.chat_message import RunName
-from runtime.model.messages import ApprovalEnded, EffectEnded, GlassBroken, Reminder, Said, VoteCounted
+from runtime.model.messages import ApprovalEnded, BreakGlassUsed, EffectEnded, Reminder, Said, VoteCounted
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
 
@@ -26,7 +26,7 @@ def _ended(status: ApprovalStatus) -> ApprovalEnded:
         (EffectEnded(code=ResultCode.PERFORMED, about=[]), "✅ "),
         (EffectEnded(code=ResultCode.NOT_IN_TIME, about=[]), "⌛ "),
         (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["away"]), "⚠️ "),
-        (GlassBroken(run=_RUN, step="file", person="Ivy", why="down", ticket="INC-7"), "🚨 "),
+        (BreakGlassUsed(run=_RUN, step="file", person="Ivy", why="down", ticket="INC-7"), "🚨 "),
         (Reminder(run=_RUN, step="file", groups=["a"], until="2026-11-25T09:30:00.000000Z"), "🟡 "),
     ],
     ids=str,

@@ -21,10 +21,10 @@ def held() -> Snapshot:
 @pytest.mark.parametrize("status", [StepStatus.SUCCEEDED, StepStatus.FAILED_TERMINAL, StepStatus.WAITING_APPROVAL])
 def test_a_late_answer_about_a_held_step_changes_nothing(status: StepStatus) -> None:
     late = plan(TREE, held(), StepMoved("look", status, {}))
-    assert (late.steps, late.run) == ({}, RunStatus.HELD)
+    assert (late.steps, late.run) == ({}, RunStatus.NEEDS_ATTENTION)
 
 
 def test_nobody_lets_a_step_go_on_that_is_not_held() -> None:
     going = after(TREE, fresh(TREE), plan(TREE, fresh(TREE), Started()))
-    with pytest.raises(IllegalTransitionError, match="step look is not held: ready"):
+    with pytest.raises(IllegalTransitionError, match="step look needs no attention: ready"):
         plan(TREE, going, StepRepaired("look", RepairAction.SKIP, "x"))

@@ -134,10 +134,10 @@ def after(tree: Definition, snapshot: Snapshot, transition: Transition) -> Snaps
     steps = dict(snapshot.steps)
     for path, state in transition.steps.items():
         assert (path in transition.entered) == (path not in steps)
-        kept = steps[path].held if path in steps and state.held is None else state.held
-        steps[path] = replace(state, held=kept)
-    for path, held in transition.held.items():
-        steps[path] = replace(steps[path], held=held)
+        kept = steps[path].kept if path in steps and state.kept is None else state.kept
+        steps[path] = replace(state, kept=kept)
+    for path, kept in transition.kept.items():
+        steps[path] = replace(steps[path], kept=kept)
     return replace(
         snapshot,
         status=transition.run,
@@ -152,7 +152,7 @@ def waiting(tree: Definition, snapshot: Snapshot) -> list[str]:
     return [
         path
         for path, state in snapshot.steps.items()
-        if state.status in (StepStatus.READY, StepStatus.HELD)
+        if state.status in (StepStatus.READY, StepStatus.NEEDS_ATTENTION)
         or (state.status is StepStatus.PARKED and "wait" in tree.node(path).kind and not path.endswith("]"))
     ]
 
@@ -161,7 +161,7 @@ FAILURES = st.sampled_from([ErrorCode.REFUSED, ErrorCode.NO_ANSWER, ErrorCode.RE
 
 
 def happens(data: st.DataObject, snapshot: Snapshot, path: str) -> Event:
-    if snapshot.steps[path].status is StepStatus.HELD:
+    if snapshot.steps[path].status is StepStatus.NEEDS_ATTENTION:
         return StepRepaired(path, data.draw(st.sampled_from(sorted(RepairAction))), "seen", {})
     if data.draw(st.integers(0, 3)):
         return StepMoved(path, StepStatus.SUCCEEDED, {})
@@ -263,8 +263,8 @@ def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it
     for snapshot, event, transition in play(tree, data):
         moved = {path for path, state in transition.steps.items() if not is_final(STEP, state.status)}
         for path, state in snapshot.steps.items():
-            assert state.status is not StepStatus.HELD or tree.node(path).holds
-            if state.status is StepStatus.HELD and path in moved:
+            assert state.status is not StepStatus.NEEDS_ATTENTION or tree.node(path).holds
+            if state.status is StepStatus.NEEDS_ATTENTION and path in moved:
                 assert isinstance(event, StepRepaired)
                 assert event.path == path
 
@@ -273,7 +273,7 @@ def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it
 @given(trees(), st.data())
 def test_a_late_answer_about_a_held_step_changes_nothing(tree: Definition, data: st.DataObject) -> None:
     for snapshot, _, _ in play(tree, data):
-        for path in (one for one, state in snapshot.steps.items() if state.status is StepStatus.HELD):
+        for path in (one for one, state in snapshot.steps.items() if state.status is StepStatus.NEEDS_ATTENTION):
             late = plan(tree, snapshot, StepMoved(path, StepStatus.SUCCEEDED, {}))
             assert (late.steps, late.run) == ({}, snapshot.status)
 
@@ -283,10 +283,10 @@ def test_a_late_answer_about_a_held_step_changes_nothing(tree: Definition, data:
 def test_a_run_is_held_only_where_nothing_else_is_to_be_done(tree: Definition, data: st.DataObject) -> None:
     for snapshot, _, _ in play(tree, data):
         present = {state.status for state in snapshot.steps.values()}
-        if snapshot.status is RunStatus.HELD:
-            assert StepStatus.HELD in present
+        if snapshot.status is RunStatus.NEEDS_ATTENTION:
+            assert StepStatus.NEEDS_ATTENTION in present
             assert not present & {StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL}
-        elif StepStatus.HELD in present:
+        elif StepStatus.NEEDS_ATTENTION in present:
             assert present & {StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL}
 
 

@@ -36,7 +36,7 @@ def test_iterations_that_ended_well_are_one_line() -> None:
 
 
 def test_an_iteration_that_did_not_end_well_is_shown_in_full_and_with_it_what_a_person_let_go_on() -> None:
-    assert _shown(*_rounds(12, status="held"))[1:-1] == [
+    assert _shown(*_rounds(12, status="needs_attention"))[1:-1] == [
         "each[0] to [10]",
         "each[11]",
         "each[11].look",

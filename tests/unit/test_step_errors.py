@@ -7,8 +7,8 @@ from receipts.canonical import CanonicalError
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.problems import DefinitionError, InvalidDefinitionsError
 from runtime.handlers import (
+    BlockedError,
     HandlerError,
-    HeldError,
     Metadata,
     NotTakenError,
     OutcomeUnknownError,
@@ -44,11 +44,11 @@ def test_every_code_belongs_to_one_class_and_every_class_has_one() -> None:
         (_answered(RefusedError("unknown client"), 404), "transport", "refused"),
         (NotTakenError("no connection"), "transport", "not_taken"),
         (TransientError("busy"), "transport", "unavailable"),
-        (HeldError("the bot is not in the channel"), "transport", "held"),
+        (BlockedError("the bot is not in the channel"), "transport", "blocked"),
         (OutcomeUnknownError("reset"), "transport", "outcome_unknown"),
         (KeyError("lei"), "transport", "unexpected"),
         (TimeoutError(), "timeout", "no_answer"),
-        (_answered(HeldError("bad token"), 401), "authorization", "unauthenticated"),
+        (_answered(BlockedError("bad token"), 401), "authorization", "unauthenticated"),
         (_answered(RefusedError("not yours"), 403), "authorization", "forbidden"),
         (PolicyUnavailableError("late"), "authorization", "no_policy"),
         (IllegalTransitionError("no"), "consistency", "illegal_transition"),

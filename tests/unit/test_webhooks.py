@@ -20,7 +20,7 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 FILE = """
 subscriptions:
   - name: pager
-    on: [run.failed, run.held]
+    on: [run.failed, run.needs_attention]
     where: {runbook: "kyc-*"}
     to: https://hooks.acme.example/pager/T0KEN
     secret: pager
@@ -113,7 +113,7 @@ def _read(tmp_path: Path, text: str) -> Any:
 def test_a_file_says_what_is_told_to_whom(tmp_path: Path) -> None:
     pager, ledger = (one.of_runtime() for one in _read(tmp_path, FILE).subscriptions)
     assert (pager.target, ledger.target) == ("https://hooks.acme.example", "https://ledger.acme.example:8443")
-    assert pager.on == {EventName.RUN_FAILED, EventName.RUN_HELD}
+    assert pager.on == {EventName.RUN_FAILED, EventName.RUN_NEEDS_ATTENTION}
     assert ledger.where == Where((), ("file_*",), (Tier.HIGH,))
 
 
@@ -128,12 +128,12 @@ def test_whatever_is_changed_makes_another_subscription(tmp_path: Path) -> None:
     ("change", "fault"),
     [
         (("run.failed, ", "run.ended, "), "subscriptions[0].on[0]"),
-        (("[run.failed, run.held]", "[]"), "subscriptions[0].on"),
+        (("[run.failed, run.needs_attention]", "[]"), "subscriptions[0].on"),
         (("https://hooks", "http://hooks"), "must be https unless the host is this machine"),
         (("https://hooks", "https://me:word@hooks"), "without user, query and fragment"),
         (("secret: pager", "secret: nobody"), "COUNTERSIGN_WEBHOOK_SECRETS has no nobody"),
         (("name: ledger", "name: pager"), "pager is the name of subscriptions[0], too"),
-        (("{runbook:", "{tier: high, runbook:"), "run.failed, run.held has neither verb nor tier"),
+        (("{runbook:", "{tier: high, runbook:"), "run.failed, run.needs_attention has neither verb nor tier"),
         (("inside: true", "inner: true"), "inner"),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_vote_breaks_glass_only_where_it_says_so() -> None:
     plain = {"verdict": "approve"}
     assert not list(events_in(_leaves(("vote.counted", "file", plain))))
     (broken,) = events_in(_leaves(("vote.counted", "file", {**plain, "break_glass": {"ticket": "I1"}})))
-    assert broken.name is EventName.GLASS_BROKEN
+    assert broken.name is EventName.BREAK_GLASS_USED
 
 
 @pytest.mark.parametrize("receivers", [1, 2, 7])

@@ -8,7 +8,7 @@ from runtime.model.notification import dedupe_key_of
 _TENANTS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True)
 _SENDERS = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,8}", fullmatch=True)
 _REFS = st.text(st.sampled_from("ab:_-."), min_size=1, max_size=8)
-_WORDS = st.tuples(st.sampled_from(["signal", "task", "mend", "cancel", "undo"]), _TENANTS, _SENDERS, _REFS)
+_WORDS = st.tuples(st.sampled_from(["signal", "task", "repair_step", "cancel", "undo"]), _TENANTS, _SENDERS, _REFS)
 
 
 @given(_WORDS, _WORDS)

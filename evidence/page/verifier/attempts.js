@@ -88,7 +88,7 @@ export function demandReceiptsInTime({receipts, decisions}) {
 }
 
 const AGAIN = "step.failed_retryable";
-const AFTER_ATTEMPT = new Set([AGAIN, "step.failed_handled", "step.failed_terminal", "step.held"]);
+const AFTER_ATTEMPT = new Set([AGAIN, "step.failed_handled", "step.failed_terminal", "step.needs_attention"]);
 
 /** What failed after an attempt has the receipt of that. */
 export function demandReceiptsOfFailures(facts) {

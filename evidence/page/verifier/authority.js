@@ -115,9 +115,9 @@ export function requestersOf(bundle, effect) {
 }
 
 /** Return whether a vote does without the others, by somebody whom the requirement lets do so, and often enough. */
-export const breaksGlass = ({break_glass: glass, sign_with}, {verdict, groups, delegation, break_glass: said, ...vote}) =>
-  glass !== undefined && said !== undefined && verdict === "approve" && delegation === undefined
-  && (sign_with === undefined || isSigned(vote)) && said.nth <= glass.at_most && groups.some((group) => glass.groups.includes(group));
+export const usesBreakGlass = ({break_glass: breakGlass, sign_with}, {verdict, groups, delegation, break_glass: said, ...vote}) =>
+  breakGlass !== undefined && said !== undefined && verdict === "approve" && delegation === undefined
+  && (sign_with === undefined || isSigned(vote)) && said.nth <= breakGlass.at_most && groups.some((group) => breakGlass.groups.includes(group));
 
 /** Raise unless an approval that says so was granted: by people who might, and enough of them. */
 function demandConsent(bundle, name, approval) {
@@ -133,7 +133,7 @@ function demandConsent(bundle, name, approval) {
       if (requirement.exclude.includes(person)) throw new Broken(name, `${whose}, who was excluded`);
     }
     const whose = `counts the vote of ${vote.person}`;
-    if (!isEntitled(vote, electorate) && !breaksGlass(requirement, vote)) throw new Broken(name, `${whose}, who is in none of the groups that were asked`);
+    if (!isEntitled(vote, electorate) && !usesBreakGlass(requirement, vote)) throw new Broken(name, `${whose}, who is in none of the groups that were asked`);
   }
   demandQuorum(name, requirement, votes, electorate);
 }
@@ -148,7 +148,7 @@ function isAlone(vote, votes) {
 
 /** Raise unless enough entitled people approved; with `all_groups`, one of its own for each group. */
 function demandQuorum(name, requirement, votes, electorate) {
-  if (votes.some((vote) => breaksGlass(requirement, vote))) return;
+  if (votes.some((vote) => usesBreakGlass(requirement, vote))) return;
   const {quorum, groups, all_groups, sign_with} = requirement;
   const approving = votes.filter((vote) => vote.verdict === "approve" && isEntitled(vote, electorate)
     && isAlone(vote, votes) && (sign_with === undefined || isSigned(vote)));

@@ -99,7 +99,7 @@ export function waitEnd(opened, {event, data, correlation}) {
   const word = wordOf(event), approval = opened.correlation.approval_id;
   if (WAIT_ENDED.has(event)) return same(data.wait_id, opened.data.wait_id) ? word : "";
   if (APPROVAL_ENDED.has(event)) return approval !== null && data.approval_id === approval ? WAIT_AFTER[word] : "";
-  const ofStep = event.startsWith("step.") && (STEP_OVER.has(word) || word === "held") && correlation.step === opened.correlation.step;
+  const ofStep = event.startsWith("step.") && (STEP_OVER.has(word) || word === "needs_attention") && correlation.step === opened.correlation.step;
   return ofStep || RUN_ENDED.has(event) ? "canceled" : "";
 }
 

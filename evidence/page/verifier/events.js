@@ -3,7 +3,7 @@
 export const RUN_ENDED = new Set(["run.succeeded", "run.failed_terminal", "run.canceled"]);
 export const APPROVAL_ENDED = new Set(["approval.approved", "approval.rejected", "approval.expired", "approval.canceled"]);
 export const WAIT_ENDED = new Set(["wait.completed", "wait.timed_out"]);
-export const SETTLED = "held.settled";
+export const SETTLED = "repair.decided";
 export const STEP_OVER = new Set(["succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"]);
 export const WAIT_AFTER = {approved: "completed", rejected: "completed", expired: "timed_out", canceled: "canceled"};
 
@@ -15,7 +15,7 @@ export const EDITED = "effect.edited";
 export const OPENED = "wait.opened";
 export const ESCALATED = "wait.escalated";
 export const STEP_ENDED = new Set([...STEP_OVER].map((word) => `step.${word}`));
-export const STEP_STOPPED = new Set([...STEP_ENDED, "step.held"]);
+export const STEP_STOPPED = new Set([...STEP_ENDED, "step.needs_attention"]);
 export const STEP_DONE = new Set(["step.succeeded", "step.skipped", "step.failed_handled"]);
 export const STEP_BEGUN = new Set(["step.parked", "step.succeeded"]);
 export const STEP_FAILED = new Set(["step.failed_handled", "step.failed_terminal"]);

@@ -94,9 +94,9 @@ async function isByPasskey({algorithm, public_key}, signature, signed) {
 }
 
 /** Return the challenge for a vote: the digest of what its person signs. */
-async function challengeFor({id, digest, requirement}, {verdict, reason, person_name, break_glass: glass, passkey}) {
+async function challengeFor({id, digest, requirement}, {verdict, reason, person_name, break_glass: breakGlass, passkey}) {
   const said = {verdict, reason, person_name, nonce: passkey.nonce};
-  const alone = glass === undefined ? {} : {break_glass: glass.ticket};
+  const alone = breakGlass === undefined ? {} : {break_glass: breakGlass.ticket};
   const stamp = (await digestOf([digest, requirement, "requested"])).slice(0, 16);
   return digestOf({approval_id: id, digest, stamp, requirement: await digestOf(requirement), ...said, ...alone});
 }

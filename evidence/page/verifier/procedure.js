@@ -6,7 +6,7 @@ import {
 } from "./attempts.js";
 import {demandBegunWith, demandIncluded, demandLogSigned, demandWitnessed} from "./audit_log.js";
 import {checkAuthority} from "./authority.js";
-import {demandBreakGlass, demandOfHindsight} from "./break_glass.js";
+import {demandBreakGlass, demandOfBreakGlassReview} from "./break_glass.js";
 import {demandCards, demandShown} from "./cards.js";
 import {checkChain, checkRun, demandAbout, demandActors, demandEnd, demandInTime, demandRun} from "./chain.js";
 import {demandChildren} from "./child_runs.js";
@@ -33,7 +33,7 @@ import {
   demandApprovalsTold, demandDoubtAnswered, demandFellBack, demandOfDoubt, demandOfPolicy, demandOfReview,
 } from "./requests.js";
 import {checkEnding, demandDefinition, demandMoves, demandOutcome, demandWritten} from "./runs.js";
-import {demandHeld} from "./step_repairs.js";
+import {demandAttention} from "./step_repairs.js";
 import {
   demandAnswered, demandAsked, demandErrors, demandSkipped, demandStepsEnded, demandStepsInOrder,
 } from "./steps.js";
@@ -82,7 +82,7 @@ export const STEPS = [
     ["votes.entitled", demandVoters], ["votes.for-others", demandForOthers],
     ["votes.withdrawn", demandWithdrawn], ["approvals.handed", demandHanded],
     ["votes.refused", demandRefused],
-    ["votes.break-glass", demandBreakGlass], ["approvals.of-hindsight", demandOfHindsight],
+    ["votes.break-glass", demandBreakGlass], ["approvals.of-break-glass-review", demandOfBreakGlassReview],
     ["votes.signed", demandSigned], ["passkeys.registered", demandPasskeysRegistered],
     ["passkeys.signed", demandSignatures], ["passkeys.logged", demandActsLogged],
     ["questions.told", demandQuestions], ["questions.asked", demandAskers],
@@ -109,7 +109,7 @@ export const STEPS = [
     ["steps.in-order", demandStepsInOrder], ["steps.skipped", demandSkipped], ["steps.answered", demandAnswered],
     ["steps.asked", demandAsked], ["blocks.entered", demandEntered], ["blocks.ended", demandBlocksEnded],
     ["blocks.rounds", demandRounds], ["steps.errors", demandErrors], ["blocks.case", demandCases],
-    ["blocks.branch", demandBranches], ["steps.held", demandHeld], ["run.outcome", demandOutcome], ["run.writes", demandWritten],
+    ["blocks.branch", demandBranches], ["steps.attention", demandAttention], ["run.outcome", demandOutcome], ["run.writes", demandWritten],
     ["effects.of-definition", demandOfDefinition], ["effects.as-declared", demandAsDeclared],
     ["effects.while-wanted", demandWhileWanted], ["reads.done", demandReadsDone],
   ]],

@@ -76,7 +76,7 @@ export function checkEnding(bundle) {
 }
 
 const RUN_STATUSES = new Set([
-  "running", "waiting_approval", "waiting", "failed_retryable", "held", "succeeded", "failed_terminal", "canceled",
+  "running", "waiting_approval", "waiting", "failed_retryable", "needs_attention", "succeeded", "failed_terminal", "canceled",
 ]);
 
 /** Raise unless the run's version is one of those among which it was chosen, of which no two have one name. */

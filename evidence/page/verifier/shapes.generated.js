@@ -136,8 +136,8 @@ const ASKED_EFFECT_SHAPE = open({
 /** For whom a vote was given, and who recorded that its person may. */
 const DELEGATION_RECORD_SHAPE = open({delegator: someText, recorded_by: someText});
 
-/** That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person. */
-const GLASS_RECORD_SHAPE = open({ticket: someText, nth: counted});
+/** That a vote used break-glass: the ticket that says why, and the how manieth time that was of its person. */
+const BREAK_GLASS_USE_RECORD_SHAPE = open({ticket: someText, nth: counted});
 
 /** Frozen and strict in what it names. Other members are kept, and count when two records are compared. */
 const EXTENSIBLE_SHAPE = open({});
@@ -145,8 +145,8 @@ const EXTENSIBLE_SHAPE = open({});
 /** A counted vote, as policy was told or as an approval has it, with the groups that the person was in then. */
 const VOTE_RECORD_SHAPE = open({
   person: someText, groups: list(text), verdict: oneOf("approve", "reject", "changes"),
-  "delegation?": DELEGATION_RECORD_SHAPE, "break_glass?": GLASS_RECORD_SHAPE, "signed_with?": oneOf("passkey"),
-  "passkey?": EXTENSIBLE_SHAPE,
+  "delegation?": DELEGATION_RECORD_SHAPE, "break_glass?": BREAK_GLASS_USE_RECORD_SHAPE,
+  "signed_with?": oneOf("passkey"), "passkey?": EXTENSIBLE_SHAPE,
 });
 
 /** The question that was put to policy. */
@@ -206,8 +206,8 @@ const EFFECT_FORM_SHAPE = open({
 /** A vote, as policy was told. */
 const TOLD_VOTE_SHAPE = open({
   person: someText, groups: list(text), verdict: oneOf("approve", "reject", "changes"),
-  "delegation?": DELEGATION_RECORD_SHAPE, "break_glass?": GLASS_RECORD_SHAPE, "signed_with?": oneOf("passkey"),
-  "passkey?": EXTENSIBLE_SHAPE, at: moment,
+  "delegation?": DELEGATION_RECORD_SHAPE, "break_glass?": BREAK_GLASS_USE_RECORD_SHAPE,
+  "signed_with?": oneOf("passkey"), "passkey?": EXTENSIBLE_SHAPE, at: moment,
 });
 
 /** The run, as policy was told. */
@@ -277,7 +277,7 @@ const ACCOUNT_FORM_SHAPE = open({team: text, user: text});
 /** A counted vote. */
 const VOTE_FORM_SHAPE = open({
   person: someText, groups: list(text), verdict: oneOf("approve", "reject", "changes"),
-  "delegation?": DELEGATION_FORM_SHAPE, "break_glass?": GLASS_RECORD_SHAPE, "signed_with?": oneOf("passkey"),
+  "delegation?": DELEGATION_FORM_SHAPE, "break_glass?": BREAK_GLASS_USE_RECORD_SHAPE, "signed_with?": oneOf("passkey"),
   "passkey?": PASSKEY_FORM_SHAPE, "together?": TOGETHER_FORM_SHAPE, person_name: text, reason: text,
   slack: ACCOUNT_FORM_SHAPE, at: moment,
 });
@@ -439,7 +439,7 @@ const ALLOWED_FORM_SHAPE = open({decision_id: text, digest: hex64});
 /** What somebody said who wanted a run canceled; the program's own wish needs nobody's leave. */
 export const CANCEL_FORM_SHAPE = open({reason: text, "policy?": orNull(ALLOWED_FORM_SHAPE)});
 
-/** What a person said of a held step; `result` is the commitment of what they supplied. */
+/** What a person said of a step that needs attention; `result` is the commitment of what they supplied. */
 export const SETTLED_FORM_SHAPE = open({reason: text, policy: ALLOWED_FORM_SHAPE, "result?": orNull(text)});
 
 /** What members are called that a bundle of a format may have, beside its statement. */

@@ -1,4 +1,4 @@
-// Step 11: steps that were held, and how people settled that.
+// Step 11: steps that need attention, and how people decided that.
 
 import {same} from "./canonical.js";
 import {TIMEOUTS} from "./control_flow.js";
@@ -12,7 +12,7 @@ const SETTLED_AS = new Map([
 
 const DECIDED = new Set(["rejected", "changes_requested", "denied"]);
 
-/** Return whether an error of a step is one that is held. */
+/** Return whether an error of a step is one that needs a person. */
 function mayHold(facts, path, {data: {code}}) {
   const branches = facts.plan().branches(path);
   const hasBranch = branches.includes("failure") || (branches.includes("timeout") && TIMEOUTS.has(code));
@@ -24,9 +24,9 @@ const isAsSettled = (settled, {event, at, data: {result}}) =>
   event === SETTLED_AS.get(settled.data.act) && at === settled.at &&
   (settled.data.act !== "supply" || same(result, settled.data.result));
 
-/** Steps are held by errors that wait for a person, and go on as one says. */
-export function demandHeld(facts) {
-  const states = {held: new Set(), parked: new Set(), expected: new Map()};
+/** Steps need attention by errors that wait for a person, and go on as one says. */
+export function demandAttention(facts) {
+  const states = {waiting: new Set(), parked: new Set(), expected: new Map()};
   for (const leaf of facts.leaves) {
     if (leaf.event === SETTLED) settle(states, leaf);
     else if (leaf.event.startsWith("step.")) goOn(facts, states, leaf);
@@ -36,38 +36,38 @@ export function demandHeld(facts) {
 }
 
 /** Take what a person said of a step, which must have waited for that; what has to follow is expected. */
-function settle({held, parked, expected}, leaf) {
+function settle({waiting, parked, expected}, leaf) {
   const {actor, data: {act}} = leaf, path = String(leaf.correlation.step);
-  const isOpen = held.has(path) || (parked.has(path) && ["supply", "skip"].includes(act));
+  const isOpen = waiting.has(path) || (parked.has(path) && ["supply", "skip"].includes(act));
   if (!isOpen || actor.kind !== "person" || !SETTLED_AS.has(act)) {
-    throw brokenAt(leaf, `step ${path} was not held, or nobody may let it go on like that`);
+    throw brokenAt(leaf, `step ${path} needs no attention, or nobody may let it go on like that`);
   }
   if (((dataOf(SETTLED_FORM_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
     throw brokenAt(leaf, `a result is what somebody supplied, and this is ${act}`);
   }
-  held.delete(path);
+  waiting.delete(path);
   if (SETTLED_AS.get(act)) expected.set(path, leaf);
 }
 
-/** Take what became of a step, which must be what was said of it where it was held. */
-function goOn(facts, {held, parked, expected}, leaf) {
+/** Take what became of a step, which must be what was said of it where it needs attention. */
+function goOn(facts, {waiting, parked, expected}, leaf) {
   const {event} = leaf, path = String(leaf.correlation.step), settled = expected.get(path);
   expected.delete(path);
-  if (held.has(path) && event !== "step.canceled") {
-    throw brokenAt(leaf, `${event} of step ${path}, which was held, and nobody had said so`);
+  if (waiting.has(path) && event !== "step.canceled") {
+    throw brokenAt(leaf, `${event} of step ${path}, which needs attention, and nobody had said so`);
   }
   if (settled && !isAsSettled(settled, leaf)) {
     throw brokenAt(leaf, `${event} of step ${path} is not what line ${settled.seq} says`);
   }
-  if (event === "step.held" && !mayHold(facts, path, leaf)) {
-    throw brokenAt(leaf, `step ${path} was held, and its error is none that would be`);
+  if (event === "step.needs_attention" && !mayHold(facts, path, leaf)) {
+    throw brokenAt(leaf, `step ${path} needs attention, and its error is none that would`);
   }
   if (event === "step.failed_terminal" && !settled && mayHold(facts, path, leaf)) {
-    throw brokenAt(leaf, `step ${path} failed, and its errors are held`);
+    throw brokenAt(leaf, `step ${path} failed, and its errors need attention`);
   }
-  held.delete(path);
+  waiting.delete(path);
   parked.delete(path);
-  if (event === "step.held") held.add(path);
+  if (event === "step.needs_attention") waiting.add(path);
   const {verb, wait} = facts.plan().node(path);
   if (event === "step.parked" && (verb ?? wait ?? null) !== null) parked.add(path);
 }

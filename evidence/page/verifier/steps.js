@@ -11,13 +11,13 @@ import {brokenAt, told} from "./rules.js";
 import {suppliedSteps} from "./runs.js";
 
 const ERROR_CODES = new Set([
-  "definition", "expression", "cost", "params", "unrecordable", "refused", "not_taken", "unavailable", "held",
+  "definition", "expression", "cost", "params", "unrecordable", "refused", "not_taken", "unavailable", "blocked",
   "outcome_unknown", "result", "failed", "unexpected", "no_answer", "expired", "not_begun", "sla", "denied", "rejected",
   "changes_requested", "no_policy",
   "unauthenticated", "forbidden", "illegal_transition", "lease_lost", "key_in_use",
 ]);
 
-const WITH_ERROR = new Set([...STEP_FAILED, "step.failed_retryable", "step.held"]);
+const WITH_ERROR = new Set([...STEP_FAILED, "step.failed_retryable", "step.needs_attention"]);
 const BODY = "do";
 
 /** Return the case that the leaves of a switch name. */
@@ -79,11 +79,11 @@ export function demandStepsInOrder(facts) {
 /** Without a condition, a step is skipped if, and only if, one without which it is skipped was. */
 export function demandSkipped(facts) {
   const isSkipped = (path) => facts.ofSteps().get(path)?.at(-1).event === "step.skipped";
-  const mended = new Set(leavesOf(facts.bundle, SETTLED).map(({correlation: {step}}) => step));
+  const repaired = new Set(leavesOf(facts.bundle, SETTLED).map(({correlation: {step}}) => step));
   for (const [path, leaves] of facts.ofSteps()) {
     const end = leaves.at(-1), hasToBe = facts.plan().skipsWith(path).some(isSkipped);
     const isLeftOut = end.event === "step.skipped" && isLeft(facts, end);
-    const isOwn = facts.plan().node(path).when !== null || mended.has(path);
+    const isOwn = facts.plan().node(path).when !== null || repaired.has(path);
     if (isOwn || end.event === "step.canceled" || isLeftOut) continue;
     if (isSkipped(path) !== hasToBe) {
       const why = hasToBe ? "it needs one that was skipped" : "nothing that it needs was";
@@ -119,7 +119,7 @@ export function demandAsked(facts) {
   }
 }
 
-/** What failed or is held says by which error, and nothing else names one. */
+/** What failed or needs attention says by which error, and nothing else names one. */
 export function demandErrors(facts) {
   for (const leaves of facts.ofSteps().values()) {
     for (const leaf of leaves) {

@@ -33,7 +33,7 @@ const DONE = {success: "Done", failure: "Failed", refusal: "Refused, not done", 
 
 const KINDS = {
   effect: "An action that needed approval", task: "A task for people", in_doubt: "Whether an attempt had happened",
-  afterwards: "Whether it was right to break the glass",
+  afterwards: "Whether it was right to use break-glass",
 };
 
 /** Return how a run ended: by the word of its runbook, where that has one. */
@@ -95,7 +95,7 @@ function showVote(bundle, approval, vote) {
   const mine = counted.filter(({data}) => data.person === person);
   const {at: moment} = mine.find(({at}) => at === vote.at) ?? mine.at(-1);
   const isWithdrawn = !countingVotes(bundle, approval).includes(vote);
-  const alone = vote.break_glass ? [" by breaking the glass (", quoted(vote.break_glass.ticket), ")"] : [];
+  const alone = vote.break_glass ? [" by using break-glass (", quoted(vote.break_glass.ticket), ")"] : [];
   const name = person_name ? [quoted(person_name), " (", quoted(person), ")"] : [quoted(person)];
   const words = reason ? ["“", quoted(reason), "”"] : [make("span", {class: "soft"}, "no reason given")];
   return make("li", {},

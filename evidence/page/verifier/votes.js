@@ -1,6 +1,6 @@
 // Steps 7 and 8: votes, by whom and when.
 
-import {askedAt, breaksGlass} from "./authority.js";
+import {askedAt, usesBreakGlass} from "./authority.js";
 import {canonical} from "./canonical.js";
 import {leafHash} from "./chain.js";
 import {delegatorOf, peopleOf} from "./contents.js";
@@ -88,7 +88,7 @@ function whyNoVoter(approval, {record, leaf}, asked, barred) {
   const voted = standingBefore(approval, leaf).flatMap((other) => peopleOf(other.record));
   if (people.some((person) => voted.includes(person))) return "they had voted";
   const isAsked = record.groups.some((group) => asked.includes(group));
-  if (isAsked || breaksGlass(approval.record.requirement, record)) return "";
+  if (isAsked || usesBreakGlass(approval.record.requirement, record)) return "";
   return "they are in none of the groups that were asked";
 }
 

@@ -19,8 +19,8 @@ from yarl import URL
 from countersign_connector.models import faults
 from runtime.handlers import (
     Answer,
+    BlockedError,
     HandlerError,
-    HeldError,
     Json,
     JsonObject,
     Metadata,
@@ -222,7 +222,7 @@ def _failure(reply: _Reply, message: str, *, write: bool) -> HandlerError:
     if reply.status == _TOO_MANY:
         return NotTakenError(message, reply.retry_after)
     if reply.status == _UNAUTHORIZED or (reply.status == _FORBIDDEN and reply.challenges):
-        return HeldError(message)
+        return BlockedError(message)
     if reply.status == _NOT_FOUND:
         return NotFoundError(message)
     if reply.status in _REFUSALS or (reply.status in _REDIRECTS and not write):  # redirects are not followed

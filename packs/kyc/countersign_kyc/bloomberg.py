@@ -23,7 +23,7 @@ from countersign_connector.models import Params, Remote, read_params
 from pydantic import Field, RootModel, TypeAdapter, ValidationError
 
 from runtime.clock import Clock
-from runtime.handlers import Answer, Call, Handler, HeldError, Json, JsonObject, RefusedError, TransientError
+from runtime.handlers import Answer, BlockedError, Call, Handler, Json, JsonObject, RefusedError, TransientError
 
 LATER = 1.0
 """Seconds after which to look again, at the earliest: that there is no response yet is a word, and no failure."""
@@ -214,7 +214,7 @@ def handlers(bloomberg: Service, sign_in: SignIn) -> dict[str, Handler]:
             asking = Asking(client, await sign_in.headers(), name_of(call))
             try:
                 rows = await asking.rows(_wanted(params))
-            except HeldError:
+            except BlockedError:
                 sign_in.forget()
                 raise
             return client.answer(_result(params, rows.root))

@@ -79,7 +79,7 @@ STORY = Story(
     step="filing",
     operation="register::file_report",
     rule="a filing with the register is high tier: two people of compliance have to sign",
-    strangers=(("eve", "is of another company"), ("gil", "is a guest"), ("rita", "asked for it herself")),
+    ineligible=(("eve", "is of another company"), ("gil", "is a guest"), ("rita", "asked for it herself")),
     rejection=Signature("filing", "anna", "The share register is from 2019, please get the current one."),
     signatures=(
         Signature("filing", "anna", "Checked against the register extract."),

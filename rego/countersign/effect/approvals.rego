@@ -142,14 +142,14 @@ fulfilled if {
 	groups_met
 }
 
-fulfilled if broken_glass
+fulfilled if break_glass_used
 
 # METADATA
-# title: Broken glass
+# title: Break-glass
 # description: >-
 #   Somebody whom the requirement lets do without the others has, by a ticket, no more often than they may, and on an
 #   approval that is current. Who is excluded cannot.
-broken_glass if {
+break_glass_used if {
 	current
 	some vote in input.votes
 	_breaks(vote, requirement.break_glass)

@@ -39,7 +39,7 @@ is_requirement(entry) if {
 		is_string(later.after)
 		is_array(later.to)
 	}
-	_glass_can_be_read(entry)
+	_break_glass_can_be_read(entry)
 	is_string(object.get(entry, "pause_on_question", ""))
 }
 
@@ -98,9 +98,9 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	not valid
 }
 
-_glass_can_be_read(entry) if not "break_glass" in object.keys(entry)
+_break_glass_can_be_read(entry) if not "break_glass" in object.keys(entry)
 
-_glass_can_be_read(entry) if {
+_break_glass_can_be_read(entry) if {
 	is_array(entry.break_glass.groups)
 	is_number(entry.break_glass.at_most)
 	is_string(entry.break_glass.within)

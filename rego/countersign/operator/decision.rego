@@ -1,7 +1,7 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held or waiting step goes on, that a run stops, who votes for whom, who signs with
+#   The entrypoint for a privileged act: how a step that needs attention or waits goes on, that a run stops, who votes for whom, who signs with
 #   which passkey, or that the app may be installed in a workspace. It is allowed only when every rule says so outright.
 # schemas:
 #   - input: schema.operator
@@ -39,7 +39,7 @@ permitted if {
 # METADATA
 # title: Known
 # description: >-
-#   The act is one of the four on a held step or on one that waits, stops a run, records or ends who votes for whom, is about a passkey, or
+#   The act is one of the four on a step that needs attention or on one that waits, stops a run, records or ends who votes for whom, is about a passkey, or
 #   lets somebody install the app.
 known if {
 	input.act in {"retry", "supply", "skip", "end"}
@@ -131,7 +131,7 @@ apart if {
 
 apart if {
 	input.step.people == "none"
-	input.step.status == "held"
+	input.step.status == "needs_attention"
 }
 
 apart if {

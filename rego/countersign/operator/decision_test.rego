@@ -18,7 +18,7 @@ question := {
 		"requested_by": "ann",
 		"submitted_by": "hook",
 	},
-	"step": {"path": "s", "status": "held", "verb": "v", "code": "refused", "error_class": "transport", "people": "none"},
+	"step": {"path": "s", "status": "needs_attention", "verb": "v", "code": "refused", "error_class": "transport", "people": "none"},
 }
 
 waiting := {"step": {"status": "parked", "code": "", "error_class": ""}}

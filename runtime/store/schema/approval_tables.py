@@ -142,7 +142,7 @@ votes = Table(
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
     CheckConstraint("break_glass IS NULL OR verdict = 'approve' AND delegation IS NULL", name="break_glass"),
-    partial("ix_votes_glass", "person", "at", where="break_glass IS NOT NULL"),
+    partial("ix_votes_break_glass", "person", "at", where="break_glass IS NOT NULL"),
     PrimaryKeyConstraint("notification_id"),  # one word, one vote
     one_of("verdict", VoteVerdict),
     Index("ix_votes_approval", "approval_id"),

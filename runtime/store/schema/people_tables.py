@@ -145,7 +145,7 @@ passkey_links = Table(
     Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=True),  # that is to be signed
     words("stamp"),  # of the approval, as the person saw it
     words("reason"),  # of the vote; to register, of whoever invited
-    words("ticket"),  # of an emergency, "" where no glass is broken
+    words("ticket"),  # of an emergency, "" where break-glass is not used
     words("team"),
     words("account"),
     words("invited_by"),

@@ -137,7 +137,7 @@ steps = Table(
     flag("is_read"),
     number("attempt", 0),  # the fencing token of the lease
     number("waited", 0),  # those of the attempts that were not even taken
-    flag("held"),  # somebody has to mend something, and operators were told
+    flag("was_blocked"),  # somebody has to mend something, and operators were told
     number("version", 0),  # how often a person has let it go on
     words("lease_owner", nullable=True),
     moment("lease_expires_at", nullable=True),
@@ -151,10 +151,11 @@ steps = Table(
         "ix_steps_open",
         "run_id",
         "status",
-        where="status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable', 'held')",
+        where="status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable',"
+        " 'needs_attention')",
     ),
     # what waits for a person to say how it goes on
-    partial("ix_steps_held", "run_id", "path", where="status = 'held'"),
+    partial("ix_steps_attention", "run_id", "path", where="status = 'needs_attention'"),
     # what may hold something that nobody may see
     partial("ix_steps_params", "run_id", where="params IS NOT NULL"),
     # what a worker may lease: reads that are free, or whose lease or back-off has run out
@@ -168,7 +169,7 @@ steps = Table(
         "kept",
         "attempt",
         "waited",
-        "held",
+        "was_blocked",
         "version",
         "lease_owner",
         "lease_expires_at",
@@ -218,7 +219,7 @@ effects = Table(
     document("before", nullable=True),  # what the target held when the newest attempt was about to begin
     flag("claimed"),  # holds the idempotency key
     flag("asked"),  # people are asked what became of it
-    flag("held"),  # somebody has to mend something, and operators were told
+    flag("was_blocked"),  # somebody has to mend something, and operators were told
     words("approval_id", nullable=True),
     words("decision_id", nullable=True),
     words("error", server_default=""),
@@ -233,7 +234,7 @@ effects = Table(
         "purpose",
         text("(tries + postponed > 0)"),
         "next_try_at",
-        where="status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked",
+        where="status IN ('pending', 'blocked') OR status = 'in_doubt' AND NOT asked",
     ),
     partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
     # what holds something that nobody may see
@@ -265,7 +266,7 @@ effects = Table(
         "before",
         "claimed",
         "asked",
-        "held",
+        "was_blocked",
         "approval_id",
         "decision_id",
         "error",

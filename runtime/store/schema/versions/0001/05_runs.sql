@@ -55,7 +55,7 @@ CREATE TABLE runs (
         REFERENCES definitions (name, version),
     CONSTRAINT fk_runs_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant),
     CONSTRAINT ck_runs_status
-        CHECK (status IN ('queued', 'running', 'waiting_approval', 'waiting', 'failed_retryable', 'held', 'succeeded',
+        CHECK (status IN ('queued', 'running', 'waiting_approval', 'waiting', 'failed_retryable', 'needs_attention', 'succeeded',
             'failed_terminal', 'canceled')),
     CONSTRAINT ck_runs_finished
         CHECK ((status IN ('succeeded', 'failed_terminal', 'canceled')) = (finished_at IS NOT NULL))
@@ -135,7 +135,7 @@ CREATE TABLE steps (
     started_at TIMESTAMP WITH TIME ZONE,
     finished_at TIMESTAMP WITH TIME ZONE,
     handler TEXT NOT NULL,
-    held BOOLEAN DEFAULT false NOT NULL,
+    was_blocked BOOLEAN DEFAULT false NOT NULL,
     waited INTEGER DEFAULT 0 NOT NULL,
     kept JSON,
     error_code TEXT DEFAULT '' NOT NULL,
@@ -143,15 +143,15 @@ CREATE TABLE steps (
     CONSTRAINT pk_steps PRIMARY KEY (run_id, path),
     CONSTRAINT fk_steps_run_id FOREIGN KEY (run_id) REFERENCES runs (run_id),
     CONSTRAINT ck_steps_status
-        CHECK (status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable', 'held',
+        CHECK (status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable', 'needs_attention',
             'succeeded', 'failed_handled', 'failed_terminal', 'skipped', 'canceled'))
 );
 
 -- steps that need a person's decision
-CREATE INDEX ix_steps_held ON steps (run_id, path) WHERE status = 'held';
+CREATE INDEX ix_steps_attention ON steps (run_id, path) WHERE status = 'needs_attention';
 -- what the planner asks about the steps that an event does not reach
 CREATE INDEX ix_steps_open ON steps (run_id, status)
-    WHERE status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable', 'held');
+    WHERE status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable', 'needs_attention');
 -- what may hold values that must be redacted
 CREATE INDEX ix_steps_params ON steps (run_id) WHERE params IS NOT NULL;
 -- reads that a worker may lease: free, or with an expired lease or back-off

@@ -41,12 +41,12 @@ CREATE TABLE effects (
     settles_s DOUBLE PRECISION NOT NULL,
     before JSON,
     asked BOOLEAN DEFAULT false NOT NULL,
-    held BOOLEAN DEFAULT false NOT NULL,
+    was_blocked BOOLEAN DEFAULT false NOT NULL,
     CONSTRAINT pk_effects PRIMARY KEY (effect_id),
     CONSTRAINT uq_effects_run_id_dedupe_key UNIQUE (run_id, dedupe_key),
     CONSTRAINT fk_effects_run_id FOREIGN KEY (run_id) REFERENCES runs (run_id),
     CONSTRAINT ck_effects_status
-        CHECK (status IN ('pending', 'leased', 'deferred', 'in_doubt', 'held', 'dispatched', 'rejected', 'failed')),
+        CHECK (status IN ('pending', 'leased', 'deferred', 'in_doubt', 'blocked', 'dispatched', 'rejected', 'failed')),
     CONSTRAINT ck_effects_lease CHECK ((status = 'leased') = (lease_owner IS NOT NULL)),
     CONSTRAINT ck_effects_message CHECK ((purpose = 'message') = (step = '')),
     CONSTRAINT ck_effects_asked CHECK (NOT asked OR status = 'in_doubt'),
@@ -61,7 +61,7 @@ CREATE UNIQUE INDEX uq_effects_claimed_key ON effects (tenant, idempotency_key) 
 CREATE INDEX ix_effects_begun ON effects (run_id) WHERE purpose = 'step' AND started_at IS NOT NULL;
 -- leased by tenant and purpose; fresh effects before retried ones
 CREATE INDEX ix_effects_due ON effects (tenant, purpose, (tries + postponed > 0), next_try_at)
-    WHERE status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked;
+    WHERE status IN ('pending', 'blocked') OR status = 'in_doubt' AND NOT asked;
 -- what still holds values that must be redacted
 CREATE INDEX ix_effects_hiding ON effects (run_id) WHERE hides AND forgotten IS NULL;
 CREATE INDEX ix_effects_leased ON effects (lease_expires_at) WHERE status = 'leased';

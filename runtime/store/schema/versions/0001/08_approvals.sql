@@ -89,7 +89,7 @@ CREATE TABLE card_copies (
 CREATE INDEX ix_card_copies_card ON card_copies (card_ts, channel);
 
 -- One notification is one vote. A delegated vote names delegator and delegation; nobody delegates to themselves, and
--- nobody breaks the glass for somebody else.
+-- nobody uses break-glass for somebody else.
 CREATE TABLE votes (
     approval_id TEXT NOT NULL,
     person TEXT NOT NULL,
@@ -124,8 +124,8 @@ CREATE UNIQUE INDEX uq_votes_account ON votes (approval_id, team, account) WHERE
 CREATE UNIQUE INDEX uq_votes_delegator ON votes (approval_id, delegator) WHERE withdrawn_at IS NULL;
 CREATE UNIQUE INDEX uq_votes_person ON votes (approval_id, person) WHERE withdrawn_at IS NULL;
 CREATE INDEX ix_votes_approval ON votes (approval_id);
--- how often a person broke the glass
-CREATE INDEX ix_votes_glass ON votes (person, at) WHERE break_glass IS NOT NULL;
+-- how often a person used break-glass
+CREATE INDEX ix_votes_break_glass ON votes (person, at) WHERE break_glass IS NOT NULL;
 -- what a person has decided
 CREATE INDEX ix_votes_person ON votes (person, at, approval_id);
 

@@ -1,4 +1,4 @@
-"""The commands of `held`: what waits for a person, and the four ways in which it goes on."""
+"""The group `steps`: what waits for a person, and the four ways in which it goes on."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,33 +10,33 @@ from countersign.cli.command import AsJson, run, shared_settings, show_one, show
 from countersign.cli.run_commands import Limit
 from runtime.model.run import RepairAction
 
-held = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end held steps.")
+steps = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end steps that need attention.")
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
-Step = Annotated[str, typer.Argument(metavar="STEP", help="The step's path, as `held list` shows it.")]
+Step = Annotated[str, typer.Argument(metavar="STEP", help="The step's path, as `steps list` shows it.")]
 Version = Annotated[
     int | None,
     typer.Option(
-        metavar="NUMBER", help="The version that `held show` printed: if somebody has acted since, nothing is done."
+        metavar="NUMBER", help="The version that `steps show` printed: if somebody has acted since, nothing is done."
     ),
 ]
 
 _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_code", "error", "updated_at")
 
 
-@held.command("list")
+@steps.command("list")
 def list_(limit: Limit = 50, *, as_json: AsJson = False) -> None:
-    """List held steps, most recently changed run first."""
+    """List steps that need attention, most recently changed run first."""
     from countersign.cli.operate import looked_up
     from runtime.services import listings
 
-    steps = run(looked_up(shared_settings("database_url"), listings.list_held, limit))
+    steps = run(looked_up(shared_settings("database_url"), listings.list_steps_needing_attention, limit))
     show_rows([vars(step) for step in steps], _STEP, as_json=as_json)
 
 
-@held.command()
+@steps.command()
 def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
-    """Show a held step: its error and its version."""
+    """Show a step that needs attention: its error and its version."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.services import listings
 
@@ -46,13 +46,13 @@ def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
     show_one(vars(found), as_json=as_json)
 
 
-@held.command()
+@steps.command()
 def retry(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
     """Retry the step from its start."""
-    _mend(run_id, step, by, RepairAction.RETRY, reason, version, done="will be retried", as_json=as_json)
+    _repair(run_id, step, by, RepairAction.RETRY, reason, version, done="will be retried", as_json=as_json)
 
 
-@held.command()
+@steps.command()
 def supply(
     run_id: Run,
     step: Step,
@@ -67,22 +67,22 @@ def supply(
     from countersign.cli.operate import expect_recordable, read_json
 
     result = expect_recordable(read_json(file), str(file))
-    _mend(run_id, step, by, RepairAction.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
+    _repair(run_id, step, by, RepairAction.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
 
 
-@held.command()
+@steps.command()
 def skip(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
     """Skip the step, also one that still waits; steps that need it and have no condition are skipped too."""
-    _mend(run_id, step, by, RepairAction.SKIP, reason, version, done="is skipped", as_json=as_json)
+    _repair(run_id, step, by, RepairAction.SKIP, reason, version, done="is skipped", as_json=as_json)
 
 
-@held.command()
+@steps.command()
 def end(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
     """End the run as failed."""
-    _mend(run_id, step, by, RepairAction.END, reason, version, done="ended its run", as_json=as_json)
+    _repair(run_id, step, by, RepairAction.END, reason, version, done="ended its run", as_json=as_json)
 
 
-def _mend(
+def _repair(
     run_id: str,
     step: str,
     by: str,
@@ -94,7 +94,7 @@ def _mend(
     done: str,
     as_json: bool,
 ) -> None:
-    from runtime.services.operator import Mending
+    from runtime.services.operator import StepRepair
 
-    mending = Mending(run_id, step, how, reason, result, version)
-    act(lambda desk: desk.mend(by, mending), f"{step} of {run_id} {done}", as_json=as_json)
+    repair = StepRepair(run_id, step, how, reason, result, version)
+    act(lambda desk: desk.repair_step(by, repair), f"{step} of {run_id} {done}", as_json=as_json)

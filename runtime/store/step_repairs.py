@@ -1,6 +1,7 @@
-"""Held steps and held effects: what waits for a person to repair it, and the messages that ask people to.
+"""Step repairs and blocked effects: what waits for a person to repair it, and the messages that ask people to.
 
-A held step failed, and a person says how it goes on. A held effect waits until somebody repairs something outside.
+A step that needs attention failed, and a person says how it goes on. A blocked effect waits until somebody mends
+something outside.
 """
 
 from collections.abc import Mapping
@@ -30,18 +31,24 @@ async def find_step(conn: Conn, tenant: str, run_id: str, path: str) -> FoundSte
     return _found(row) if row else None
 
 
-async def list_held(conn: Conn, tenant: str, limit: int) -> list[FoundStep]:
-    """Return the tenant's held steps, those of the run that moved last first."""
-    query = f"{_FOUND} WHERE r.tenant = %s AND s.status = 'held' ORDER BY r.updated_at DESC, s.run_id, s.path LIMIT %s"
+async def list_steps_needing_attention(conn: Conn, tenant: str, limit: int) -> list[FoundStep]:
+    """Return the tenant's steps that need attention, those of the run that moved last first."""
+    query = (
+        f"{_FOUND} WHERE r.tenant = %s AND s.status = 'needs_attention'"
+        " ORDER BY r.updated_at DESC, s.run_id, s.path LIMIT %s"
+    )
     rows = await (await conn.execute(query.encode(), (tenant, limit))).fetchall()
     return [_found(row) for row in rows]
 
 
-async def count_held(conn: Conn, tenant: str) -> int:
-    """Return how many of the tenant's steps are held."""
-    query = "SELECT count(*) AS held FROM steps s JOIN runs r USING (run_id) WHERE r.tenant = %s AND s.status = 'held'"
+async def count_steps_needing_attention(conn: Conn, tenant: str) -> int:
+    """Return how many of the tenant's steps need attention."""
+    query = (
+        "SELECT count(*) AS total FROM steps s JOIN runs r USING (run_id)"
+        " WHERE r.tenant = %s AND s.status = 'needs_attention'"
+    )
     row = await (await conn.execute(query, (tenant,))).fetchone()
-    return int(row["held"]) if row else 0
+    return int(row["total"]) if row else 0
 
 
 def _found(row: Mapping[str, Any]) -> FoundStep:
@@ -54,7 +61,7 @@ async def step_tries(conn: Conn, run_id: str, path: str) -> Tried:
         await conn.execute(
             """
             SELECT count(*) AS effects, coalesce(bool_or(status = 'dispatched'), false) AS done,
-                   coalesce(bool_or(status IN ('pending', 'leased', 'deferred', 'in_doubt', 'held')), false)
+                   coalesce(bool_or(status IN ('pending', 'leased', 'deferred', 'in_doubt', 'blocked')), false)
                    AS unsettled
               FROM effects WHERE run_id = %s AND step = %s AND purpose = 'step'
             """,
@@ -74,13 +81,13 @@ async def count_repair(conn: Conn, run_id: str, path: str) -> None:
 async def forget_tries(conn: Conn, run_id: str, path: str) -> None:
     """Let a read have all its attempts and all its time again; the number of its attempts goes on."""
     await conn.execute(
-        "UPDATE steps SET waited = attempt, held = false, started_at = NULL WHERE run_id = %s AND path = %s",
+        "UPDATE steps SET waited = attempt, was_blocked = false, started_at = NULL WHERE run_id = %s AND path = %s",
         (run_id, path),
     )
 
 
 @dataclass(frozen=True)
-class Held:
+class BlockedEffects:
     """Effects that wait for somebody to mend the same thing outside."""
 
     operation: str  # with its connector: ``slack::post_card``
@@ -89,19 +96,19 @@ class Held:
     count: int
 
 
-async def list_held_effects(conn: Conn, tenant: str) -> list[Held]:
-    """Return what the tenant's effects are held for, the most frequent first."""
+async def list_blocked_effects(conn: Conn, tenant: str) -> list[BlockedEffects]:
+    """Return what blocks the tenant's effects, the most frequent first."""
     rows = await (
         await conn.execute(
             """
             SELECT connector || '::' || operation AS operation, target, error, count(*) AS count FROM effects
-             WHERE tenant = %s AND status = 'held' GROUP BY connector, operation, target, error
+             WHERE tenant = %s AND status = 'blocked' GROUP BY connector, operation, target, error
              ORDER BY count(*) DESC, connector, operation, target, error
             """,
             (tenant,),
         )
     ).fetchall()
-    return [Held(**row) for row in rows]
+    return [BlockedEffects(**row) for row in rows]
 
 
 NEVER_POSTED = (EffectStatus.FAILED, EffectStatus.REJECTED)
@@ -109,8 +116,8 @@ NEVER_POSTED = (EffectStatus.FAILED, EffectStatus.REJECTED)
 
 
 @dataclass(frozen=True)
-class HeldStepMessage:
-    """A message that asks about a held step: the effect that posts it, to whom it goes, and what it says."""
+class StepRepairMessage:
+    """A message that asks for a step's repair: the effect that posts it, to whom it goes, and what it says."""
 
     effect_id: str
     target: str
@@ -125,13 +132,13 @@ class PostedMessage:
     answer: Mapping[str, Any] | None
 
 
-async def messages_about(conn: Conn, run_id: str, step: str | None) -> list[HeldStepMessage]:
-    """Return the messages about a held step of a run, or about all of them; not those that were never posted."""
+async def messages_about(conn: Conn, run_id: str, step: str | None) -> list[StepRepairMessage]:
+    """Return the messages that ask for the repair of a run's step, or of all of them; none that was never posted."""
     rows = await (
         await conn.execute(
             """
             SELECT effect_id, target, fields -> 'said' AS said FROM effects
-             WHERE run_id = %(run_id)s AND purpose = 'message' AND fields -> 'said' ->> 'kind' = 'step_held'
+             WHERE run_id = %(run_id)s AND purpose = 'message' AND fields -> 'said' ->> 'kind' = 'step_needs_attention'
                AND operation IN ('post_message', 'direct_message') AND status <> ALL(%(never)s)
                AND (%(step)s::text IS NULL OR fields -> 'said' ->> 'step' = %(step)s)
              ORDER BY created_at, effect_id
@@ -139,7 +146,7 @@ async def messages_about(conn: Conn, run_id: str, step: str | None) -> list[Held
             {"run_id": run_id, "step": step, "never": list(NEVER_POSTED)},
         )
     ).fetchall()
-    return [HeldStepMessage(**row) for row in rows]
+    return [StepRepairMessage(**row) for row in rows]
 
 
 async def find_posted(conn: Conn, tenant: str, effect_id: str) -> PostedMessage | None:
