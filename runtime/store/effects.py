@@ -277,22 +277,10 @@ async def settle(
     `uncounted` try is as if it had not been.
     """
     check(EFFECT, EffectStatus.LEASED, status)
-    row = (
-        effect.effect_id,
-        effect.attempt,
-        effect.lease_owner,
-        status,
-        error,
-        status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT),
-        next_try_at,
-        approval_id,
-        digest,
-        postponed,
-        uncounted,
-        asked,
-        is_blocked,
-    )
-    await conn.gather(_SETTLED, row)
+    lease = (effect.effect_id, effect.attempt, effect.lease_owner)
+    keeps_key = status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT)
+    then = (next_try_at, approval_id, digest, postponed, uncounted, asked, is_blocked)
+    await conn.gather(_SETTLED, (*lease, status, error, keeps_key, *then))
 
 
 async def try_until(conn: Conn, effect_id: str, give_up_at: datetime) -> None:
