@@ -15,8 +15,8 @@ from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from tests.opa_server import opa_program
-from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, Story, rewrite
+from tests.unit.evidence_variants import bound
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 2**20

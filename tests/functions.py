@@ -1,10 +1,16 @@
-"""Functions of packs for tests: expressions know them for the length of a block, and then none."""
+"""Functions and handlers of packs for tests.
+
+Functions of packs for tests: expressions know them for the length of a block, and then none.
+
+What a handler's operation gives, called as the runtime calls it.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runtime.definitions.cel.expressions import install
 from runtime.functions import Function
+from runtime.handlers import Answer, Call, Handler, JsonObject
 
 
 @contextmanager
@@ -15,3 +21,8 @@ def installed(*functions: Function) -> Iterator[None]:
         yield
     finally:
         install(())
+
+
+async def result_of(handler: Handler, call: Call) -> JsonObject:
+    """Return the result alone, whether or not more was told."""
+    return Answer.of(await handler.run(call)).result

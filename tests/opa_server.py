@@ -1,10 +1,17 @@
-"""A real OPA for tests: the pinned program, a copy of the policies that a test may change, and a question to ask."""
+"""A real OPA for tests, and a policy between the runtime and the real one.
+
+A real OPA for tests: the pinned program, a copy of the policies that a test may change, and a question to ask.
+
+A policy between the runtime and the real one, for tests that change what is answered.
+"""
 
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +21,15 @@ from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
 from countersign.embedded.servers import OPA, find
 from policy.bundle import PolicyFolders, build_bundle
-from policy.contract import Question
+from policy.contract import (
+    Authorization,
+    OperatorQuestion,
+    PolicyEngine,
+    PolicyText,
+    PolicyUnavailableError,
+    Question,
+    Verdict,
+)
 from policy.transport import connect
 from tests.patience import MINUTE
 
@@ -114,3 +129,26 @@ def question(votes: list[dict[str, Any]] | None = None, writes: int = 0, **effec
 def vote(person: str, verdict: str = "approve", group: str = "compliance") -> dict[str, Any]:
     """Return one vote of the input."""
     return {"person": person, "groups": [group], "verdict": verdict, "at": "2026-01-05T09:30:00Z"}
+
+
+@dataclass
+class Between(ABC):
+    """Asks the real policy, and answers what `changed` makes of its verdicts."""
+
+    real: PolicyEngine
+
+    @abstractmethod
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict: ...
+
+    async def ask(self, question: Question) -> Verdict:
+        return await self.changed(question, await self.real.ask(question))
+
+    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
+        answers = zip(questions, await self.real.ask_all(questions), strict=True)
+        return [await self.changed(one, found) if isinstance(found, Verdict) else found for one, found in answers]
+
+    async def judge(self, question: OperatorQuestion) -> Authorization:
+        return await self.real.judge(question)
+
+    def text(self, digest: str) -> PolicyText:
+        return self.real.text(digest)

@@ -1,7 +1,7 @@
 """The rules of the house that can be read from the text alone: where SQL and the clock are, and sizes.
 
 Who may import what is import-linter's to say. A rule takes one source file and yields what breaks it;
-`tests/unit/test_layout.py` aims them at the whole tree.
+`tests/unit/test_tools.py` aims them at the whole tree.
 """
 
 import ast

@@ -17,7 +17,7 @@ from countersign.embedded.system import Ports, embedded
 from countersign.settings import Settings
 from evidence.verify.verify import verify
 from sandbox.harness import SandboxUser
-from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+from tests.integration.servers import PASSWORD, USER, MinioServer, minio_server
 from tests.patience import MINUTE
 
 BUCKET = "evidence"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tests.patience import MINUTE
 
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload([f"tests.faults.{name}" for name in ("dying", "sweeping", "delivering")])
+_forking.set_forkserver_preload(["tests.faults.dying"])
 
 
 async def killed(program: Callable[..., None], *given: str) -> None:

@@ -1,17 +1,36 @@
-"""Clicks that come together, twice, late or from the wrong people: one vote a person, one outcome."""
+"""Clicks and answers that come together, twice, late or into faults of ours.
+
+Clicks that come together, twice, late or from the wrong people: one vote a person, one outcome.
+
+Faults of ours while a notification is applied: nothing that people or other systems said is thrown away.
+
+A person is not asked what our own rows know: the answer of the other side settles what was asked about its start.
+"""
 
 import asyncio
 import json
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evidence.verify.verify import verify
+from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError
 from runtime.model.person import SlackAccount
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.outbox.attempts import make_attempt
 from runtime.services.clicks import Click
-from tests.bench import TEAM, Bench
+from tests.bench import TEAM, Bench, Target, with_handlers
+from tests.faults.test_doubt import KEY, _outcomes
 from tests.integration.conftest import Targets
+from tests.integration.forger import Forged
+from tests.integration.played import stories_of
 from tests.logins import loading
+from tests.unit.evidence_sample import Office
 
 FILE = {"company": "ACME", "text": "report"}
 
@@ -221,3 +240,156 @@ async def test_an_approval_is_used_up_by_its_first_attempt(bench: Bench, targets
     assert len(targets.file.calls) == 1
     assert (await bench.run(run_id))["status"] == "waiting_approval"
     assert await bench.approval_id() != approval
+
+
+ANSWER_KEY = "acme:await_answer:C1"
+YES = {"answer": "yes"}
+
+
+async def _break(bench: Bench) -> str:
+    """Ask for an approval whose requirement cannot be read; return the approval."""
+    await bench.start("bench.file", {"company": "ACME", "text": "report"})
+    await bench.settle()
+    await bench.meddle("UPDATE approvals SET requirement = json_build_object('kept', requirement) RETURNING 1")
+    return await bench.approval_id()
+
+
+async def _repair(bench: Bench) -> None:
+    await bench.meddle("UPDATE approvals SET requirement = requirement -> 'kept' RETURNING 1")
+
+
+async def test_a_vote_that_a_fault_of_ours_keeps_from_counting_is_tried_again_until_it_counts(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    approval = await _break(bench)
+    outcome = await bench.click("ann", approval)
+    assert (outcome.counted, outcome.refusal and outcome.refusal.code) == (False, "inbox.failing")
+    for _ in range(3):
+        await bench.later(minutes=1)
+    (row,) = await bench.rows("SELECT status, failures, error FROM notifications WHERE kind = 'vote'")
+    assert (row["status"], row["failures"], row["error"]) == ("received", 4, "KeyError: 'quorum'")
+    said = [record for record in caplog.records if "could not be applied" in record.message]
+    assert [(record.levelno, bool(record.exc_info)) for record in said] == [(logging.ERROR, True)], "logged once"
+    await _repair(bench)
+    await bench.later(minutes=1)
+    assert [vote["person"] for vote in await bench.rows("SELECT person FROM votes")] == ["ann"]
+
+
+async def test_the_pauses_between_tries_grow_and_have_an_end(bench: Bench) -> None:
+    await bench.click("ann", await _break(bench))
+    pauses = []
+    for _ in range(14):
+        (row,) = await bench.rows("SELECT next_try_at FROM notifications WHERE kind = 'vote'")
+        pauses.append(row["next_try_at"] - bench.clock())
+        bench.clock.now = row["next_try_at"]
+        await bench.settle()
+    assert pauses == [min(timedelta(seconds=2**n), timedelta(minutes=10)) for n in range(14)]
+
+
+async def test_an_answer_that_a_fault_of_ours_keeps_from_counting_is_tried_again(
+    bench: Bench, targets: Targets
+) -> None:
+    run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
+    await bench.settle()
+    await bench.meddle("UPDATE steps SET path = 'gone' WHERE path = 'ask' RETURNING 1")
+    facts = await bench.complete(ANSWER_KEY, YES)
+    assert (facts["status"], facts["code"]) == ("received", "inbox.failing")
+    await bench.meddle("UPDATE steps SET path = 'ask' WHERE path = 'gone' RETURNING 1")
+    await bench.later(minutes=1)
+    assert (await bench.run(run_id))["status"] == "succeeded"
+    assert (await bench.complete(ANSWER_KEY, YES))["status"] == "applied"
+    assert len(targets.note.calls) == 1
+
+
+async def test_a_deadline_that_a_fault_of_ours_holds_up_is_not_tried_at_every_sweep(bench: Bench) -> None:
+    run_id = (await bench.start("bench.timer", {})).run_id
+    await bench.settle()
+    await bench.meddle("UPDATE steps SET path = 'gone' WHERE path = 'pause' RETURNING 1")
+    await bench.later(hours=1)
+    for _ in range(20):
+        await bench.later(seconds=0.1)
+    (row,) = await bench.rows("SELECT failures FROM notifications WHERE kind = 'deadline'")
+    assert row["failures"] == 2
+    await bench.meddle("UPDATE steps SET path = 'pause' WHERE path = 'gone' RETURNING 1")
+    await bench.later(minutes=1)
+    assert (await bench.run(run_id))["status"] == "succeeded"
+
+
+SUCCEEDED = {"outcome": "succeeded", "result": {"answer": "yes", "request_id": "REQ-1"}}
+NO = {"outcome": "failed", "result": None}
+
+
+async def _start_in_doubt(bench: Bench, targets: Targets) -> tuple[str, str]:
+    """Have a start whose outcome nobody knows; return its run, and the question to people."""
+    targets.portal.answers = [OutcomeUnknownError("503") for _ in range(9)]
+    run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
+    for _ in range(20):
+        await bench.later(minutes=1)
+    return run_id, await bench.approval_id("in_doubt")
+
+
+async def _answered(bench: Bench, said: dict[str, Any]) -> None:
+    error = "no such case" if said["outcome"] == "failed" else ""
+    told = await bench.complete(KEY, said["result"], outcome=said["outcome"], error=error)
+    assert told["status"] == "applied"
+    await bench.later(minutes=1)
+
+
+@pytest.mark.parametrize(("said", "ends"), [(SUCCEEDED, "succeeded"), (NO, "failed_terminal")])
+async def test_what_people_were_asked_about_a_start_is_settled_by_its_answer(
+    bench: Bench, targets: Targets, tmp_path: Path, said: dict[str, Any], ends: str
+) -> None:
+    run_id, question = await _start_in_doubt(bench, targets)
+    await _answered(bench, said)
+    assert (await bench.run(run_id))["status"] == ends
+    ended = await bench.rows("SELECT status, result ->> 'code' AS said FROM approvals WHERE approval_id = %s", question)
+    assert ended == [{"status": "canceled", "said": "answered"}]
+    receipts = "SELECT outcome FROM receipts WHERE run_id = %s AND document ->> 'step' = 'ask' ORDER BY seq"
+    assert {row["outcome"] for row in (await bench.rows(receipts, run_id))[:-1]} == {"in_doubt"}
+    assert (await bench.rows(receipts, run_id))[-1]["outcome"] == "success"
+    await _verified(bench, run_id, tmp_path)
+
+
+async def _verified(bench: Bench, run_id: str, folder: Path) -> None:
+    office = Office.in_folder(folder)
+    story = (await stories_of(office.key, bench, {"run": run_id}))["run"]
+    verify(office.write(Forged.of(story).seal(office.key)), office.public)
+
+
+async def test_what_people_were_asked_about_a_review_is_settled_by_its_end(bench: Bench, tmp_path: Path) -> None:
+    lost = Target(answers=[OutcomeUnknownError("reset") for _ in range(9)])
+    other = with_handlers(bench, {"slack::post_task": lost.handler()})
+    task = await other.review()
+    for _ in range(20):
+        await other.later(minutes=1)
+    question = await other.approval_id("in_doubt")
+    assert (await other.click("ann", task, "reject", "not like this")).counted
+    await other.later(minutes=1)
+    ended = await other.rows("SELECT run_id, status FROM approvals WHERE approval_id = %s", question)
+    assert ended[0]["status"] == "canceled"
+    assert (await _outcomes(other, ended[0]["run_id"]))[-1] == "success"
+    await _verified(other, ended[0]["run_id"], tmp_path)
+
+
+async def test_nobody_is_asked_when_the_answer_comes_just_before(bench: Bench, targets: Targets) -> None:
+    targets.portal.answers = [OutcomeUnknownError("503") for _ in range(9)]
+    run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
+    await bench.settle()
+    bench.clock.move(hours=1)
+    (leased,) = await bench.lease("bench", bench.engine.timing.lease)
+    leased = replace(leased, tries=9)  # it has none left
+    attempt = make_attempt(leased, await bench.engine.facts_of(leased))
+    assert (await bench.complete(KEY, SUCCEEDED["result"]))["status"] == "applied"
+    await gate._Gate(bench.engine, attempt, lambda _: False).go()
+    await bench.later(minutes=1)
+    assert await bench.rows("SELECT 1 FROM approvals") == []
+    assert await _outcomes(bench, run_id) == ["in_doubt", "success", "success"]  # the second is the next step's
+
+
+async def test_whoever_says_too_late_that_it_did_not_happen_is_not_believed(bench: Bench, targets: Targets) -> None:
+    run_id, question = await _start_in_doubt(bench, targets)
+    await _answered(bench, SUCCEEDED)
+    late = await bench.click("omar", question, "reject", "it is not there")
+    assert (late.counted, late.refusal and late.refusal.code) == (False, "vote.closed")
+    failed = "SELECT 1 FROM receipts WHERE run_id = %s AND outcome = 'failure'"
+    assert await bench.rows(failed, run_id) == []

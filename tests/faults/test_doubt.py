@@ -29,7 +29,7 @@ from runtime.handlers import (
 from runtime.worker.worker import Worker
 from tests.bench import Bench, HandClock, Target, with_handlers
 from tests.integration.conftest import Targets
-from tests.policies import Between
+from tests.opa_server import Between
 
 CASE = {"case_id": "c", "lei": CLIENT, "report": {"owners": []}}
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}

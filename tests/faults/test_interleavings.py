@@ -29,7 +29,7 @@ from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target, with_handlers
 from tests.integration.conftest import Targets
-from tests.policies import Between
+from tests.opa_server import Between
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 FILE = {"company": "ACME", "text": "report"}

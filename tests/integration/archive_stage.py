@@ -14,8 +14,8 @@ from evidence.archive.archive import Archive, Stored
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
 from runtime.clock import utc_now
-from tests.integration.fault_proxy import Answer, FaultProxy
-from tests.integration.minio_server import MinioServer
+from tests.integration.network import Answer, FaultProxy
+from tests.integration.servers import MinioServer
 
 DATA = b"PK a bundle"
 DIGEST = hashlib.sha256(DATA).hexdigest()

@@ -19,12 +19,12 @@ from sandbox.harness import Faults, SandboxUser, served
 from sandbox.server import create_app
 from sandbox.slack_errors import Limits
 from tests.bench import TEAM, TENANT, HandClock
-from tests.handled import result_of
+from tests.functions import result_of
 from tests.integration.chat_stage import BOT_TOKEN, SECRET, WORKSPACE, Chat, Slack, chatting, workspace_of
 from tests.integration.conftest import PACK, Targets
+from tests.integration.runbooks_stage import UNDO_PACK as OPENING
+from tests.integration.runbooks_stage import Shelf
 from tests.integration.seen import actions
-from tests.integration.undo_stage import PACK as OPENING
-from tests.integration.undo_stage import Shelf
 from tests.patience import MINUTE, until
 
 ODD: list[dict[str, Any]] = [

@@ -1,6 +1,14 @@
-"""The whole way from a run to Slack and back: a runtime on the bench, its chat in a sandbox workspace, and the bot."""
+"""The chat of tests: a runtime with its bot in a sandbox workspace, the menu of a card, and groups.
+
+The whole way from a run to Slack and back: a runtime on the bench, its chat in a sandbox workspace, and the bot.
+
+The menu of a request as a person uses it in the sandbox.
+
+A chat whose policy wants one signature of each of several groups, or whatever else a test writes there.
+"""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.app import RATE, Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
+from policy.client import OpaEngine
 from policy.contract import PolicyEngine
 from runtime.engine import Routing
 from runtime.handlers import Handler
@@ -29,8 +38,10 @@ from sandbox.server import SANDBOX, create_app
 from sandbox.slack_errors import Limits
 from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
-from tests.integration.conftest import PACK
+from tests.integration.conftest import PACK, Targets
 from tests.integration.running import connected, heard, watched
+from tests.opa_server import copy_policies, kept_opa
+from tests.patience import MINUTE, until
 
 SECRET = "sandbox-signing-secret"
 BOT_TOKEN, APP_TOKEN = "xoxb-bot", "xapp-app"
@@ -203,3 +214,73 @@ def _bot(bench: Bench, cards: StoredCards, slack: Slack, url: str) -> Bot:
     settings = BotSettings(BOT_TOKEN, (SECRET,), app_token, url, rate=slack.rate)
     places = Places(InstallationLifecycle(bench.engine, TENANT))
     return build_bot(settings, bench.desk, front, cards, bench.clock, places)
+
+
+def entry(card: dict[str, Any], label: str) -> tuple[str, str]:
+    """Return the menu's action and the value of the entry with these words."""
+    return next(
+        (element["action_id"], option["value"])
+        for block in card["blocks"]
+        if block["type"] == "actions"
+        for element in block["elements"]
+        if element["type"] == "overflow"
+        for option in element["options"]
+        if option["text"]["text"].startswith(label)
+    )
+
+
+async def choose(person: SandboxUser, card: dict[str, Any], label: str) -> None:
+    """Choose an entry of the menu on a card."""
+    action, value = entry(card, label)
+    await person.click(card, action, chosen=value)
+
+
+async def newest(chat: Chat, person: SandboxUser) -> dict[str, Any]:
+    """Return the newest card of compliance as it is now, once all is done that can be."""
+    await chat.bench.settle()
+    (card, *_) = await chat.cards()
+    assert person.user_id
+    return {**card, "channel": CHANNEL}
+
+
+async def opened(chat: Chat, name: str, label: str) -> SandboxUser:
+    """Let a person choose an entry of the newest card; return them before its modal."""
+    person = await chat.person(name)
+    await choose(person, await newest(chat, person), label)
+    await person.find_modal(timeout=MINUTE)
+    return person
+
+
+async def recorded(chat: Chat, event: str, count: int = 1) -> None:
+    """Wait until so many leaves of an event are on record, and do all that follows."""
+
+    async def is_so() -> bool:
+        rows = await chat.bench.rows("SELECT count(*) AS n FROM audit_leaves WHERE leaf ->> 'event' = %s", event)
+        return bool(rows[0]["n"] == count)
+
+    await until(is_so)
+    await chat.bench.settle()
+
+
+EACH: dict[str, Any] = {"groups": ["compliance", "operators"], "all_groups": True}
+
+
+@asynccontextmanager
+async def policy_with(folder: Path, **high: Any) -> AsyncIterator[OpaEngine]:
+    """Serve a policy whose requirement of high-tier writes has these members, too."""
+    policies = copy_policies(folder / "rego")
+    file = policies / "countersign_config/acme/data.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    config["requirements"]["high"].update(high)
+    file.write_text(json.dumps(config), encoding="utf-8")
+    async with OpaEngine((await kept_opa(policies)).url, timeout=MINUTE) as policy:
+        yield policy
+
+
+@asynccontextmanager
+async def asking_each(
+    dsn: str, targets: Targets, folder: Path, routing: Routing = ROUTING, high: Mapping[str, Any] = EACH
+) -> AsyncIterator[Chat]:
+    """Open a chat in which a filing wants a signature of compliance and one of operators."""
+    async with policy_with(folder, **high) as policy, chatting(dsn, policy, targets, routing=routing) as running:
+        yield running

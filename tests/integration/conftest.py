@@ -11,9 +11,8 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Handler
 from tests.bench import Bench, Target, open_bench
-from tests.integration.editing_stage import Register
-from tests.integration.kyc_stage import Case, open_case
-from tests.integration.nodes_stage import HEAD, Opener
+from tests.integration.acts_stage import HEAD, Opener, Register
+from tests.integration.packs_stage import Case, open_case
 from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[1] / "packs/bench"

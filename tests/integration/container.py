@@ -1,22 +1,31 @@
-"""Runs a container of docker-compose.yml without Docker: as its user, with its read-only root and its mounts.
+"""A container of docker-compose.yml run without Docker, and the names and ports of its networks.
+
+Runs a container of docker-compose.yml without Docker: as its user, with its read-only root and its mounts.
 
 As root on Linux it is a mount and a network namespace: a root of its own, on which the checkout stands where the image
 has it, and in which services have Compose's names and ports; the environment is exactly Compose's. Where the kernel
 allows no namespace, it is a tree in which the user can change nothing but the volumes: paths and addresses in the
 environment are then those of the tree, and so are secrets, which the program reads at one place only. `WAY` says which.
+
+Names and ports of Compose's networks, of which each leads to a real server of the test.
 """
 
 import asyncio
+import ctypes
+import fcntl
 import os
 import re
 import shlex
 import shutil
+import socket
+import struct
 import subprocess
 import sys
+import threading
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import cast
@@ -26,8 +35,115 @@ from countersign.settings import ROOT
 from tests.forked import Forked
 from tests.integration.compose_file import Container, Mount, read_image
 from tests.integration.program_stage import Finished, Program
-from tests.integration.relays import Network, Peer, on_loopback, relayed
 from tests.patience import MINUTE
+
+Address = str | tuple[str, int]
+"""The path of a socket, or host and port."""
+
+_NEWNET, _SET_FLAGS, _UP = 0x40000000, 0x8914, 1
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A service that containers on its network reach by its name at a port, and where it really listens."""
+
+    name: str
+    port: int
+    network: str
+    address: Address
+
+
+@asynccontextmanager
+async def relayed(peers: Sequence[Peer], listen: Callable[[Peer], socket.socket]) -> AsyncIterator[list[int]]:
+    """Relay what is sent to each peer, heard at what `listen` returns; give the ports at which they are heard."""
+    ports = []
+    async with AsyncExitStack() as stack:
+        for peer in peers:
+            listener = listen(peer)
+            ports.append(int(listener.getsockname()[1]))
+            relay = _Relay(peer.address)
+            stack.push_async_callback(relay.end)
+            await stack.enter_async_context(await asyncio.start_server(relay, sock=listener))
+        yield ports
+
+
+@dataclass(frozen=True)
+class _Relay:
+    address: Address
+    _carrying: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry bytes both ways until each side has no more."""
+        try:
+            there, back = await self._connected()
+        except OSError:
+            writer.close()
+            return
+        both = [asyncio.create_task(_carry(reader, back)), asyncio.create_task(_carry(there, writer))]
+        self._carrying.update(both)
+        await asyncio.wait(both)
+        self._carrying.difference_update(both)
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self.address, str):
+            return await asyncio.open_unix_connection(self.address)
+        return await asyncio.open_connection(*self.address)
+
+    async def end(self) -> None:
+        """Cut off what is still connected."""
+        for task in self._carrying:
+            task.cancel()
+        await asyncio.gather(*self._carrying, return_exceptions=True)
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass  # the other side is gone
+    finally:
+        writer.close()
+
+
+def on_loopback(_peer: Peer) -> socket.socket:
+    """Listen at a free port of this machine."""
+    return socket.create_server(("127.0.0.1", 0))
+
+
+class Network:
+    """The network namespace of a process, whose loopback is switched on."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def listen(self, peer: Peer) -> socket.socket:
+        """Listen there, at the port of the peer."""
+        found: list[socket.socket | OSError] = []
+        entering = threading.Thread(target=self._listen, args=[peer.port, found])  # the rest of us stays where it is
+        entering.start()
+        entering.join()
+        if isinstance(found[0], OSError):
+            raise found[0]
+        return found[0]
+
+    def _listen(self, port: int, found: list[socket.socket | OSError]) -> None:
+        try:
+            with Path(f"/proc/{self._pid}/ns/net").open("rb") as namespace:
+                _setns(namespace.fileno())
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+                fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh", b"lo", _UP))
+            found.append(socket.create_server(("127.0.0.1", port)))
+        except OSError as error:
+            found.append(error)
+
+
+def _setns(descriptor: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, _NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
 
 CGROUP = "/sys/fs/cgroup"
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib64", "etc/ssl", "etc/ld.so.cache", "etc/localtime", "etc/nsswitch.conf")

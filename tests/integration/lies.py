@@ -7,37 +7,32 @@ import pytest
 
 from evidence.verify.verify import VerificationError, verify
 from runtime.services.sealing import Story
-from tests.integration import (
-    lies_answers,
-    lies_edits,
-    lies_held,
-    lies_nodes,
-    lies_passkeys,
-    lies_run,
-    lies_shown,
-    lies_told,
-    lies_voters,
-    lies_windows,
-)
 from tests.integration.forger import Forged
-from tests.shared import shared
+from tests.integration.lies_edits import EDIT_GROUPS, WINDOW_GROUPS
+from tests.integration.lies_nodes import GROUPS as NODE_GROUPS
+from tests.integration.lies_passkeys import GROUPS as PASSKEY_GROUPS
+from tests.integration.lies_requests import ANSWER_GROUPS, CARD_GROUPS
+from tests.integration.lies_runs import HELD_GROUPS, RUN_GROUPS
+from tests.integration.lies_told import GROUPS as RECORD_GROUPS
+from tests.integration.lies_votes import VOTER_GROUPS
+from tests.once import shared
 from tests.unit.evidence_sample import Office
 
 LIES = {
     f"{group}: {name}": lie
-    for kind in (
-        lies_shown,
-        lies_told,
-        lies_run,
-        lies_nodes,
-        lies_held,
-        lies_passkeys,
-        lies_edits,
-        lies_answers,
-        lies_voters,
-        lies_windows,
+    for groups in (
+        CARD_GROUPS,
+        RECORD_GROUPS,
+        RUN_GROUPS,
+        NODE_GROUPS,
+        HELD_GROUPS,
+        PASSKEY_GROUPS,
+        EDIT_GROUPS,
+        ANSWER_GROUPS,
+        VOTER_GROUPS,
+        WINDOW_GROUPS,
     )
-    for group, lies in kind.GROUPS.items()
+    for group, lies in groups.items()
     for name, lie in lies.items()
 }
 RUNS = sorted({run for _, run, _ in LIES.values()})

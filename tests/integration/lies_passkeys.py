@@ -12,7 +12,7 @@ from receipts import canonical
 from receipts.passkey_records import SignedWords, challenge_of, signed_document
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.integration.forger import Bend, Forged, Json, Lie, later, sound
-from tests.integration.passkeys_stage import ALONE, SIGNERS, authenticator
+from tests.integration.policies_stage import ALONE, SIGNERS, authenticator
 
 SAM, PAM = SIGNERS["sam"], SIGNERS["pam"]
 _RUN, _ALONE = "signed", "signed_alone"

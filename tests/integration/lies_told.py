@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, later
-from tests.integration.lies_of_votes import DELEGATED, GLASS
+from tests.integration.lies_votes import DELEGATED, GLASS
 
 
 def _vote(forged: Forged, person: str, verdict: str, kind: str = "effect") -> None:

@@ -26,20 +26,26 @@ from runtime.services.sealing import EvidenceDesk, Story
 from runtime.services.tasks import TaskDesk
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.conftest import fresh_database
-from tests.integration.answers_stage import say
+from tests.integration.acts_stage import Register, asked, delegate, edit, mend, play_waiting, request_of, say
 from tests.integration.conftest import PACK, PATIENCE, Targets
-from tests.integration.delegates_stage import delegate
-from tests.integration.doubt_stage import deny
-from tests.integration.editing_stage import Register, asked, edit, request_of
-from tests.integration.glass_stage import break_glass, filing, glass_bench, glass_policy
-from tests.integration.incident_stage import PACK as INCIDENTS
-from tests.integration.incident_stage import Desk
-from tests.integration.kyc_stage import Case, open_case
-from tests.integration.mending_stage import mend, play_waiting
-from tests.integration.passkeys_stage import open_vault, play_vault, play_vault_alone
-from tests.integration.pausing_stage import ask, pausing_bench, reply
-from tests.integration.standing_stage import load_directory
-from tests.integration.windows_stage import approve_filing, windows_bench
+from tests.integration.packs_stage import PACK as INCIDENTS
+from tests.integration.packs_stage import Case, Desk, open_case
+from tests.integration.policies_stage import (
+    approve_filing,
+    ask,
+    break_glass,
+    deny,
+    filing,
+    glass_bench,
+    glass_policy,
+    load_directory,
+    open_vault,
+    pausing_bench,
+    play_vault,
+    play_vault_alone,
+    reply,
+    windows_bench,
+)
 from tests.patience import MINUTE
 
 NODES, EDITING = PACK.parent / "nodes", PACK.parent / "editing"

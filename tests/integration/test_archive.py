@@ -39,8 +39,8 @@ from tests.integration.archive_stage import (
     new_bucket,
     s3,
 )
-from tests.integration.fault_proxy import Answer, FaultProxy, fault_proxy
-from tests.integration.minio_server import MinioServer, s3_server
+from tests.integration.network import Answer, FaultProxy, fault_proxy
+from tests.integration.servers import MinioServer, s3_server
 
 
 @pytest.fixture(scope="module")

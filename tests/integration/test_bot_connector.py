@@ -29,7 +29,7 @@ from sandbox.harness import messages, served
 from sandbox.slack_errors import Limits
 from tests.bench import PUBLIC_URL
 from tests.conftest import fresh_database
-from tests.handled import result_of
+from tests.functions import result_of
 from tests.integration.bot_stage import call, plain, run, staged, the_card, without
 from tests.integration.chat_stage import CHANNEL, UNLIMITED, Chat, Slack
 from tests.integration.seen import card_of

@@ -16,10 +16,8 @@ from runtime.handlers import Handler
 from sandbox.harness import SandboxUser
 from tests.bench import PUBLIC_URL, ROUTING, HandClock
 from tests.integration.bot_stage import clicks, refused, require, the_card, votes
-from tests.integration.chat_stage import Chat, Slack, chatting
-from tests.integration.glass_stage import glass_policy
-from tests.integration.more_stage import choose
-from tests.integration.passkeys_stage import PACK, asked
+from tests.integration.chat_stage import Chat, Slack, chatting, choose
+from tests.integration.policies_stage import PASSKEYS_PACK, asked, glass_policy
 from tests.integration.seen import whispers
 
 
@@ -39,7 +37,7 @@ async def vault(dsn: str, folder: Path, transport: str = "http", **how: Any) -> 
     """Run everything, with access to a vault that people sign for with passkeys."""
     async with TestServer(build(HandClock())) as server, glass_policy(folder, "access_vault") as policy:
         sides = Systems(str(server.make_url("")).rstrip("/"))
-        async with chatting(dsn, policy, sides, PACK, slack=Slack(transport=transport), **how) as running:
+        async with chatting(dsn, policy, sides, PASSKEYS_PACK, slack=Slack(transport=transport), **how) as running:
             yield running
 
 

@@ -22,12 +22,10 @@ import pytest
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT
 from policy.transport import connect
-from tests.integration.compose_file import Container, Project
-from tests.integration.compose_servers import opa_service, postgres_service
-from tests.integration.container import WAY, Inside, running
-from tests.integration.minio_server import PASSWORD, USER, minio_server
+from tests.integration.compose_file import Container, Project, opa_service, postgres_service
+from tests.integration.container import WAY, Inside, Peer, running
 from tests.integration.program_stage import SLACK_SECRET, WORKSPACE, Finished, sandbox
-from tests.integration.relays import Peer
+from tests.integration.servers import PASSWORD, USER, minio_server
 from tests.patience import MINUTE, until
 
 ONE_SHOT = ("policy", "migrate", "bucket", "people")

@@ -10,7 +10,7 @@ from receipts.chain import Leaf, in_place
 from receipts.tenant_acts import DelegationEnded, DelegationRecorded, act_of, chain_of
 from runtime.model.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench
-from tests.integration.delegates_stage import delegate, undelegate
+from tests.integration.acts_stage import delegate, undelegate
 
 FILE = {"company": "ACME", "text": "report"}
 HOUR = timedelta(hours=1)

@@ -18,8 +18,8 @@ from countersign.settings import Settings
 from receipts.signing import load_or_create
 from runtime.clock import utc_now
 from tests.files import DIRECTORY
-from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import SECRETS, command, composed, database, environment, sandbox, settings_of
+from tests.integration.servers import PASSWORD, USER, MinioServer, minio_server
 from tests.opa_server import copy_policies, own_opa
 
 ALL = frozenset(Role)

@@ -36,7 +36,7 @@ from tests.integration.program_stage import (
     signed_now,
 )
 from tests.patience import MINUTE
-from tests.unit.evidence_reads import TOLD
+from tests.unit.evidence_variants import TOLD
 
 CANARY = "canary-77b1"
 TRIGGER = "/v1/triggers/kyc.onboarding"

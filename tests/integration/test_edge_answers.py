@@ -1,5 +1,13 @@
-"""Answers over HTTP: every refusal has its status and a sentence, is on record, and leaves the wait as it was."""
+"""Answers over HTTP: to waits, progress, signals and triggers of versions.
 
+Answers over HTTP: every refusal has its status and a sentence, is on record, and leaves the wait as it was.
+
+What comes in over HTTP beside answers: word of progress, one answer for many waits, and signals.
+
+Versions at the edge: a trigger starts what is active, may name a version, and is told where nothing starts.
+"""
+
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +23,9 @@ from countersign_kyc.standins import settings as standin_settings
 
 from countersign.embedded.opa import OpaChild
 from countersign.system import System
+from receipts.chain import Actor
+from runtime.services.definition_lives import Mover
+from runtime.store.definitions import find_version, lock_versions
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import (
     CASE,
@@ -164,3 +175,167 @@ async def test_a_correlation_key_is_as_long_as_an_index_can_hold(stage: Stage, l
     key = "".join(chr(0x10000 + (7919 * n) % 0xFFFF) for n in range(length))
     answer = await stage.edge.notify(id=f"long {length}", type="completed", correlation_key=key)
     assert answer.status == (202 if length == 512 else 422)
+
+
+@dataclass
+class IncomingStage:
+    """A system and its edge; what its connectors would reach is not there."""
+
+    system: System
+    edge: Edge
+    dsn: str
+
+    async def run(self, ref: str) -> str:
+        """Start a run, which waits for its first step; return its id."""
+        claim = await self.edge.trigger(ref, payload={**CASE, "case_id": str(uuid4())})
+        return str(claim.body["run_id"])
+
+    async def signal(self, path: str, by: str = "onboarding-portal", **sent: Any) -> Answer:
+        return await self.edge.send("POST", path, json.dumps(sent).encode(), by=by)
+
+
+@pytest.fixture(scope="module")
+async def incoming_stage(
+    postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[IncomingStage]:
+    async with AsyncExitStack() as stack:
+        dsn = stack.enter_context(database(postgres, "incoming"))
+        settings = settings_of(dsn, opa.url, tmp_path_factory.mktemp("incoming"))
+        system = await stack.enter_async_context(composed(settings))
+        yield IncomingStage(system, await stack.enter_async_context(edge_of(system)), dsn)
+
+
+async def test_a_signal_is_kept_for_its_run_and_sent_again_gets_the_same_answer(incoming_stage: IncomingStage) -> None:
+    run_id = await incoming_stage.run("kept")
+    sent: dict[str, Any] = {"ref": "kept 1", "name": "client_called", "data": {"at": "noon"}}
+    answer = await incoming_stage.signal(f"/v1/runs/{run_id}/signals", **sent)
+    assert (answer.status, answer.body["status"], answer.body["run_id"]) == (202, "early", run_id)
+    assert "kept as long as the run goes on" in answer.body["reason"]
+    assert (await incoming_stage.signal(f"/v1/runs/{run_id}/signals", **sent)).body == answer.body
+    assert is_problem(
+        await incoming_stage.signal(f"/v1/runs/{run_id}/signals", **{**sent, "data": {}}), 409, "for another signal"
+    )
+
+
+async def test_an_answers_id_is_no_signals_ref_however_it_is_spelt(incoming_stage: IncomingStage) -> None:
+    run_id = await incoming_stage.run("spelt")
+    answer: dict[str, Any] = {"id": "signal:spelt", "type": "completed", "correlation_key": "acme:none", "token": "t"}
+    assert (await incoming_stage.edge.notify(**answer, result={})).status == 202
+    sent = await incoming_stage.signal(f"/v1/runs/{run_id}/signals", ref="spelt", name="client_called")
+    assert (sent.status, sent.body["status"]) == (202, "early")
+
+
+async def test_a_signal_by_reference_finds_its_run(incoming_stage: IncomingStage) -> None:
+    run_id = await incoming_stage.run("by reference")
+    answer = await incoming_stage.signal("/v1/signals", ref="r1", name="client_called", reference="by reference")
+    assert (answer.status, answer.body["run_id"]) == (202, run_id)
+    nobody = await incoming_stage.signal("/v1/signals", ref="r2", name="client_called", reference="nobody")
+    assert is_problem(nobody, 404, "no run under the reference nobody")
+
+
+async def test_a_caller_without_the_grant_finds_no_run_to_send_a_signal_to(incoming_stage: IncomingStage) -> None:
+    run_id = await incoming_stage.run("not theirs")
+    sent = {"ref": "n1", "name": "client_called"}
+    assert is_problem(await incoming_stage.signal(f"/v1/runs/{run_id}/signals", by="servicenow", **sent), 404, "no run")
+    assert is_problem(await incoming_stage.signal("/v1/runs/%00/signals", **sent), 404, "path.run_id")
+    assert not rows(incoming_stage.dsn, "SELECT 1 FROM notifications WHERE payload ->> 'run_id' = %s", run_id)
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        ({"ref": "1", "name": "Not a name"}, "name"),
+        ({"ref": "1", "name": "called", "data": []}, "data"),
+        ({"ref": "1", "name": "called", "more": 1}, "more"),
+        ({"name": "called"}, "ref"),
+    ],
+)
+async def test_a_malformed_signal_is_refused_and_names_what_is_wrong(
+    incoming_stage: IncomingStage, sent: dict[str, Any], says: str
+) -> None:
+    assert is_problem(await incoming_stage.signal("/v1/runs/run_1/signals", **sent), 422, says)
+
+
+async def test_data_goes_with_progress_alone(incoming_stage: IncomingStage) -> None:
+    word: dict[str, Any] = {"id": "d1", "type": "completed", "correlation_key": "k", "data": {"got": 1}}
+    assert is_problem(await incoming_stage.edge.notify(**word), 422, "only word of progress has it")
+
+
+async def test_a_run_shows_the_newest_word_of_progress_of_each_step(incoming_stage: IncomingStage) -> None:
+    run_id = await incoming_stage.run("shown")
+    await Worker(incoming_stage.system.engine).drain()
+    before = await incoming_stage.edge.run(run_id)
+    assert {step["progress"] for step in before.body["steps"]} == {None}
+
+
+TENANT = "acme"
+
+
+@dataclass
+class VersionStage:
+    """A system and its edge."""
+
+    system: System
+    edge: Edge
+    dsn: str
+
+    async def retire(self) -> None:
+        """Retire the onboarding."""
+        engine = self.system.engine
+        async with engine.pool.connection() as conn, conn.transaction():
+            await lock_versions(conn, TENANT)
+            life = await find_version(conn, TENANT, "kyc-onboarding", 4)
+            assert life is not None
+            await Mover(conn, TENANT, Actor(id="omar", kind="person"), None, engine.clock()).retire(life)
+
+
+@pytest.fixture
+async def version_stage(dsn: str, opa: OpaChild, tmp_path: Path) -> AsyncIterator[VersionStage]:
+    async with composed(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system) as edge:
+        yield VersionStage(system, edge, dsn)
+
+
+async def test_a_trigger_may_name_the_version_that_it_wants(version_stage: VersionStage) -> None:
+    answer = await version_stage.edge.trigger("one", version=4)
+    (run,) = rows(
+        version_stage.dsn, "SELECT definition_version AS version FROM runs WHERE run_id = %s", answer.body["run_id"]
+    )
+    assert (answer.status, run["version"]) == (202, 4)
+    refused = await version_stage.edge.trigger("two", version=1)
+    assert is_problem(refused, 409, "kyc-onboarding has no version 1")
+    assert [row["trigger_ref"] for row in rows(version_stage.dsn, "SELECT trigger_ref FROM runs")] == ["one"]
+
+
+@pytest.mark.parametrize("version", [0, -1, 2**31, "2", 2.5, True])
+async def test_a_version_that_cannot_be_is_refused(version_stage: VersionStage, version: object) -> None:
+    assert is_problem(await version_stage.edge.trigger("one", version=version), 422, "version")
+
+
+async def test_a_retired_runbook_starts_nothing_new_and_a_repeat_finds_its_run(version_stage: VersionStage) -> None:
+    first = await version_stage.edge.trigger("one")
+    await version_stage.retire()
+    refused = await version_stage.edge.trigger("two")
+    assert is_problem(refused, 409, "kyc-onboarding version 4 is not active but retired: nothing new starts with it")
+    again = await version_stage.edge.trigger("one")
+    assert (again.status, again.body) == (202, {"run_id": first.body["run_id"], "is_new": False})
+    assert len(rows(version_stage.dsn, "SELECT 1 FROM runs")) == 1
+
+
+async def test_nobody_triggers_an_activation_from_outside(version_stage: VersionStage) -> None:
+    rows(
+        version_stage.dsn,
+        """UPDATE actors SET grants = '{"triggers": ["countersign.activate"], "on_behalf": false}'"""
+        " WHERE actor_id = 'servicenow' RETURNING 1",
+    )
+    refused = await version_stage.edge.send(
+        "POST", "/v1/triggers/countersign.activate", b'{"ref":"one","payload":{}}', by="servicenow"
+    )
+    assert is_problem(refused, 404, "no runbook takes triggers of type countersign.activate")
+
+
+async def test_a_trigger_that_no_runbook_of_its_type_takes_is_told_which_there_are(version_stage: VersionStage) -> None:
+    rows(version_stage.dsn, "UPDATE definition_lives SET trigger_when = 'trigger.jurisdiction == ''XX''' RETURNING 1")
+    said = "kyc-onboarding version 4 takes it when trigger.jurisdiction == 'XX'"
+    refused = await version_stage.edge.trigger("one")
+    assert is_problem(refused, 409, f"no runbook takes this trigger of type kyc.onboarding: {said}")
+    assert rows(version_stage.dsn, "SELECT 1 FROM runs") == []

@@ -19,7 +19,7 @@ from policy.client import OpaEngine
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from tests.bench import Bench
 from tests.browser import chromium
-from tests.integration.passkeys_stage import asked, invite, open_vault, register, token_to_sign
+from tests.integration.policies_stage import asked, invite, open_vault, register, token_to_sign
 from tests.patience import MINUTE
 
 AUTHENTICATOR = {

@@ -1,7 +1,16 @@
-"""Reviews over HTTP: a caller brings the word of people for whom the directory lets it answer, and of nobody else."""
+"""Tasks, held steps and evidence over HTTP.
+
+Reviews over HTTP: a caller brings the word of people for whom the directory lets it answer, and of nobody else.
+
+Held steps over HTTP: entitled callers alone bring a person's word on one, and it counts as any other does.
+
+Callers find the evidence of the runs that they may see, and of no others.
+"""
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +19,17 @@ from countersign.embedded.opa import OpaChild
 from edge.signing import headers
 from runtime.clock import utc_now
 from runtime.worker.worker import Worker
-from tests.integration.program_stage import SECRETS, Answer, is_problem, rows
+from tests.integration.program_stage import (
+    SECRETS,
+    Answer,
+    Edge,
+    composed,
+    database,
+    edge_of,
+    is_problem,
+    rows,
+    settings_of,
+)
 from tests.integration.test_edge_answers import Stage, staged
 from tests.patience import until
 
@@ -139,3 +158,87 @@ async def test_a_query_is_part_of_what_is_signed(stage: Stage) -> None:
     now = int(utc_now().timestamp())
     signed = headers("servicenow", SECRETS["servicenow"], now, "GET", "/v1/tasks?as=ivan", b"")
     assert is_problem(await stage.edge.send("GET", "/v1/tasks?as=boris", signed=signed), 401)
+
+
+PATH = "/v1/evidence/search"
+INCIDENT = {"sys_id": "0" * 32, "number": "INC0010042", "priority": 3}
+
+
+@dataclass
+class EvidenceStage:
+    """An edge with two onboardings and an incident."""
+
+    edge: Edge
+    runs: dict[str, str]
+
+    async def search(self, by: str = "onboarding-portal", **asked: Any) -> Answer:
+        return await self.edge.send("POST", PATH, json.dumps(asked).encode(), by=by)
+
+    async def found(self, by: str = "onboarding-portal", **asked: Any) -> list[str]:
+        return [run["reference"] for run in (await self.search(by, **asked)).body["runs"]]
+
+
+@pytest.fixture(scope="module")
+async def evidence_stage(
+    postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[EvidenceStage]:
+    home: Path = tmp_path_factory.mktemp("edge")
+    with database(postgres, "edge_evidence") as dsn:
+        async with composed(settings_of(dsn, opa.url, home)) as system, edge_of(system) as edge:
+            runs = {ref: (await edge.trigger(ref)).body["run_id"] for ref in ("case-1", "case-2")}
+            body = json.dumps({"ref": "inc-1", "payload": INCIDENT}).encode()
+            assert (await edge.send("POST", "/v1/triggers/servicenow.incident", body, by="servicenow")).status == 202
+            yield EvidenceStage(edge, runs)
+
+
+async def test_a_caller_finds_the_runs_of_the_types_that_it_may_trigger(evidence_stage: EvidenceStage) -> None:
+    assert await evidence_stage.found() == ["case-2", "case-1"]
+    assert await evidence_stage.found(by="servicenow") == [f"incident:{INCIDENT['sys_id']}"]
+    assert await evidence_stage.found(by="servicenow", reference="case") == []
+
+
+async def test_what_is_found_says_how_it_stands_with_the_evidence(evidence_stage: EvidenceStage) -> None:
+    (run,) = (await evidence_stage.search(reference="CASE-1")).body["runs"]
+    assert (run["run_id"], run["state"], run["status"]) == (evidence_stage.runs["case-1"], "open", "queued")
+    assert (run["sha256"], run["requested_by"], run["waits_for"]) == (None, "rita", [])
+
+
+async def test_values_of_the_trigger_are_not_looked_through_for_callers(evidence_stage: EvidenceStage) -> None:
+    assert await evidence_stage.found(reference="example") == []
+
+
+async def test_runs_are_narrowed_by_person_runbook_state_and_days(evidence_stage: EvidenceStage) -> None:
+    today = str(utc_now().date())
+    asked: dict[str, Any] = {"person": "rita", "states": ["open"], "from": "2026-01-01", "outcome": "queued"}
+    assert len(await evidence_stage.found(**asked)) == 2
+    assert await evidence_stage.found(definition="incident-triage") == []
+    assert await evidence_stage.found(to="2020-01-01") == []
+    assert len(await evidence_stage.found(to=today)) == 2
+
+
+async def test_pages_follow_each_other(evidence_stage: EvidenceStage) -> None:
+    first = (await evidence_stage.search(limit=1)).body
+    assert [run["reference"] for run in first["runs"]] == ["case-2"]
+    rest = (await evidence_stage.search(limit=1, after=first["after"])).body
+    assert ([run["reference"] for run in rest["runs"]], rest["after"]) == (["case-1"], None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"customer": "x"}, "customer: Extra inputs are not permitted"),
+        ({"first_day": "2026-01-01"}, "first_day: Extra inputs"),
+        ({"from": "yesterday"}, "from: Value error, 'yesterday' is not written as a day"),
+        ({"from": "2026-02-01", "to": "2026-01-01"}, "2026-02-01 is after 2026-01-01"),
+        ({"states": ["lost"]}, "states.0: "),
+        ({"limit": 1001}, "limit: "),
+        ({"limit": "5"}, "limit: "),
+        ({"after": "run_0"}, "after: there is no run run_0"),
+    ],
+)
+async def test_what_cannot_be_sought_is_said(evidence_stage: EvidenceStage, asked: dict[str, Any], says: str) -> None:
+    assert is_problem(await evidence_stage.search(**asked), 422, says)
+
+
+async def test_nobody_searches_unsigned(evidence_stage: EvidenceStage) -> None:
+    assert is_problem(await evidence_stage.edge.send("POST", PATH, b"{}", signed={}), 401)

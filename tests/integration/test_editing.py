@@ -12,10 +12,10 @@ from receipts.canonical import digest
 from runtime.model.approval import ResultCode
 from runtime.model.votes import Refusal, RefusalCode
 from tests.bench import Bench, open_bench
+from tests.integration.acts_stage import ASKED, asked, edit, request_of
 from tests.integration.conftest import PACK, Targets
-from tests.integration.editing_stage import ASKED, asked, edit, request_of
+from tests.opa_server import Between
 from tests.patience import MINUTE
-from tests.policies import Between
 
 
 async def _run_of(bench: Bench) -> str:

@@ -13,7 +13,7 @@ from policy.client import OpaEngine
 from runtime.handlers import Call, Changed, Done, Handler, Json, JsonObject, RefusedError, TransientError, Untouched
 from runtime.outbox.entities import entity_handlers
 from tests.bench import TENANT, Bench, open_bench, with_handlers
-from tests.handled import result_of
+from tests.functions import result_of
 from tests.patience import MINUTE
 
 ROOT = Path(__file__).parents[2]

@@ -23,20 +23,17 @@ from receipts import canonical
 from receipts.chain import Leaf
 from receipts.usage import plain_decimal
 from tests.browser import Failure, failure_of, report_of, verify_page
-from tests.unit import test_evidence_chosen as chosen
+from tests.unit import test_evidence_bundle as hostile
 from tests.unit import test_evidence_claims as claims
+from tests.unit import test_evidence_forgeries as chosen
 from tests.unit import test_evidence_forgeries as forgeries
-from tests.unit import test_evidence_governed as governing
-from tests.unit import test_evidence_hostile as hostile
+from tests.unit import test_evidence_reads as governing
 from tests.unit import test_evidence_reads as reading
-from tests.unit import test_evidence_told as told
+from tests.unit import test_evidence_runs as told
 from tests.unit import test_evidence_verify as verifying
-from tests.unit.evidence_bends import told_with
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_governed import governed
-from tests.unit.evidence_reads import looked
-from tests.unit.evidence_resealed import resealed
+from tests.unit.evidence_bends import resealed, told_with
 from tests.unit.evidence_sample import DEFINITION, POLICY, Office, Story, chained, story
+from tests.unit.evidence_variants import bound, governed, looked
 from tests.unit.test_evidence_rules import OF_EVERY_FORMAT, OF_FORMAT_2
 
 LAST = 12
@@ -245,7 +242,7 @@ async def test_reads_and_what_was_told_of_calls_are_on_record(page: Page, office
     assert (await agree(page, office, office.seal(make())))[:2] == (7, member)
 
 
-@pytest.mark.parametrize("name", (lies := reading.LIES | governing.LIES | chosen.LIES))
+@pytest.mark.parametrize("name", (lies := reading.LIES | governing.GOVERNED_LIES | chosen.LIES))
 async def test_what_is_told_of_reads_and_choices_must_agree(page: Page, office: Office, name: str) -> None:
     (rule, member, _), lie = lies[name]
     assert (await agree(page, office, office.seal(lie())))[:2] == (step_of(rule), member)

@@ -11,9 +11,9 @@ from playwright.async_api import Page
 from evidence.verify.verify import VerificationError, verify
 from runtime.services.sealing import Story
 from tests.browser import failure_of, verify_page
+from tests.integration.evidence_stage import genuine, office, stories
 from tests.integration.forger import Forged
-from tests.integration.genuine_stage import genuine, office, stories
-from tests.unit import test_evidence_hostile as hostile
+from tests.unit import test_evidence_bundle as hostile
 from tests.unit.evidence_sample import Office
 
 __all__ = ["genuine", "office", "stories"]

@@ -14,7 +14,7 @@ from evidence.zipform import MAX_MEMBER_SIZE, ZipFormError, unpack
 from receipts import canonical
 from receipts.redaction import redact
 from tests.browser import verify_page
-from tests.unit.test_evidence_hostile import RAW
+from tests.unit.test_evidence_bundle import RAW
 from tests.unit.test_evidence_zipform import MEMBERS, SOUND, UNSAFE_NAMES, entry, header, with_zipfile, writing
 
 _UNPACK = """

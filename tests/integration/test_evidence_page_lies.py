@@ -8,11 +8,11 @@ from playwright.async_api import Page
 from evidence.verify.verify import VerificationError, verify
 from runtime.services.sealing import Story
 from tests.browser import failure_of, verify_page
+from tests.integration.evidence_stage import genuine, office, stories
 from tests.integration.forger import Forged
-from tests.integration.genuine_stage import genuine, office, stories
 from tests.integration.lies import LIES, RUNS, judged
+from tests.integration.lies_edits import as_first_release
 from tests.integration.lies_passkeys import signed_before
-from tests.integration.lies_patience import as_first_release
 from tests.integration.test_evidence_page import PROGRAMS_OWN
 from tests.unit.evidence_sample import Office
 

@@ -24,10 +24,9 @@ from tests.integration.test_evidence_page import members_of
 from tests.stamps import Tsa
 from tests.unit import test_evidence_log as logs
 from tests.unit import test_evidence_stamped as stamped
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
-from tests.unit.evidence_resealed import resealed
+from tests.unit.evidence_bends import resealed
 from tests.unit.evidence_sample import START, Office
+from tests.unit.evidence_variants import LOG, OTHER, bound, logged, trusted
 from tests.unit.log_sample import signer, vkey, witness_key
 
 DAY = timedelta(days=1)

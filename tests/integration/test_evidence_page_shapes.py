@@ -19,12 +19,10 @@ from receipts.signing import verify_envelope
 from receipts.usage import ReadRecord
 from tests.browser import verify_page
 from tests.integration.test_evidence_page import members_of
-from tests.unit import test_evidence_chosen as chosen
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_governed import governed
-from tests.unit.evidence_reads import looked
+from tests.unit import test_evidence_forgeries as chosen
 from tests.unit.evidence_sample import Office, story
-from tests.unit.test_evidence_hostile import VALUES, places, put
+from tests.unit.evidence_variants import bound, governed, looked
+from tests.unit.test_evidence_bundle import VALUES, places, put
 from tools.verifier_shapes import ROOTS, WHOLE, name_of
 
 LEFT_OUT = object()

@@ -16,8 +16,8 @@ from evidence.verify.linked_bundles import CHILDREN, CHILDREN_SENTENCE, UNDONE, 
 from tests.browser import VERIFY_PAGE, chromium
 from tests.integration.program_stage import command
 from tests.integration.test_evidence_page import PROGRAMS_OWN, step_of
-from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.evidence_variants import bound
 from tests.unit.test_evidence_rules import RULES
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived'

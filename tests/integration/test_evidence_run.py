@@ -25,9 +25,9 @@ from runtime.handlers import OutcomeUnknownError
 from runtime.services.operator import OperatorDesk
 from runtime.worker.worker import Worker
 from tests.bench import Bench
+from tests.integration.acts_stage import delegate
 from tests.integration.conftest import Targets
-from tests.integration.delegates_stage import delegate
-from tests.integration.minio_server import MinioServer, s3_server
+from tests.integration.servers import MinioServer, s3_server
 from tests.sealing import sealer_of
 
 FILE = {"company": "ACME", "text": "report"}

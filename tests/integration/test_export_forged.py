@@ -14,7 +14,7 @@ from receipts.signing import load_or_create
 from runtime.services.sealing import EvidenceDesk
 from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
-from tests.integration.exports_stage import Auditor, ForgedExport, Genuine, entries_of, later
+from tests.integration.evidence_stage import Auditor, ForgedExport, Genuine, entries_of, later
 from tests.integration.forger import Forged
 from tests.integration.program_stage import command, environment
 from tests.once import Once

@@ -19,11 +19,11 @@ from sandbox.harness import SandboxUser
 from tests.bench import TENANT
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import PACK, Targets
-from tests.integration.fault_proxy import Answer, FaultProxy, fault_proxy, no_fault
+from tests.integration.network import Answer, FaultProxy, fault_proxy, no_fault
 from tests.integration.seen import whispered
 from tests.integration.test_chat_forms import grant, opened, runs
+from tests.opa_server import Between
 from tests.patience import MINUTE
-from tests.policies import Between
 
 HEAD = """
 name: {name}

@@ -25,8 +25,8 @@ from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_reads import TOKENS, bundle, leaves, reads, receipts
+from tests.opa_server import Between
 from tests.patience import MINUTE
-from tests.policies import Between
 
 LEI = "5493001KJTIIGC8Y1R12"
 NAME = "bloomberg::query_subsidiaries"

@@ -21,9 +21,9 @@ from runtime.clock import utc_now
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
 from runtime.services.operator import UnknownPersonError
 from tests.bench import BENCH_SECRET, TENANT, Bench
-from tests.integration.minio_server import MinioServer, s3_server
+from tests.integration.evidence_stage import SealingOffice, noted, open_office
 from tests.integration.program_stage import Finished, command, environment
-from tests.integration.sealing_stage import Office, noted, open_office
+from tests.integration.servers import MinioServer, s3_server
 from tests.patience import until
 from tests.sealing import sealer_of
 
@@ -31,7 +31,7 @@ REFERENCE = Subject("reference", "1")
 
 
 @pytest.fixture
-def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+def office(bench: Bench, tmp_path: Path, dsn: str) -> SealingOffice:
     return open_office(bench, tmp_path, dsn)
 
 
@@ -41,7 +41,7 @@ def desk(bench: Bench) -> LegalHolds:
 
 
 @pytest.fixture
-def keeper(office: Office, desk: LegalHolds) -> Keeper:
+def keeper(office: SealingOffice, desk: LegalHolds) -> Keeper:
     return Keeper(desk, LocalArchive(office.folder))
 
 
@@ -51,7 +51,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
         yield server
 
 
-async def sealed(office: Office, ref: str = "1", trigger: str = "bench.note") -> str:
+async def sealed(office: SealingOffice, ref: str = "1", trigger: str = "bench.note") -> str:
     """Return a run whose bundle is stored."""
     run_id = await noted(office.bench, ref, trigger)
     assert await office.sealer() == 1
@@ -66,7 +66,7 @@ async def carried_out(keeper: Keeper) -> int:
     return done
 
 
-def is_held(office: Office, run_id: str) -> bool:
+def is_held(office: SealingOffice, run_id: str) -> bool:
     return (office.folder / f"held/{run_id}.zip").exists()
 
 
@@ -80,7 +80,7 @@ async def acts(bench: Bench) -> list[tuple[str, dict[str, str], dict[str, Any]]]
 
 
 async def test_stored_bundle_is_held_and_released_and_both_are_on_record_by_who_did_it_and_why(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = await sealed(office)
     hold_id = await desk.hold("omar", Subject("run", run_id), "court case 7")
@@ -97,7 +97,7 @@ async def test_stored_bundle_is_held_and_released_and_both_are_on_record_by_who_
 
 
 async def test_run_that_is_not_sealed_yet_can_be_held_and_its_bundle_is_when_it_is_stored(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = (await office.bench.start("bench.note", {"incident": "I", "text": "a", "api_token": "t"})).run_id
     await desk.hold("omar", Subject("run", run_id), "court")
@@ -109,7 +109,7 @@ async def test_run_that_is_not_sealed_yet_can_be_held_and_its_bundle_is_when_it_
 
 
 async def test_hold_on_a_reference_is_on_all_runs_of_it_those_that_come_later_too_and_on_no_other(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     first, other = await sealed(office), await sealed(office, "2")
     await desk.hold("omar", REFERENCE, "court")
@@ -122,7 +122,7 @@ async def test_hold_on_a_reference_is_on_all_runs_of_it_those_that_come_later_to
 
 
 async def test_what_two_holds_name_stays_held_until_both_are_lifted(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", Subject("run", run_id), "court")
@@ -137,7 +137,7 @@ async def test_what_two_holds_name_stays_held_until_both_are_lifted(
 
 
 async def test_bundle_in_a_bucket_that_is_held_cannot_be_deleted(
-    office: Office, desk: LegalHolds, server: MinioServer
+    office: SealingOffice, desk: LegalHolds, server: MinioServer
 ) -> None:
     bucket = server.make_bucket(f"held-{office.key.public.key_id[:8]}")
     archive = S3Archive(server.client(), bucket, "evidence/", None, utc_now)
@@ -155,14 +155,14 @@ async def test_bundle_in_a_bucket_that_is_held_cannot_be_deleted(
     server.client().delete_object(**named)
 
 
-def _sealer(office: Office, archive: Archive) -> Sealer:
+def _sealer(office: SealingOffice, archive: Archive) -> Sealer:
     return sealer_of(office.bench.engine, archive, office.settings.key_path)
 
 
 # What is refused
 
 
-async def test_hold_needs_a_run_a_person_and_a_reason_and_is_set_once(office: Office, desk: LegalHolds) -> None:
+async def test_hold_needs_a_run_a_person_and_a_reason_and_is_set_once(office: SealingOffice, desk: LegalHolds) -> None:
     run_id = await sealed(office)
     run = Subject("run", run_id)
     with pytest.raises(HoldError, match="there is no run run_0"):
@@ -182,14 +182,14 @@ async def test_hold_needs_a_run_a_person_and_a_reason_and_is_set_once(office: Of
     assert [event for event, _, _ in await acts(office.bench)] == ["hold.set"]
 
 
-async def test_secret_of_the_settings_is_in_no_reason(office: Office, desk: LegalHolds) -> None:
+async def test_secret_of_the_settings_is_in_no_reason(office: SealingOffice, desk: LegalHolds) -> None:
     await sealed(office)
     await desk.hold("omar", REFERENCE, f"see {BENCH_SECRET}")
     [row] = await desk.listed(lifted=False)
     assert BENCH_SECRET not in str(row) + str(await acts(office.bench))
 
 
-async def test_two_who_hold_the_same_at_one_moment_set_one_hold(office: Office, desk: LegalHolds) -> None:
+async def test_two_who_hold_the_same_at_one_moment_set_one_hold(office: SealingOffice, desk: LegalHolds) -> None:
     await sealed(office)
     results = await asyncio.gather(*(desk.hold("omar", REFERENCE, "court") for _ in range(6)), return_exceptions=True)
     assert [isinstance(one, HoldError) for one in results].count(True) == 5
@@ -200,7 +200,7 @@ async def test_two_who_hold_the_same_at_one_moment_set_one_hold(office: Office, 
 
 
 async def test_archive_that_is_away_is_told_later_and_the_doctor_says_so(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
@@ -218,7 +218,7 @@ async def test_archive_that_is_away_is_told_later_and_the_doctor_says_so(
 
 
 async def test_hold_that_is_lifted_while_the_archive_is_told_of_it_is_released_after_that(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
@@ -234,7 +234,7 @@ async def test_hold_that_is_lifted_while_the_archive_is_told_of_it_is_released_a
 
 
 async def test_keeper_that_is_lost_leaves_the_bundle_to_others(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
@@ -245,7 +245,7 @@ async def test_keeper_that_is_lost_leaves_the_bundle_to_others(
 
 @pytest.mark.parametrize("is_heard", [True, False], ids=["heard", "not heard"])
 async def test_keeper_that_is_late_with_a_release_does_not_end_a_hold_that_came_meanwhile(
-    office: Office, desk: LegalHolds, keeper: Keeper, *, is_heard: bool
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper, *, is_heard: bool
 ) -> None:
     run_id = await sealed(office)
     for act in (desk.hold, desk.lift):
@@ -265,7 +265,7 @@ async def test_keeper_that_is_late_with_a_release_does_not_end_a_hold_that_came_
 
 
 async def test_process_with_another_archive_leaves_the_bundle_to_others(
-    office: Office, desk: LegalHolds, keeper: Keeper, tmp_path: Path
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper, tmp_path: Path
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
@@ -275,7 +275,7 @@ async def test_process_with_another_archive_leaves_the_bundle_to_others(
 
 
 async def test_bundle_that_is_stored_while_a_hold_is_being_set_is_held(
-    office: Office, desk: LegalHolds, keeper: Keeper
+    office: SealingOffice, desk: LegalHolds, keeper: Keeper
 ) -> None:
     run_id = await noted(office.bench)
     async with await AsyncConnection.connect(office.bench.superuser) as other:
@@ -296,7 +296,7 @@ async def test_bundle_that_is_stored_while_a_hold_is_being_set_is_held(
 # From the command line
 
 
-async def test_holds_are_set_listed_and_released_from_the_command_line(office: Office) -> None:
+async def test_holds_are_set_listed_and_released_from_the_command_line(office: SealingOffice) -> None:
     run_id = await sealed(office)
     await noted(office.bench, "2")
 
@@ -324,7 +324,9 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: O
     assert both.code == 2
 
 
-async def test_hold_is_refused_and_not_on_record_where_nothing_can_hold_it(office: Office, server: MinioServer) -> None:
+async def test_hold_is_refused_and_not_on_record_where_nothing_can_hold_it(
+    office: SealingOffice, server: MinioServer
+) -> None:
     bucket = server.make_bucket(f"plain-{office.key.public.key_id[:8]}", locked=False)
     run_id = await noted(office.bench)
     keys = {"s3_endpoint": server.endpoint, "s3_access_key": server.user, "s3_secret_key": server.password}

@@ -17,10 +17,9 @@ from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import CardAct
 from sandbox.harness import SandboxUser
-from tests.integration.answers_stage import say
+from tests.integration.acts_stage import copies, say
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
-from tests.integration.home_stage import copies
 from tests.patience import MINUTE
 
 WHY = {"reason": "seen and checked"}

@@ -21,9 +21,8 @@ from runtime.store.audit import TenantRows
 from runtime.store.checkpoints import Signed
 from runtime.store.definitions import keep_definition
 from tests.bench import TENANT, Bench
-from tests.integration.answers_stage import say
-from tests.integration.delegates_stage import delegate, undelegate
-from tests.integration.passkeys_stage import register, revoke
+from tests.integration.acts_stage import delegate, say, undelegate
+from tests.integration.policies_stage import register, revoke
 from tests.once import Once
 
 FILE = {"company": "ACME", "text": "report"}

@@ -1,21 +1,40 @@
-"""The log's key is rotated: what each key signed verifies with both, and both are on the tenant's record."""
+"""Keys of the log: rotated, kept checkpoints, and tables that the audit compares.
+
+The log's key is rotated: what each key signed verifies with both, and both are on the tenant's record.
+
+An auditor who has kept a checkpoint finds out from any later bundle, offline, whether the log is still that one.
+
+Each table whose rows stand in evidence is compared by the audit: what was changed or taken out there is found.
+"""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import copytree
 
+import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from countersign.archive import make_notary, make_sealer
 from countersign.cli.audit import audited, newest_checkpoint
 from countersign.log_key import log_keys, rotate_log_key
 from countersign.settings import Settings
+from evidence.archive.local import LocalArchive
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import verify
 from receipts.log.checkpoint import LogKeys
-from receipts.signing import load_public, public_path
+from receipts.log.note import Algorithm
+from receipts.signing import load_or_create, load_public, public_path
+from runtime.model.votes import CardAct
+from runtime.services.audit import Audit, audit
+from runtime.services.sequencer import Sequencer
+from runtime.store.run_history import run_history_in
 from tests.bench import TENANT, Bench
-from tests.integration.program_stage import command
+from tests.integration.acts_stage import asked, edit, request_of, say
+from tests.integration.program_stage import Finished, command
+from tests.once import Once
+from tests.sealing import notary_of, sealer_of
 
 NOTE = {"text": "a", "api_token": "t"}
 
@@ -136,3 +155,181 @@ async def test_a_kept_checkpoint_that_cannot_be_read_is_status_3(office: Office,
         assert (done.code, done.out) == (3, "")
         assert done.err.startswith(f"countersign: {file}{says}")
         assert done.err.count("\n") == 1
+
+
+@dataclass
+class KeptOffice:
+    """A bench that seals into a folder and publishes its log there, and what an auditor keeps outside."""
+
+    bench: Bench
+    folder: Path
+    kept: Path
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "keys/evidence.pem"
+
+    async def seal(self) -> Path:
+        """Have a run end and be sealed, and the log be published; return the bundle."""
+        number = len(await self.bench.rows("SELECT 1 FROM runs"))
+        await self.bench.start("bench.note", {**NOTE, "incident": f"I{number}"}, ref=f"n{number}")
+        await self.bench.settle()
+        archive = LocalArchive(self.folder)
+        assert await sealer_of(self.bench.engine, archive, self.key)() == 1
+        self.bench.clock.move(minutes=1)
+        assert await notary_of(self.bench.engine, archive, self.key)() == 1
+        (row,) = await self.bench.rows("SELECT location FROM evidence_bundles ORDER BY stored_at DESC LIMIT 1")
+        return Path(row["location"])
+
+    def keep(self) -> None:
+        """Keep the checkpoint that is published."""
+        self.kept.write_bytes((self.folder / "log/acme/checkpoint").read_bytes())
+
+    async def verify(self, bundle: Path, log: Path | None) -> Finished:
+        """Verify a bundle as an auditor does who has kept a checkpoint."""
+        signer = notary_of(self.bench.engine, LocalArchive(self.folder), self.key).signer
+        known = ["--log-key", str(signer.verifier(Algorithm.ED25519)), "--checkpoint", str(self.kept)]
+        tiles, key = ["--log", str(log)] if log else [], str(public_path(self.key))
+        return await command("evidence", "verify", str(bundle), "--key", key, *known, *tiles, env={})
+
+
+@pytest.fixture
+def kept_office(bench: Bench, tmp_path: Path) -> KeptOffice:
+    (tmp_path / "evidence/keys").mkdir(parents=True)
+    return KeptOffice(bench, tmp_path / "evidence", tmp_path / "kept.txt")
+
+
+async def test_bundles_from_before_and_after_are_of_the_log_that_was_kept(kept_office: KeptOffice) -> None:
+    early = await kept_office.seal()
+    await kept_office.seal()
+    kept_office.keep()
+    late = await kept_office.seal()
+    for bundle in (early, late):
+        done = await kept_office.verify(bundle, kept_office.folder / "log/acme")
+        assert (done.code, done.err) == (0, ""), done.out
+        assert "13. one log with 1 checkpoint that was kept" in done.out
+        done = await kept_office.verify(bundle, None)
+        assert (done.code, "log.kept: logs of" in done.err) == (3, True)
+
+
+async def test_a_log_that_was_made_anew_without_a_run_is_found_from_one_bundle(
+    kept_office: KeptOffice, tmp_path: Path
+) -> None:
+    await kept_office.seal()
+    kept_office.keep()
+    await kept_office.bench.meddle("DELETE FROM audit_leaves")
+    await kept_office.bench.forget_log()
+    await kept_office.bench.await_places("tenant_leaves")
+    anew = replace(kept_office, folder=tmp_path / "anew")
+    copytree(kept_office.folder / "keys", anew.folder / "keys")
+    bundle = await anew.seal()
+    done = await anew.verify(bundle, anew.folder / "log/acme")
+    assert done.code == 1
+    assert "log.kept: log/checkpoint.txt: is not of one log with the checkpoint of" in done.err
+
+
+CHANGED = {
+    "approvals": "purpose = 'another'",
+    "audit_leaves": """leaf = (leaf::jsonb || '{"event": "run.other"}')::json""",
+    "definitions": "canonical = convert_to('{}', 'UTF8')",
+    "edits": "reason = 'another'",
+    "evidence_bundles": "sealed_seq = sealed_seq - 1",
+    "policy_decisions": "document = '{}'",
+    "policy_texts": "files = '{}'",
+    "questions": "question = 'another'",
+    "reads": "document = '{}'",
+    "receipts": "document = '{}'",
+    "runs": "requested_by = 'eve'",
+    "votes": "reason = 'another'",
+}
+"""For each table that evidence is read from, a change that evidence would tell."""
+COLUMNS = {
+    "edits": ("person = 'eve'", "person_name = 'Eve'", "groups = '[]'", "account = 'UEVE'", "changes = '[]'"),
+    "evidence_bundles": (
+        "sha256 = repeat('0', 64)",
+        "size = 1",
+        "location = 'elsewhere'",
+        "sealed_cards = (SELECT json_object_agg(approval_id, 7) FROM approvals)",
+    ),
+    "runs": (
+        *("status = 'canceled'", "outcome = 'another'", "trigger_type = 'another'", "trigger_ref = run_id"),
+        *("submitted_by = 'another'",),
+    ),
+}
+"""Further columns that stand in evidence, or by which it is found."""
+
+
+@dataclass
+class AuditedOffice:
+    """A bench with a sealed run that was asked about and edited, and one with a read."""
+
+    bench: Bench
+    edited: str
+
+    async def audit(self) -> Audit:
+        return await asyncio.to_thread(audit, self.bench.superuser, TENANT, ())
+
+
+async def _play(bench: Bench, folder: Path) -> str:
+    first = await asked(bench)
+    assert (await say(bench, "ann", first, CardAct.ASK, "who owns it?")).counted
+    assert await edit(bench, "ann", first, {"copies": 3}) is None
+    await bench.settle()
+    (run,) = await bench.rows("SELECT run_id FROM runs")
+    second = await request_of(bench, run["run_id"])
+    for person in ("ben", "cat"):
+        assert (await bench.click(person, second)).counted
+    await bench.settle()
+    await bench.start("bench.branches", {}, ref="reads")
+    await bench.settle()
+    load_or_create(folder / "key.pem")
+    sealer = sealer_of(bench.engine, LocalArchive(folder / "evidence"), folder / "key.pem")
+    assert [await sealer(), await sealer()] == [1, 1]
+    while await Sequencer(bench.engine)():
+        pass
+    return str(run["run_id"])
+
+
+OFFICE = Once(_play)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+async def audited_office(editing: Bench, home: Path) -> AuditedOffice:
+    return AuditedOffice(editing, await OFFICE.on(editing, home))
+
+
+async def test_what_nobody_touched_holds(audited_office: AuditedOffice) -> None:
+    assert (await audited_office.audit()).findings == []
+
+
+async def test_each_table_from_which_evidence_is_read_has_its_change_here(audited_office: AuditedOffice) -> None:
+    with psycopg.connect(audited_office.bench.superuser, row_factory=dict_row) as conn:
+        run_history_in(conn, audited_office.edited)
+        rows = conn.execute(
+            "SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0 OR coalesce(idx_scan, 0) > 0"
+        ).fetchall()
+    assert {row["relname"] for row in rows} == CHANGED.keys()
+
+
+CHANGES = [(table, change) for table in CHANGED for change in (CHANGED[table], *COLUMNS.get(table, ()))]
+
+
+@pytest.mark.parametrize(("table", "change"), CHANGES)
+async def test_a_change_in_a_table_that_stands_in_evidence_is_found(
+    audited_office: AuditedOffice, table: str, change: str
+) -> None:
+    assert await audited_office.bench.meddle(f"UPDATE {table} SET {change} RETURNING 1")
+    assert (await audited_office.audit()).findings
+
+
+@pytest.mark.parametrize("table", CHANGED)
+async def test_a_row_that_was_taken_out_of_a_table_that_stands_in_evidence_is_found(
+    audited_office: AuditedOffice, table: str
+) -> None:
+    assert await audited_office.bench.meddle(f"DELETE FROM {table} RETURNING 1")
+    assert (await audited_office.audit()).findings

@@ -23,8 +23,8 @@ from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.program_stage import Finished, command, environment, settings_of
 from tests.integration.test_replay import replayed
+from tests.opa_server import Between
 from tests.patience import MINUTE
-from tests.policies import Between
 
 NODES = Path(__file__).parents[1] / "packs/nodes"
 HEAD = "name: held\nversion: 1\ntitle: T\ntrigger: { type: bench.held, schema: {} }\non_error: hold\nsteps:\n"

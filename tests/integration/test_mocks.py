@@ -27,7 +27,7 @@ from runtime.planning.triggers import Trigger, claim
 from runtime.worker.mocks import completing, overlaid, read_overlay
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, open_bench, with_handlers
-from tests.integration.kyc_stage import KINDS, PACK, TRIGGER, documents
+from tests.integration.packs_stage import KINDS, KYC_PACK, TRIGGER, documents
 from tests.integration.program_stage import environment, program, settings_of
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
@@ -112,7 +112,7 @@ def mocked(bench: Bench, folder: Path, mocks: JsonObject) -> Bench:
 
 @pytest.fixture
 async def bench(dsn: str, opa: OpaChild) -> AsyncIterator[Bench]:
-    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [PACK], kyc({})) as found:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [KYC_PACK], kyc({})) as found:
         yield found
 
 
@@ -248,7 +248,7 @@ async def test_a_start_with_an_overlay_where_runs_were_real_is_refused(
     dsn: str, opa: OpaChild, tmp_path: Path, bench: Bench
 ) -> None:
     mocks = {name: MOCKS[name] for name in ("gleif::discover_hierarchy", "register::list_officers")}
-    settings = settings_of(dsn, opa.url, tmp_path, port=0, overlay=overlay_file(tmp_path, mocks), packs=[PACK])
+    settings = settings_of(dsn, opa.url, tmp_path, port=0, overlay=overlay_file(tmp_path, mocks), packs=[KYC_PACK])
     async with program("serve", "--role=worker", "--processes=1", env=environment(settings)) as running:
         assert await running.ended() == 1
         said = str(running.lines[-1]["message"])
@@ -260,7 +260,7 @@ async def test_a_start_with_an_overlay_that_is_wrong_is_refused_and_names_the_pl
     dsn: str, opa: OpaChild, tmp_path: Path
 ) -> None:
     wrong = overlay_file(tmp_path, {"register::list_officers": {"result": {"officers": []}}, "register::lost": {}})
-    settings = settings_of(dsn, opa.url, tmp_path, port=0, overlay=wrong, packs=[PACK])
+    settings = settings_of(dsn, opa.url, tmp_path, port=0, overlay=wrong, packs=[KYC_PACK])
     async with program("serve", "--role=worker", "--processes=1", env=environment(settings)) as running:
         assert await running.ended() == 1
         said = "".join(str(line["message"]) for line in running.lines)
@@ -270,7 +270,7 @@ async def test_a_start_with_an_overlay_that_is_wrong_is_refused_and_names_the_pl
 
 async def test_the_doctor_says_that_a_program_is_on_mocks(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
     overlay = overlay_file(tmp_path, {name: MOCKS[name] for name in ("register::file_report",)})
-    settings = settings_of(dsn, opa.url, tmp_path, overlay=overlay, packs=[PACK])
+    settings = settings_of(dsn, opa.url, tmp_path, overlay=overlay, packs=[KYC_PACK])
     found = {fact.name: fact.detail for fact in await examine(settings, utc_now, frozenset({Role.EDGE}))}
     assert found["definitions"] == "3 available; on mocks: register::file_report"
 

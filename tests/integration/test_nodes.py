@@ -4,8 +4,8 @@ import pytest
 
 from runtime.definitions.durations import parse_duration
 from runtime.handlers import RefusedError, TransientError
+from tests.integration.acts_stage import Opener, status
 from tests.integration.conftest import Targets
-from tests.integration.nodes_stage import Opener, status
 
 
 async def test_a_failure_takes_its_branch_and_the_run_goes_on(opened: Opener, targets: Targets) -> None:

@@ -1,7 +1,12 @@
-"""The log is signed only as what it was signed before has grown to, and stands whole beside the bundles."""
+"""The notary: checkpoints grow from what was signed before, and witnesses cosign them.
+
+The log is signed only as what it was signed before has grown to, and stands whole beside the bundles.
+
+The log's checkpoints are cosigned by witnesses, and none that a witness contradicts is signed where it must be.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,18 +19,22 @@ from bot.slack.doctor import Fact
 from countersign.doctor.evidence import audit_log
 from countersign.settings import Settings
 from evidence.archive.local import LocalArchive
-from evidence.notary import Notary
-from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint
+from evidence.notary import Notary, Witnesses
+from evidence.verify.trust import trust_of
+from evidence.verify.verify import verify
+from receipts.log.checkpoint import Checkpoint, LogKeys, cosignatures, open_checkpoint
 from receipts.log.hashes import EMPTY, TreeHead, hash_leaf
-from receipts.log.note import Algorithm, NoteSigner, parse_note
+from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey, parse_note
 from receipts.log.proofs import consistency_proof, verify_consistency
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, nodes_of, read_bundle
-from receipts.signing import SigningKey
+from receipts.signing import SigningKey, public_path
 from runtime.services.log import LogDesk
 from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints
 from tests.bench import TENANT, Bench
+from tests.integration.program_stage import key_of, running
 from tests.patience import MINUTE
+from tests.sealing import notary_of, sealer_of
 
 NOTE = {"text": "a", "api_token": "t"}
 SIGNER = NoteSigner("countersign/acme", SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32)))))
@@ -270,3 +279,106 @@ async def test_of_two_who_sign_the_log_of_one_size_the_first_counts(office: Offi
     assert head is not None
     assert (await desk.keep(head, "first")).note == "first"
     assert (await desk.keep(head, "second")).note == "first"
+
+
+@dataclass
+class WitnessedOffice:
+    """A bench whose log a witness watches."""
+
+    bench: Bench
+    folder: Path
+    witness: VerifierKey
+    url: str
+
+    def notary(self, needed: int = 1, url: str = "") -> Notary:
+        made = notary_of(self.bench.engine, LocalArchive(self.folder), self.folder / "keys/evidence.pem")
+        return replace(made, witnesses=Witnesses({self.witness: url or self.url}, needed))
+
+    async def grow(self) -> None:
+        """Have a run end, and its leaves be given their places."""
+        number = len(await self.bench.rows("SELECT 1 FROM runs"))
+        await self.bench.start("bench.note", {**NOTE, "incident": f"I{number}"}, ref=f"n{number}")
+        await self.bench.settle()
+        await self.notary().desk.sequence()
+        self.bench.clock.move(minutes=1)
+
+    def published(self) -> Note:
+        return parse_note((self.folder / "log/acme/checkpoint").read_bytes())
+
+    def seen_by(self, note: Note) -> int:
+        """Return how many witnesses cosigned a checkpoint."""
+        return len(cosignatures(note, [self.witness]))
+
+
+@pytest.fixture
+async def witnessed_office(bench: Bench, tmp_path: Path) -> AsyncIterator[WitnessedOffice]:
+    (tmp_path / "keys").mkdir()
+    signer = notary_of(bench.engine, LocalArchive(tmp_path), tmp_path / "keys/evidence.pem").signer
+    async with running(tmp_path / "w", log=str(signer.verifier(Algorithm.ED25519))) as served:
+        yield WitnessedOffice(bench, tmp_path, key_of(tmp_path / "w"), served.url)
+
+
+async def test_each_checkpoint_is_cosigned_as_what_the_one_before_has_grown_to(
+    witnessed_office: WitnessedOffice,
+) -> None:
+    for _ in range(3):
+        await witnessed_office.grow()
+        assert await witnessed_office.notary()() == 1
+        assert witnessed_office.seen_by(witnessed_office.published()) == 1
+
+
+async def test_a_witness_that_was_away_is_told_from_where_it_stood(witnessed_office: WitnessedOffice) -> None:
+    await witnessed_office.grow()
+    assert await witnessed_office.notary()() == 1
+    await witnessed_office.grow()
+    assert await witnessed_office.notary(needed=0, url="http://127.0.0.1:1")() == 1
+    assert witnessed_office.seen_by(witnessed_office.published()) == 0
+    await witnessed_office.grow()
+    assert await witnessed_office.notary()() == 1
+    assert witnessed_office.seen_by(witnessed_office.published()) == 1
+
+
+async def test_where_a_witness_must_cosign_nothing_is_published_or_sealed_without_it(
+    witnessed_office: WitnessedOffice, caplog: pytest.LogCaptureFixture
+) -> None:
+    await witnessed_office.grow()
+    away = witnessed_office.notary(url="http://127.0.0.1:1")
+    assert await away() == 0
+    assert "0 witnesses cosigned the log, and 1 must" in caplog.text
+    sealer = sealer_of(
+        witnessed_office.bench.engine,
+        LocalArchive(witnessed_office.folder),
+        witnessed_office.folder / "keys/evidence.pem",
+    )
+    assert await replace(sealer, notary=away)() == 0
+    await witnessed_office.bench.rows("UPDATE evidence_bundles SET next_try_at = clock_timestamp() RETURNING 1")
+    assert await replace(sealer, notary=witnessed_office.notary())() == 1
+
+
+async def test_a_log_that_contradicts_what_a_witness_saw_is_not_cosigned(
+    witnessed_office: WitnessedOffice, caplog: pytest.LogCaptureFixture
+) -> None:
+    await witnessed_office.grow()
+    assert await witnessed_office.notary()() == 1
+    await witnessed_office.bench.meddle("UPDATE audit_leaves SET hash = decode(repeat('11', 32), 'hex') WHERE seq = 2")
+    await witnessed_office.bench.forget_log()  # and it is made anew
+    await witnessed_office.bench.await_places("audit_leaves", "tenant_leaves")
+    await witnessed_office.notary().desk.sequence()
+    assert await witnessed_office.notary()() == 0
+    assert "did not cosign: it answers 4" in caplog.text
+
+
+async def test_an_auditor_demands_as_many_witnesses_as_he_knows(
+    witnessed_office: WitnessedOffice, tmp_path: Path
+) -> None:
+    await witnessed_office.grow()
+    key = witnessed_office.folder / "keys/evidence.pem"
+    sealer = replace(
+        sealer_of(witnessed_office.bench.engine, LocalArchive(witnessed_office.folder), key),
+        notary=witnessed_office.notary(),
+    )
+    assert await sealer() == 1
+    (row,) = await witnessed_office.bench.rows("SELECT location FROM evidence_bundles")
+    log = str(witnessed_office.notary().signer.verifier(Algorithm.ED25519))
+    report = verify(Path(row["location"]), trust_of(public_path(key), None, [log], [str(witnessed_office.witness)], 1))
+    assert {held.rule: held.found for held in report.rules}["log.witnessed"] == witnessed_office.witness.name

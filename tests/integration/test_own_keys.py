@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.acts_stage import Opener, status
 from tests.integration.conftest import Targets
-from tests.integration.nodes_stage import Opener, status
 
 VERBS = """
 verbs:

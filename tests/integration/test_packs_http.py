@@ -1,11 +1,19 @@
-"""The connectors' HTTP client against a server that misbehaves: what each outcome means for a write and for a read."""
+"""The connectors' HTTP client, and the command lines of the stand-ins.
+
+The connectors' HTTP client against a server that misbehaves: what each outcome means for a write and for a read.
+
+The command lines of the stand-ins.
+"""
 
 import asyncio
+import re
 import socket
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Literal
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -227,3 +235,22 @@ async def test_link_to_the_same_host_is_followed(base: str) -> None:
 async def test_service_without_url_refuses_and_names_itself() -> None:
     with pytest.raises(RefusedError, match="Thing is not set up"):
         await send("", Request(WRITE, "/"))
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["countersign_access_request.standins", "countersign_kyc.standins", "countersign_incident_triage.standins"],
+)
+async def test_standins_serve_on_this_machine_until_ended(module: str) -> None:
+    command = (sys.executable, "-u", "-m", module, "--port", "0")
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout
+    try:
+        said = re.search(r"http://127\.0\.0\.1:\d+", (await process.stdout.readline()).decode())
+        assert said
+        async with aiohttp.ClientSession() as session, session.get(f"{said[0]}/__standin/actions") as response:
+            assert await response.json() == {"count": 0, "actions": [], "faults_to_come": 0}
+    finally:
+        process.terminate()
+        await process.wait()
+    assert process.returncode == 0

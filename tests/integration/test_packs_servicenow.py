@@ -28,8 +28,8 @@ from runtime.handlers import (
     RefusedError,
     Untouched,
 )
-from tests.handled import result_of
-from tests.integration.pack_verbs import sync_verbs
+from tests.functions import result_of
+from tests.integration.packs_stage import sync_verbs
 
 NOTE = {"sys_id": VPN_INCIDENT, "number": "INC0010042", "priority": 3, "note": "Looks like the VPN."}
 ASSIGN = {

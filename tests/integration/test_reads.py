@@ -32,7 +32,7 @@ from runtime.services import listings
 from runtime.services.sealing import EvidenceDesk
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
-from tests.integration.counting import Counting
+from tests.integration.network import Counting
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
 

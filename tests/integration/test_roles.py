@@ -20,7 +20,7 @@ from runtime.store.database.migration import migrate
 from runtime.store.schema import role_names
 from runtime.store.schema.tables import INSERT_ONLY, metadata, rights_of
 from tests.bench import Bench, open_bench
-from tests.integration.answers_stage import say
+from tests.integration.acts_stage import say
 from tests.integration.conftest import PACK, Targets
 from tests.integration.program_stage import database
 from tests.logins import DIRECTORY, PROGRAM, as_directory, as_program

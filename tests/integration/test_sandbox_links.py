@@ -1,20 +1,35 @@
-"""Links of the app's own in the sandbox: whom it is told of them, and what it may have shown, as Slack has it."""
+"""The sandbox's links, OAuth and user groups.
 
+Links of the app's own in the sandbox: whom it is told of them, and what it may have shown, as Slack has it.
+
+OAuth in the sandbox refuses and grants as Slack does.
+
+User groups in the sandbox, with Slack's errors; the app hears of changes as Slack tells them.
+"""
+
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from sandbox.core import Sandbox
 from sandbox.delivery import Ack
-from sandbox.harness import EXAMPLE, HandClock, SandboxUser, served
+from sandbox.harness import EXAMPLE, HandClock, SandboxError, SandboxUser, served
 from sandbox.people import People
 from sandbox.server import SANDBOX, create_app
 from sandbox.slack_errors import WorkspaceError
-from sandbox.workspace import Workspace, load_workspace, parse_workspace
+from sandbox.state import Code
+from sandbox.workspace import UserGroup, Workspace, load_workspace, parse_workspace
+from tests.integration.test_sandbox_http import Desk, anna, desk
+from tests.integration.test_sandbox_web_api import refusal, slack
+
+__all__ = ["anna", "desk"]
+
 
 ROOM, ELSEWHERE = "C0APPROVALS", "C0GENERAL"
 OURS = "https://countersign.example/requests/apr_1"
@@ -173,3 +188,166 @@ async def test_what_cannot_be_unfurled_is_refused_in_slacks_words(stage: Stage) 
 def test_no_more_than_five_domains_are_registered() -> None:
     with pytest.raises(WorkspaceError, match="unfurl_domains"):
         workspace(unfurl_domains=[f"d{number}.example" for number in range(6)])
+
+
+BACK = "https://app.example/back"
+CLIENT = {"client_id": "1.1", "client_secret": "secret"}
+APP = load_workspace(EXAMPLE).app.model_copy(
+    update={"client_secret": "secret", "redirect_uris": [BACK], "token_rotation": True}
+)
+WORKSPACE = load_workspace(EXAMPLE).model_copy(update={"app": APP})
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def url(clock: HandClock) -> AsyncIterator[str]:
+    app = create_app(WORKSPACE, clock=clock, sleep=clock.sleep)
+    app[SANDBOX].store.data.codes["code"] = Code(user="U0ANNA", redirect_uri=BACK, issued=clock().timestamp())
+    async with served(app) as address:
+        yield address
+
+
+async def access(url: str, **given: str) -> dict[str, Any]:
+    answer = await slack(url, "").api_call("oauth.v2.access", data={**CLIENT, **given})
+    assert isinstance(answer.data, dict)
+    return answer.data
+
+
+async def test_a_code_gives_tokens_once_and_to_the_app_alone(url: str) -> None:
+    for wrong, code in (
+        ({"client_id": "9.9"}, "invalid_client_id"),
+        ({"client_secret": "x"}, "bad_client_secret"),
+        ({"grant_type": "password"}, "invalid_grant_type"),
+        ({"code": "other"}, "invalid_code"),
+    ):
+        body = await refusal(access(url, **{"code": "code", "redirect_uri": BACK, **wrong}))
+        assert body["error"] == code
+    granted = await access(url, code="code", redirect_uri=BACK)
+    assert (granted["token_type"], granted["expires_in"], granted["team"]["id"]) == ("bot", 43_200, "T0HOST")
+    assert (await refusal(access(url, code="code", redirect_uri=BACK)))["error"] == "invalid_code"
+
+
+async def test_a_code_is_good_for_ten_minutes_and_where_it_was_asked_for(url: str, clock: HandClock) -> None:
+    assert (await refusal(access(url, code="code", redirect_uri="https://evil.example")))["error"] == "bad_redirect_uri"
+    clock.advance(600)
+    assert (await refusal(access(url, code="code", redirect_uri=BACK)))["error"] == "invalid_code"
+
+
+async def test_tokens_expire_and_are_replaced_by_a_refresh_token_that_then_is_good_no_more(
+    url: str, clock: HandClock
+) -> None:
+    first = await access(url, code="code", redirect_uri=BACK)
+    assert (await slack(url, first["access_token"]).auth_test())["ok"]
+    clock.advance(43_200)
+    assert (await refusal(slack(url, first["access_token"]).auth_test()))["error"] == "token_expired"
+    again = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
+    await access(url, **again)  # an answer that was lost
+    second = await access(url, **again)
+    assert (await slack(url, second["access_token"]).auth_test())["ok"]
+    assert (await refusal(access(url, **again)))["error"] == "invalid_refresh_token"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"client_id": "9.9"}, "invalid_client_id"),
+        ({"redirect_uri": "https://evil.example/"}, "bad_redirect_uri"),
+        ({"scope": "chat:write,admin"}, "invalid_scope: admin"),
+    ],
+)
+async def test_the_page_asks_only_for_an_app_that_is_known_and_its_own_address(
+    url: str, change: dict[str, str], says: str
+) -> None:
+    asked = {"client_id": "1.1", "redirect_uri": BACK, "scope": "chat:write", "state": "s", **change}
+    async with aiohttp.ClientSession() as browser, browser.get(f"{url}/oauth/v2/authorize", params=asked) as page:
+        assert page.status == 400
+        assert says in await page.text()
+    async with aiohttp.ClientSession() as browser, browser.post(f"{url}/oauth/v2/authorize", data=asked) as page:
+        assert page.status == 400
+
+
+GONE = UserGroup(id="S0GONE", handle="gone", name="Gone", users=["U0ANNA"], is_disabled=True)
+MIXED = UserGroup(id="S0MIXED", handle="mixed", name="Mixed", users=["U0ANNA", "U0GONE"])
+EXAMPLES = load_workspace(EXAMPLE)
+GROUP_WORKSPACE = EXAMPLES.model_copy(update={"usergroups": [*EXAMPLES.usergroups, GONE, MIXED]})
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[AsyncWebClient]:
+    clock = HandClock()
+    async with served(create_app(GROUP_WORKSPACE, clock=clock, sleep=clock.sleep)) as url:
+        yield AsyncWebClient(token=GROUP_WORKSPACE.app.bot_token, base_url=f"{url}/api/", retry_handlers=[])
+
+
+async def _refusal(call: Any) -> str:
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    return str(caught.value.response["error"])
+
+
+async def test_user_groups_are_listed_disabled_ones_where_they_are_asked_for(client: AsyncWebClient) -> None:
+    listed = (await client.usergroups_list())["usergroups"]
+    assert [(one["id"], one["handle"], one["user_count"]) for one in listed] == [
+        ("S0COMPLIANCE", "compliance", 2),
+        ("S0MIXED", "mixed", 1),
+    ]
+    assert "users" not in listed[0]
+    every = (await client.usergroups_list(include_disabled=True, include_users=True))["usergroups"]
+    assert [(one["id"], bool(one["date_delete"])) for one in every][1] == ("S0GONE", True)
+    assert every[0]["users"] == ["U0ANNA", "U0BORIS"]
+
+
+async def test_who_is_deactivated_is_in_no_user_group(client: AsyncWebClient) -> None:
+    assert (await client.usergroups_users_list(usergroup="S0MIXED"))["users"] == ["U0ANNA"]
+
+
+@pytest.mark.parametrize("usergroup", ["S0NONE", "S0GONE"])
+async def test_a_user_group_that_is_not_there_or_disabled_is_refused(client: AsyncWebClient, usergroup: str) -> None:
+    assert await _refusal(client.usergroups_users_list(usergroup=usergroup)) == "no_such_subteam"
+
+
+async def test_user_groups_want_their_scope() -> None:
+    app = GROUP_WORKSPACE.app.model_copy(update={"scopes": ["chat:write"]})
+    clock = HandClock()
+    async with served(
+        create_app(GROUP_WORKSPACE.model_copy(update={"app": app}), clock=clock, sleep=clock.sleep)
+    ) as url:
+        client = AsyncWebClient(token=app.bot_token, base_url=f"{url}/api/", retry_handlers=[])
+        assert await _refusal(client.usergroups_list()) == "missing_scope"
+
+
+def test_a_user_group_of_unknown_people_is_refused() -> None:
+    document = json.loads(GROUP_WORKSPACE.model_dump_json())
+    document["usergroups"][0]["users"] = ["U0NOBODY"]
+    with pytest.raises(WorkspaceError, match="user group S0COMPLIANCE has unknown members: U0NOBODY"):
+        parse_workspace(document, "here")
+
+
+async def test_the_app_hears_who_has_left_or_joined_as_slack_tells_it(desk: Desk, anna: SandboxUser) -> None:
+    for has_left in (True, False):
+        await anna.regroup("S0COMPLIANCE")
+        changed, updated = (json.loads(body)["event"] for _, body in desk.requests[-2:])
+        kept = {name: changed[name] for name in ("type", "subteam_id", "team_id", "added_users", "removed_users")}
+        assert kept == {
+            "type": "subteam_members_changed",
+            "subteam_id": "S0COMPLIANCE",
+            "team_id": "T0HOST",
+            "added_users": [] if has_left else ["U0ANNA"],
+            "removed_users": ["U0ANNA"] if has_left else [],
+        }
+        assert updated["type"] == "subteam_updated"
+        assert updated["subteam"]["users"] == (["U0BORIS"] if has_left else ["U0BORIS", "U0ANNA"])
+        shown = (await anna.see())["usergroups"]
+        assert [(one["handle"], one["users"]) for one in shown] == [("compliance", updated["subteam"]["users"])]
+
+
+async def test_nobody_of_elsewhere_comes_into_a_user_group(desk: Desk) -> None:
+    async with SandboxUser(desk.url, "U0EXT") as eve:
+        with pytest.raises(SandboxError, match="cannot be in a user group"):
+            await eve.regroup("S0COMPLIANCE")
+        with pytest.raises(SandboxError, match="there is no user group"):
+            await eve.regroup("S0NONE")

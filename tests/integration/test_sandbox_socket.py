@@ -1,7 +1,15 @@
-"""Socket Mode, spoken with slack_sdk's client and with bare WebSockets."""
+"""The sandbox's Socket Mode, and the sandbox as a program.
+
+Socket Mode, spoken with slack_sdk's client and with bare WebSockets.
+
+The sandbox as a program of its own: it says where it is, refuses bad files, and survives being killed.
+"""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -16,6 +24,7 @@ from sandbox.delivery import LIFETIME_SECONDS, WARNING_SECONDS
 from sandbox.harness import EXAMPLE, HandClock, SandboxUser, served
 from sandbox.server import create_app
 from sandbox.workspace import load_workspace
+from tests.patience import MINUTE
 
 WORKSPACE = load_workspace(EXAMPLE)
 ROOM = "C0APPROVALS"
@@ -164,3 +173,43 @@ async def test_a_workspace_that_closes_hangs_up(clock: HandClock, session: aioht
         await socket.receive_json()
     assert (await socket.receive_json())["reason"] == "link_disabled"
     await socket.close()
+
+
+def start(*options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "sandbox", "--port", "0", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def address_of(process: subprocess.Popen[str]) -> str:
+    """Return where it listens, as it says itself."""
+    assert process.stdout
+    return process.stdout.readline().removeprefix("sandbox workspace on ").strip()
+
+
+async def test_what_was_answered_is_there_after_kill_9(tmp_path: Path) -> None:
+    options = ("--workspace", str(EXAMPLE), "--state", str(tmp_path / "state.json"))
+    for expected in ([], ["kept"]):
+        with start(*options) as process:
+            client = AsyncWebClient(token=WORKSPACE.app.bot_token, base_url=f"{address_of(process)}/api/")
+            history = await client.conversations_history(channel="C0APPROVALS")
+            assert [message["text"] for message in history["messages"]] == expected
+            await client.chat_postMessage(channel="C0APPROVALS", text="kept")
+            process.kill()
+
+
+def test_the_program_ends_cleanly_when_asked_to() -> None:
+    with start("--workspace", str(EXAMPLE)) as process:
+        assert address_of(process).startswith("http://127.0.0.1:")
+        process.terminate()
+        assert process.wait(timeout=MINUTE) == 0
+
+
+@pytest.mark.parametrize("text", ["team: [", "team: {}"])
+def test_a_bad_workspace_file_is_named_without_a_traceback(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text, encoding="utf-8")
+    with start("--workspace", str(path)) as process:
+        _, errors = process.communicate(timeout=MINUTE)
+    assert process.returncode == 1
+    assert errors.startswith(str(path))
+    assert "Traceback" not in errors

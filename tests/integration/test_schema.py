@@ -1,4 +1,9 @@
-"""Declared tables and rights, steps and `schema.txt` say the same; what a database has otherwise is named."""
+"""The schema: declared tables, rights and steps, and invariants that the database holds.
+
+Declared tables and rights, steps and `schema.txt` say the same; what a database has otherwise is named.
+
+The store: the database holds the invariants itself.
+"""
 
 from collections.abc import Iterator
 
@@ -8,6 +13,7 @@ from sqlalchemy import Table
 
 from countersign.doctor.database import migrations as check_migrations
 from countersign.settings import Settings
+from runtime.model.person import Person
 from runtime.store.database.migration import UnfitDatabaseError, migrate, open_engine
 from runtime.store.database.schema_state import (
     NEWEST,
@@ -20,6 +26,7 @@ from runtime.store.database.schema_state import (
 )
 from runtime.store.schema.role_names import DIRECTORY, OWNER, PROGRAM, ROLES
 from runtime.store.schema.tables import INSERT_ONLY, metadata, rights_of
+from tests.bench import PEOPLE, TEAM, TENANT, Bench
 from tests.integration.program_stage import command, database
 from tools.schema import made_by_migrations
 
@@ -298,3 +305,42 @@ def test_a_grant_to_everybody_that_migrating_leaves_is_warned_of(dsn: str, caplo
         conn.execute("GRANT SELECT ON runs TO PUBLIC")
     migrate(dsn)
     assert "table runs: grant to PUBLIC has SELECT, which is not declared" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("statement", "constraint"),
+    [
+        ("UPDATE runs SET status = 'perhaps'", "ck_runs_status"),
+        ("UPDATE runs SET status = 'succeeded', finished_at = NULL", "ck_runs_finished"),
+        ("UPDATE effects SET status = 'leased', lease_owner = NULL", "ck_effects_lease"),
+        (("INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_at, status,"
+         " approval_id, created_at, resolved_at, correlate, moments)"
+         " SELECT 'w2', run_id, step, type, 'other', token, deadline, escalate_at,"
+         " status, approval_id, created_at, resolved_at, correlate, moments FROM waits"), "uq_waits_approval"),
+        (("INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_at, status,"
+         " approval_id, created_at, resolved_at, correlate, moments)"
+         " SELECT 'w' || n, run_id, step, 'external', 'key' || n, token, deadline, escalate_at,"
+         " status, approval_id, created_at, resolved_at, correlate, moments FROM waits, generate_series(1, 2) n"),
+         "uq_waits_step"),
+        ("UPDATE effects SET claimed = true, idempotency_key = 'same'", "uq_effects_claimed_key"),
+        (("INSERT INTO runs SELECT 'run_2', tenant, trigger_type, trigger_ref, trigger, definition_name,"
+         " definition_version, status, version, requested_by, requester_kind, submitted_by,"
+         " requester_accounts, request_id, salt, writes, audit_seq, audit_hash, error, sealed, created_at,"
+         " updated_at, finished_at"
+         " FROM runs"), "uq_runs_tenant_trigger_type_trigger_ref"),
+    ],
+)  # fmt: skip
+async def test_the_database_refuses_what_must_not_be(bench: Bench, statement: str, constraint: str) -> None:
+    await bench.start("bench.file", {"company": "ACME", "text": "r"})
+    await bench.settle()
+    with pytest.raises(psycopg.IntegrityError, match=constraint):
+        await bench.meddle(statement)
+
+
+async def test_people_are_known_by_the_team_of_each_account_and_an_agents_account_is_nobodys(bench: Bench) -> None:
+    for team, user, actor in (("T0SISTER", "UANN", "ben"), (TEAM, "UPORTAL", "portal-bot")):
+        await bench.meddle("INSERT INTO slack_accounts VALUES (%s, %s, %s, %s)", TENANT, team, user, actor)
+    ann, ben = (Person(one, one.title(), tuple(PEOPLE[one])) for one in ("ann", "ben"))
+    assert await bench.desk.people("UANN") == {TEAM: [ann], "T0SISTER": [ben]}
+    assert await bench.desk.people("UPORTAL") == {TEAM: []}
+    assert await bench.desk.people("UNOBODY") == {}

@@ -22,18 +22,18 @@ from runtime.services.operator import OperatorDesk
 from runtime.services.sealing import PAUSES, BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
-from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server, s3_server
+from tests.integration.evidence_stage import FILE, NOTE, SealingOffice, noted, open_office
 from tests.integration.program_stage import command, environment
-from tests.integration.sealing_stage import FILE, NOTE, Office, noted, open_office
+from tests.integration.servers import PASSWORD, USER, MinioServer, minio_server, s3_server
 
 
 @pytest.fixture
-def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+def office(bench: Bench, tmp_path: Path, dsn: str) -> SealingOffice:
     return open_office(bench, tmp_path, dsn)
 
 
 async def test_failed_seal_is_tried_again_after_a_second_then_ever_more_slowly_and_is_never_dropped(
-    office: Office,
+    office: SealingOffice,
 ) -> None:
     run_id = await noted(office.bench)
     pauses = []
@@ -55,7 +55,7 @@ async def test_failed_seal_is_tried_again_after_a_second_then_ever_more_slowly_a
 
 
 async def test_fault_of_our_own_while_sealing_is_kept_and_tried_again_too(
-    office: Office, caplog: pytest.LogCaptureFixture
+    office: SealingOffice, caplog: pytest.LogCaptureFixture
 ) -> None:
     run_id = await noted(office.bench)
     broken: Any = object()
@@ -68,7 +68,7 @@ async def test_fault_of_our_own_while_sealing_is_kept_and_tried_again_too(
     assert await office.sealer() == 1
 
 
-async def test_worker_whose_clock_is_20_minutes_behind_seals_what_another_began(office: Office) -> None:
+async def test_worker_whose_clock_is_20_minutes_behind_seals_what_another_began(office: SealingOffice) -> None:
     run_id = await noted(office.bench)
     assert await _lease(office)
     engine = replace(office.bench.engine, clock=lambda: office.bench.clock() - timedelta(minutes=20))
@@ -76,7 +76,7 @@ async def test_worker_whose_clock_is_20_minutes_behind_seals_what_another_began(
     assert (await office.row(run_id))["stored_at"]
 
 
-async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: Office, tmp_path: Path) -> None:
+async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: SealingOffice, tmp_path: Path) -> None:
     bench, chat = office.bench, office.bench.chat
 
     async def away(call: Call) -> JsonObject:
@@ -107,7 +107,7 @@ async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: Offi
 
 
 async def test_evidence_is_announced_of_what_asked_somebody_and_of_what_went_wrong_and_of_nothing_else(
-    office: Office, targets: Targets
+    office: SealingOffice, targets: Targets
 ) -> None:
     bench = office.bench
     quiet = await noted(bench)
@@ -129,17 +129,17 @@ async def test_evidence_is_announced_of_what_asked_somebody_and_of_what_went_wro
     assert (await office.row(quiet))["stored_at"]
 
 
-async def test_a_story_is_read_the_same_again(office: Office) -> None:
+async def test_a_story_is_read_the_same_again(office: SealingOffice) -> None:
     run_id = (await office.bench.start("bench.note", NOTE)).run_id
     await office.bench.settle()
     assert await _story(office, run_id) == await EvidenceDesk(office.bench.engine).story(run_id)
 
 
-async def _lease(office: Office) -> BundleLease | None:
+async def _lease(office: SealingOffice) -> BundleLease | None:
     return await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0), office.key, [office.key.public.key_id])
 
 
-async def _story(office: Office, run_id: str) -> Any:
+async def _story(office: SealingOffice, run_id: str) -> Any:
     lease = await _lease(office)
     assert lease
     assert lease.run_id == run_id
@@ -147,7 +147,7 @@ async def _story(office: Office, run_id: str) -> Any:
 
 
 async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_found_by_the_doctor(
-    office: Office, targets: Targets
+    office: SealingOffice, targets: Targets
 ) -> None:
     bench = office.bench
     assert await office.is_well() == {
@@ -194,7 +194,7 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
 
 
 async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one(
-    office: Office, tmp_path_factory: pytest.TempPathFactory
+    office: SealingOffice, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     run_id = await noted(office.bench)
     with minio_server(tmp_path_factory.mktemp("minio")) as server:
@@ -213,7 +213,7 @@ async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one
 
 
 async def test_definition_says_for_how_long_its_evidence_is_kept_in_the_row_and_in_the_bucket(
-    office: Office, tmp_path_factory: pytest.TempPathFactory
+    office: SealingOffice, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     kept, other = await noted(office.bench, "1", "bench.kept"), await noted(office.bench, "2")
     with s3_server(tmp_path_factory.mktemp("s3")) as server:

@@ -25,7 +25,6 @@ from runtime.clock import utc_now
 from runtime.inbox import inbox
 from runtime.services.operator import OperatorDesk
 from sandbox.harness import SandboxUser
-from tests.integration.minio_server import PASSWORD, USER, minio_server
 from tests.integration.program_stage import (
     CASE,
     SECRETS,
@@ -42,6 +41,7 @@ from tests.integration.program_stage import (
     settings_of,
     until_ready,
 )
+from tests.integration.servers import PASSWORD, USER, minio_server
 from tests.patience import MINUTE, until
 
 CANARY = "canary-c40e"

@@ -19,8 +19,8 @@ from runtime.services.run_replay import replay_run
 from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench
+from tests.integration.acts_stage import Opener
 from tests.integration.conftest import Targets
-from tests.integration.nodes_stage import Opener
 
 TYPES = ["bench.timer"]
 YES = {"closed_by": "ivy"}

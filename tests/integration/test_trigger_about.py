@@ -1,6 +1,12 @@
-"""Triggers about the same: one run of a runbook goes on about it, and what comes meanwhile is a signal to that run."""
+"""Triggers about the same: one run goes on, also over HTTP.
+
+Triggers about the same: one run of a runbook goes on about it, and what comes meanwhile is a signal to that run.
+
+Webhooks at the edge about one incident: the answer names the run, and says what became of the second.
+"""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +28,7 @@ from runtime.services.signals import Signal, SignalDesk
 from runtime.store.definitions import find_version, lock_versions
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
+from tests.integration.program_stage import Answer, Edge, composed, edge_of, is_problem, rows, settings_of
 from tests.patience import MINUTE
 
 TYPE = "bench.case"
@@ -311,3 +318,50 @@ async def test_a_run_that_continues_with_one_that_goes_on_tells_it(bench: Bench)
     assert step["result"] == {"run_id": run_id}
     (heard,) = await bench.rows("SELECT result FROM steps WHERE run_id = %s AND path = 'first'", run_id)
     assert heard["result"]["text"] == "below"
+
+
+SYS_ID = "a" * 32
+
+
+@pytest.fixture
+async def edge(dsn: str, opa: OpaChild, tmp_path: Path) -> AsyncIterator[Edge]:
+    async with composed(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system) as found:
+        yield found
+
+
+async def hook(edge: Edge, ref: str, priority: int = 3) -> Answer:
+    """Send the webhook of an incident."""
+    body = {"ref": ref, "payload": {"sys_id": SYS_ID, "number": "INC0010042", "priority": priority}}
+    return await edge.send("POST", "/v1/triggers/servicenow.incident", json.dumps(body).encode(), by="servicenow")
+
+
+async def test_the_answer_to_the_second_webhook_names_the_run_and_the_signal(edge: Edge) -> None:
+    first, second = await hook(edge, "1"), await hook(edge, "2", priority=1)
+    assert (first.status, first.body) == (202, {"run_id": first.body["run_id"], "is_new": True})
+    assert second.status == 202
+    assert second.body == {
+        "run_id": first.body["run_id"],
+        "is_new": False,
+        "signal": {
+            "name": "incident_updated",
+            "status": "early",
+            "reason": "no step waits for this signal yet; it is kept as long as the run goes on",
+        },
+    }
+
+
+async def test_a_webhook_that_is_delivered_again_has_the_same_answer(edge: Edge, dsn: str) -> None:
+    first, second = await hook(edge, "1"), await hook(edge, "2")
+    assert (await hook(edge, "1")).body == {**first.body, "is_new": False}
+    assert (await hook(edge, "2")).body == second.body
+    assert is_problem(await hook(edge, "2", priority=1), 409, "was claimed before")
+    assert len(rows(dsn, "SELECT 1 FROM runs")) == len(rows(dsn, "SELECT 1 FROM notifications")) == 1
+
+
+async def test_webhooks_at_one_moment_are_one_run_and_signals_to_it(edge: Edge, dsn: str) -> None:
+    answers = await asyncio.gather(*(hook(edge, str(number)) for number in range(12)))
+    assert {answer.status for answer in answers} == {202}
+    assert len({answer.body["run_id"] for answer in answers}) == 1
+    assert sorted("signal" in answer.body for answer in answers) == [False] + [True] * 11
+    assert len(rows(dsn, "SELECT 1 FROM runs")) == 1
+    assert len(rows(dsn, "SELECT 1 FROM notifications WHERE kind = 'signal'")) == 11

@@ -17,16 +17,15 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.services.clicks import ClickOutcome
 from runtime.services.passkey_ceremonies import SigningPage
-from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.acts_stage import delegate
+from tests.integration.chat_stage import CHANNEL, Chat, chatting, choose
 from tests.integration.conftest import Targets
-from tests.integration.delegates_stage import delegate
-from tests.integration.more_stage import choose
-from tests.integration.passkeys_stage import asked, counter, open_vault, register, token_to_sign
+from tests.integration.network import Trips, along, road_to
+from tests.integration.policies_stage import asked, counter, open_vault, register, token_to_sign
 from tests.integration.program_stage import composed, settings_of
 from tests.integration.test_edge_answers import Stage, staged
 from tests.integration.test_edge_tasks import get, post, review
 from tests.integration.test_home import until_voted
-from tests.integration.trips import Trips, along, road_to
 from tests.patience import MINUTE
 
 CLICKED, OPENING, SUBMITTED = 4, 2, 2

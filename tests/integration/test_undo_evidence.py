@@ -1,9 +1,15 @@
-"""The evidence of an undo: a bundle of its own, which says whose receipts were taken back, and both verifiers hold."""
+"""Undo in evidence: a bundle of its own, and what held steps did and did not.
+
+The evidence of an undo: a bundle of its own, which says whose receipts were taken back, and both verifiers hold.
+
+What is undone of steps that were held: what the run did itself, each of it once, and nothing that people did.
+"""
 
 import asyncio
 import zipfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Page
@@ -17,17 +23,20 @@ from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.canonical import loads
 from receipts.signing import public_path
+from runtime.handlers import RefusedError
 from runtime.inbox import inbox
+from runtime.model.run import RepairAction
 from runtime.services.audit import audit
 from runtime.services.operator import OperatorDesk
 from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, report_of, verify_page
+from tests.integration.acts_stage import mend, status
+from tests.integration.evidence_stage import SealingOffice, open_office
 from tests.integration.forger import Forged
-from tests.integration.lies_undone import UNDONE
+from tests.integration.lies_runs import UNDONE
 from tests.integration.played import stories_of
-from tests.integration.sealing_stage import Office, open_office
-from tests.integration.undo_stage import bench, ran, shelves
+from tests.integration.runbooks_stage import Shelves, bench, ran, shelves
 
 __all__ = ["bench", "shelves"]
 
@@ -39,7 +48,7 @@ async def page() -> AsyncIterator[Page]:
 
 
 @pytest.fixture
-def office(bench: Bench, dsn: str, tmp_path: Path) -> Office:
+def office(bench: Bench, dsn: str, tmp_path: Path) -> SealingOffice:
     return open_office(bench, tmp_path, dsn)
 
 
@@ -48,7 +57,7 @@ def _members(bundle: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
-async def _sealed(office: Office, run_id: str) -> Path:
+async def _sealed(office: SealingOffice, run_id: str) -> Path:
     while await office.sealer():
         pass
     return office.folder / f"{run_id}.zip"
@@ -113,7 +122,7 @@ PLAYED: dict[str, tuple[Callable[[Bench], Awaitable[str]], str]] = {
 
 @pytest.mark.parametrize("name", PLAYED)
 async def test_both_verifiers_hold_every_bundle_of_an_undo_and_of_what_it_undid(
-    office: Office, bench: Bench, page: Page, name: str
+    office: SealingOffice, bench: Bench, page: Page, name: str
 ) -> None:
     play, status = PLAYED[name]
     undo = await play(bench)
@@ -129,14 +138,14 @@ async def test_both_verifiers_hold_every_bundle_of_an_undo_and_of_what_it_undid(
 
 
 @pytest.fixture
-async def pair(office: Office, bench: Bench) -> tuple[Path, Path]:
+async def pair(office: SealingOffice, bench: Bench) -> tuple[Path, Path]:
     """Give the bundle of an undo, and that of the run that it undid."""
     run_id = await ran(bench, "three")
     undo = await _sealed(office, await _undone(bench, run_id))
     return undo, office.folder / f"{run_id}.zip"
 
 
-async def _failures(page: Page, office: Office, undo: Path, first: Path) -> tuple[str, str]:
+async def _failures(page: Page, office: SealingOffice, undo: Path, first: Path) -> tuple[str, str]:
     """Return the rule that breaks, and the member, of which both verifiers say the same."""
     public = public_path(office.settings.key_path)
     with pytest.raises(VerificationError) as caught:
@@ -147,7 +156,7 @@ async def _failures(page: Page, office: Office, undo: Path, first: Path) -> tupl
 
 
 async def test_an_undo_is_compared_with_the_run_that_it_undid(
-    office: Office, page: Page, pair: tuple[Path, Path]
+    office: SealingOffice, page: Page, pair: tuple[Path, Path]
 ) -> None:
     undo, first = pair
     public = public_path(office.settings.key_path)
@@ -161,7 +170,7 @@ async def test_an_undo_is_compared_with_the_run_that_it_undid(
 
 
 async def test_a_run_that_undoes_nothing_of_another_does_not_hold_beside_it(
-    office: Office, page: Page, pair: tuple[Path, Path]
+    office: SealingOffice, page: Page, pair: tuple[Path, Path]
 ) -> None:
     undo, first = pair
     assert await _failures(page, office, first, undo) == ("receipts.undone", "definition.json")
@@ -169,7 +178,7 @@ async def test_a_run_that_undoes_nothing_of_another_does_not_hold_beside_it(
 
 @pytest.mark.parametrize("name", UNDONE)
 async def test_a_lie_about_what_was_undone_shows_beside_the_other_bundle(
-    office: Office, bench: Bench, page: Page, name: str, tmp_path: Path
+    office: SealingOffice, bench: Bench, page: Page, name: str, tmp_path: Path
 ) -> None:
     run_id = await ran(bench, "three")
     told = await stories_of(office.key, bench, {"first": run_id, "undo": await _undone(bench, run_id)})
@@ -193,7 +202,7 @@ async def test_the_audit_of_the_database_accounts_for_the_definition_that_undoes
 
 
 async def test_the_bundle_of_an_undo_names_the_receipts_of_the_other_bundle_that_it_took_back(
-    office: Office, bench: Bench
+    office: SealingOffice, bench: Bench
 ) -> None:
     run_id = await ran(bench, "three")
     first = await _sealed(office, run_id)
@@ -209,3 +218,134 @@ async def test_the_bundle_of_an_undo_names_the_receipts_of_the_other_bundle_that
     acted = (loads(data) for name, data in _members(undo).items() if name.startswith(names.RECEIPTS))
     undone = [one["idempotency_key"] for one in acted if one["step"]]
     assert sorted(undone) == sorted(f"undo:{one['receipt_id']}" for one in named["receipts"]["const"])
+
+
+NOT_OURS = "omar supplied its result: what was done for that is not the run's to undo"
+
+
+@pytest.fixture
+def desk(bench: Bench) -> OperatorDesk:
+    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+
+
+async def started(bench: Bench, **trigger: str) -> str:
+    run_id = (await bench.start("undo.holding", trigger)).run_id
+    await bench.settle()
+    return run_id
+
+
+async def again(bench: Bench, run_id: str, step: str) -> None:
+    """Have a held step tried anew, a while later."""
+    bench.clock.move(seconds=1)
+    await mend(bench, run_id, step, RepairAction.RETRY)
+
+
+async def answered(bench: Bench, run_id: str) -> None:
+    await bench.complete(f"{run_id}:ask", {}, verbs=["ask"])
+    await bench.settle()
+
+
+async def canceled(bench: Bench, desk: OperatorDesk, run_id: str) -> str | None:
+    """Cancel a run; return the run that withdraws what it had asked for."""
+    facts = await inbox.apply(bench.engine, await desk.cancel("omar", run_id, "no more", None))
+    await bench.settle()
+    return None if facts["withdrawn_in"] is None else str(facts["withdrawn_in"])
+
+
+async def undone(bench: Bench, desk: OperatorDesk, run_id: str, step: str | None = None) -> Mapping[str, Any]:
+    facts = await inbox.apply(bench.engine, await desk.undo("omar", run_id, step, "a mistake", None))
+    await bench.settle()
+    return facts
+
+
+def left(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    return [(item["step"], item["standing"], item["why"]) for item in facts["left"]]
+
+
+async def test_what_somebody_supplied_is_named_and_is_not_the_runs_to_undo(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    shelves.put.answers = [RefusedError("closed")]
+    run_id = await started(bench)
+    await mend(bench, run_id, "put", RepairAction.SUPPLY, {"entry": "by hand"})
+    await answered(bench, run_id)
+    await mend(bench, run_id, "named", RepairAction.SUPPLY, {"entry": "by hand, too"})
+    assert (await status(bench, run_id))["run"] == "succeeded"
+    facts = await undone(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == ["ask"]
+    assert left(facts) == [("put", "supplied", NOT_OURS), ("named", "supplied", NOT_OURS)]
+    assert [call.params["place"] for call in shelves.take.calls] == ["asked"]
+    alone = await undone(bench, desk, run_id, "named")
+    assert alone["reason"] == f"nothing of it can be undone; named: {NOT_OURS}"
+
+
+async def test_a_step_that_was_tried_anew_is_undone_once_and_its_failures_are_not_told(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    shelves.put.answers = [RefusedError("closed"), RefusedError("closed")]
+    run_id = await started(bench)
+    for _ in range(2):
+        await again(bench, run_id, "put")
+    facts = await undone(bench, desk, run_id, "put")
+    assert ([item["step"] for item in facts["undone"]], facts["left"]) == (["put"], [])
+    assert [call.params["entry"] for call in shelves.take.calls] == ["e-here"]
+
+
+async def test_of_tries_that_did_nothing_one_is_told(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
+    shelves.put.answers = [RefusedError("closed"), RefusedError("closed")]
+    run_id = await started(bench)
+    await again(bench, run_id, "put")
+    await mend(bench, run_id, "put", RepairAction.SKIP)
+    facts = await undone(bench, desk, run_id, "put")
+    assert facts["reason"] == "nothing of it can be undone; put: not performed: failed"
+
+
+async def test_what_the_step_itself_had_done_is_not_taken_for_another_runs(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    shelves.put.answers = [{"entry": 7}]
+    run_id = await started(bench)
+    await again(bench, run_id, "put")
+    assert len(shelves.put.calls) == 1
+    await mend(bench, run_id, "put", RepairAction.SUPPLY, {"entry": "seven"})
+    facts = await undone(bench, desk, run_id, "put")
+    assert facts["reason"] == "nothing of it can be undone; put: params of take: /entry: 7 is not of type 'string'"
+
+
+async def test_each_request_of_a_step_that_was_tried_anew_is_undone(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await started(bench, place="there")
+    await bench.later(days=14, seconds=1)
+    assert (await status(bench, run_id))["ask"] == "needs_attention"
+    await again(bench, run_id, "ask")
+    await answered(bench, run_id)
+    facts = await undone(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == ["named", "ask", "ask", "put"]
+    assert facts["left"] == []
+    rows = await bench.rows(
+        "SELECT receipt_id FROM receipts WHERE run_id = %s AND document->>'step' <> '' ORDER BY seq DESC", run_id
+    )
+    assert [call.key for call in shelves.take.calls] == [f"undo:{row['receipt_id']}" for row in rows]
+    assert (await bench.run(facts["undone_in"]))["status"] == "succeeded"
+
+
+async def test_with_a_run_only_the_request_that_it_waits_for_is_withdrawn(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await started(bench)
+    await bench.later(days=14, seconds=1)
+    await again(bench, run_id, "ask")
+    withdrawn = await canceled(bench, desk, run_id)
+    assert withdrawn is not None
+    (call,) = shelves.take.calls
+    assert call.params == {"entry": "e-asked", "run": run_id}
+    (last,) = await bench.rows(
+        "SELECT receipt_id FROM receipts WHERE run_id = %s AND document->>'step' = 'ask' ORDER BY seq DESC LIMIT 1",
+        run_id,
+    )
+    assert call.key == f"undo:{last['receipt_id']}"
+    facts = await undone(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == ["ask", "put"]
+    assert left(facts)[0] == ("ask", "undone", f"undone by {withdrawn}")
+    assert shelves.take.calls[1].params == {"place": "asked", "entry": "e-asked", "was": "asked"}

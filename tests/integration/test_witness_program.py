@@ -14,8 +14,7 @@ import pytest
 from receipts.log.add_checkpoint import BODY_LIMIT, SIZE_TYPE, AddCheckpoint, parse_size, with_cosignatures
 from receipts.log.checkpoint import cosignatures
 from receipts.log.note import Algorithm
-from tests.integration.program_stage import command
-from tests.integration.witness_stage import LOG, NAME, OWNER, Served, arguments, env, key_of, request, running
+from tests.integration.program_stage import LOG, NAME, OWNER, Served, arguments, command, env, key_of, request, running
 from tests.patience import MINUTE
 from tests.unit.log_sample import MemoryLog, sample_log, signer
 

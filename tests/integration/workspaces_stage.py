@@ -33,8 +33,8 @@ from sandbox.server import SANDBOX, create_app, create_gateway
 from sandbox.slack_errors import Limits
 from sandbox.workspace import parse_workspace
 from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
+from tests.integration.acts_stage import operators
 from tests.integration.conftest import PACK, Targets
-from tests.integration.delegates_stage import operators
 from tests.integration.running import heard
 
 SECRET = "sandbox-signing-secret"

@@ -1,12 +1,21 @@
-"""Ways to bend the sample run, before the chain names its records or after."""
+"""Ways to bend the sample run, and bundles that are sealed again with members changed.
 
+Ways to bend the sample run, before the chain names its records or after.
+
+Bundles that are sealed again with members changed, as whoever holds the key can.
+"""
+
+import base64
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from evidence.build import Dossier
+from evidence.statement import Predicate, make_statement
+from evidence.zipform import pack, unpack
 from receipts import canonical
-from tests.unit.evidence_sample import REQUIREMENT, Story, receipt, story, vote
+from tests.unit.evidence_sample import REQUIREMENT, Office, Story, receipt, story, vote
 
 Bend = Callable[[Story], object]
 
@@ -173,3 +182,18 @@ def fail(told: Story) -> None:
     drop(told, "step.succeeded")
     told.events[-1] = ("run.failed_terminal", {})
     told.run["status"] = "failed_terminal"
+
+
+def members_of(path: Path) -> dict[str, bytes]:
+    """Return the members of a bundle."""
+    with path.open("rb") as stream:
+        return dict(unpack(stream).members)
+
+
+def resealed(office: Office, path: Path, **change: bytes | None) -> Path:
+    """Write a bundle again with a member changed, added or (None) left out, as whoever holds the key can."""
+    members = members_of(path)
+    statement = canonical.loads(base64.b64decode(canonical.loads(members.pop("statement.dsse.json"))["payload"]))
+    members = {name: data for name, data in (members | change).items() if data is not None}
+    made = make_statement(members, Predicate.model_validate(statement["predicate"]))
+    return office.write(pack(members | {"statement.dsse.json": office.sign(made)}))

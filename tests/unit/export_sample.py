@@ -18,9 +18,8 @@ from receipts import canonical
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.signing import SigningKey, sign_envelope
-from tests.unit.evidence_bound import at
-from tests.unit.evidence_logged import logged
 from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN
+from tests.unit.evidence_variants import at, logged
 from tests.unit.log_sample import signer
 
 MADE_AT = "2026-04-01T08:00:00.000000Z"

@@ -1,4 +1,9 @@
-"""The canonical form: the same for every way of writing a runbook, and enough to execute it."""
+"""Canonical definitions: one form for each runbook, and the diff of two versions.
+
+The canonical form: the same for every way of writing a runbook, and enough to execute it.
+
+What changes between two versions: nothing that is the same, everything that is not, each at its place.
+"""
 
 import json
 import random
@@ -13,14 +18,16 @@ from hypothesis import strategies as st
 
 from receipts.canonical import digest, dumps, loads
 from runtime.definitions.canonical import CanonicalDefinitionError, definition_document, from_canonical
+from runtime.definitions.diff import Change, _walk, changes, summary
 from runtime.definitions.loading.node_shapes import RemindShape
 from runtime.definitions.loading.runbooks import load_runbook
 from runtime.definitions.loading.step_tree import edges_between, order_of
 from runtime.definitions.loading.timing import declared_reminders
 from runtime.definitions.loading.verbs import load_verbs
 from runtime.definitions.loading.yaml_source import parse_source
-from runtime.definitions.model import Definition, Verb
+from runtime.definitions.model import Definition, Edge, EdgeKind, Verb
 from runtime.model.wait import Correlate, OnInvalid
+from tests.unit.test_definitions_catalog import GOOD, load
 
 VERB = {
     "name": "link",
@@ -75,7 +82,7 @@ def runbooks(draw: st.DrawFn) -> dict[str, Any]:
     return {"name": "probe", "version": 3, "title": "Probe", "trigger": trigger, "steps": steps}
 
 
-def load(document: dict[str, Any]) -> Definition:
+def load_text(document: dict[str, Any]) -> Definition:
     loaded = load_runbook(parse_source(json.dumps(document, ensure_ascii=False).encode(), "r.yaml"), VERBS)
     assert [str(problem) for problem in loaded.problems] == []
     assert loaded.definition is not None
@@ -96,12 +103,12 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 def test_canonical_form_does_not_depend_on_the_order_of_writing(
     document: dict[str, Any], chance: random.Random
 ) -> None:
-    assert load(shuffled(document, chance)).canonical == load(document).canonical
+    assert load_text(shuffled(document, chance)).canonical == load_text(document).canonical
 
 
 @given(runbooks())
 def test_definition_reads_back_from_its_canonical_form(document: dict[str, Any]) -> None:
-    definition = load(document)
+    definition = load_text(document)
     again = from_canonical(definition.canonical)
     assert again == definition
     assert dumps(definition_document(again)) == definition.canonical
@@ -110,7 +117,7 @@ def test_definition_reads_back_from_its_canonical_form(document: dict[str, Any])
 
 @given(runbooks())
 def test_needs_are_acyclic_and_come_before_what_needs_them(document: dict[str, Any]) -> None:
-    definition = load(document)
+    definition = load_text(document)
     seen: set[str] = set()
     for path in definition.steps:
         assert seen.issuperset(definition.needs(path))
@@ -119,8 +126,8 @@ def test_needs_are_acyclic_and_come_before_what_needs_them(document: dict[str, A
 
 
 def test_durations_have_one_spelling() -> None:
-    verb = load({**minimal(), "steps": [step("a")]}).verbs["link"]
-    document = json.loads(load(minimal()).canonical)["verbs"]["link"]["execution"]
+    verb = load_text({**minimal(), "steps": [step("a")]}).verbs["link"]
+    document = json.loads(load_text(minimal()).canonical)["verbs"]["link"]["execution"]
     assert (document["timeout"], document["escalation"]["after"]) == ("P14D", "P1DT12H")
     assert document["retry"] == {
         "backoff": "exponential",
@@ -142,11 +149,11 @@ def step(name: str) -> dict[str, Any]:
 
 def test_any_change_in_meaning_changes_the_digest() -> None:
     digests = {
-        load(minimal()).digest,
-        load({**minimal(), "version": 2}).digest,
-        load({**minimal(), "title": "Other"}).digest,
-        load({**minimal(), "steps": [step("b")]}).digest,
-        load({**minimal(), "steps": [{**step("a"), "when": "true"}]}).digest,
+        load_text(minimal()).digest,
+        load_text({**minimal(), "version": 2}).digest,
+        load_text({**minimal(), "title": "Other"}).digest,
+        load_text({**minimal(), "steps": [step("b")]}).digest,
+        load_text({**minimal(), "steps": [{**step("a"), "when": "true"}]}).digest,
     }
     assert len(digests) == 5
 
@@ -167,7 +174,7 @@ def test_bytes_that_are_no_definition_are_refused(data: bytes, reason: str) -> N
 
 
 def test_unknown_member_and_unknown_format_are_refused() -> None:
-    document = loads(load(minimal()).canonical)
+    document = loads(load_text(minimal()).canonical)
     with pytest.raises(CanonicalDefinitionError, match="members that are not known"):
         from_canonical(dumps({**document, "extra": 1}))
     with pytest.raises(CanonicalDefinitionError, match="the format is 'other'"):
@@ -175,7 +182,7 @@ def test_unknown_member_and_unknown_format_are_refused() -> None:
 
 
 def test_the_rules_for_answers_stand_in_it_only_where_they_differ() -> None:
-    document = loads(load(minimal()).canonical)
+    document = loads(load_text(minimal()).canonical)
     execution = document["verbs"]["link"]["execution"]
     assert execution.keys().isdisjoint({"correlate", "on_invalid"}), (
         "what was made before they existed keeps its digest"
@@ -189,26 +196,28 @@ def test_the_rules_for_answers_stand_in_it_only_where_they_differ() -> None:
 
 
 def test_how_long_evidence_is_kept_stands_in_it_only_where_it_is_said() -> None:
-    assert "evidence" not in loads(load(minimal()).canonical), (
+    assert "evidence" not in loads(load_text(minimal()).canonical), (
         "what was made before there was such a key keeps its digest"
     )
-    definition = load({**minimal(), "evidence": {"retain": "P52W"}})
+    definition = load_text({**minimal(), "evidence": {"retain": "P52W"}})
     assert loads(definition.canonical)["evidence"] == {"retain": "P364D"}
     assert from_canonical(definition.canonical).retain_days == 364
 
 
 def test_who_answers_questions_stands_in_it_only_where_it_is_said() -> None:
-    assert "questions_to" not in loads(load(minimal()).canonical), (
+    assert "questions_to" not in loads(load_text(minimal()).canonical), (
         "what was made before there was such a key keeps its digest"
     )
-    definition = load({**minimal(), "questions_to": "kyc-desk"})
+    definition = load_text({**minimal(), "questions_to": "kyc-desk"})
     assert loads(definition.canonical)["questions_to"] == "kyc-desk"
     assert from_canonical(definition.canonical).questions_to == "kyc-desk"
 
 
 def test_the_time_of_a_run_stands_in_it_only_where_it_is_said() -> None:
-    assert "sla" not in loads(load(minimal()).canonical), "what was made before there was such a key keeps its digest"
-    definition = load({**minimal(), "sla": "P2W"})
+    assert "sla" not in loads(load_text(minimal()).canonical), (
+        "what was made before there was such a key keeps its digest"
+    )
+    definition = load_text({**minimal(), "sla": "P2W"})
     assert loads(definition.canonical)["sla"] == "P14D"
     assert from_canonical(definition.canonical).sla == timedelta(days=14)
 
@@ -256,9 +265,9 @@ def test_an_escalation_that_only_asks_stands_as_it_did_before_there_were_lists(s
     ],
 )
 def test_reminders_stand_as_their_pauses_and_only_where_there_are_any(said: Any, stands: Any) -> None:
-    assert "remind" not in loads(load(minimal()).canonical)["verbs"]["link"]["execution"]
+    assert "remind" not in loads(load_text(minimal()).canonical)["verbs"]["link"]["execution"]
     shape = RemindShape.model_validate(said) if isinstance(said, dict) else said
-    found = load(minimal())
+    found = load_text(minimal())
     verb = replace(found.verbs["link"], remind=declared_reminders(shape))
     document = definition_document(replace(found, verbs={"link": verb}))
     assert document["verbs"]["link"]["execution"]["remind"] == stands
@@ -267,7 +276,7 @@ def test_reminders_stand_as_their_pauses_and_only_where_there_are_any(said: Any,
 
 def test_how_a_step_waits_stands_in_it_only_where_it_says_so_and_stands_for_the_verbs() -> None:
     asked = [{"after": "PT24H", "to": ["desk"]}, {"after": "P2D", "to": ["board"], "extend": "P1D"}]
-    found = load({**minimal(), "steps": [step("a"), {**step("b"), "escalation": asked}]})
+    found = load_text({**minimal(), "steps": [step("a"), {**step("b"), "escalation": asked}]})
     plain, own = loads(found.canonical)["steps"]
     assert "escalation" not in plain
     assert own["escalation"] == [{"after": "P1D", "to": ["desk"]}, asked[1]]
@@ -291,14 +300,14 @@ def _verbs_with(**execution: Any) -> dict[str, Verb | None]:
 
 @given(st.data())
 def test_changed_bytes_are_refused_or_are_another_definition(data: st.DataObject) -> None:
-    good = load(minimal()).canonical
+    good = load_text(minimal()).canonical
     place = data.draw(st.integers(0, len(good) - 1))
     changed = good[:place] + bytes([data.draw(st.integers(0, 255))]) + good[place + 1 :]
     try:
         definition = from_canonical(changed)
     except CanonicalDefinitionError:
         return
-    assert (definition.canonical, definition.digest == load(minimal()).digest) == (changed, changed == good)
+    assert (definition.canonical, definition.digest == load_text(minimal()).digest) == (changed, changed == good)
 
 
 def test_data_edge_wins_over_sequence() -> None:
@@ -320,3 +329,64 @@ def test_every_step_is_ordered_or_every_cycle_is_real(needs: dict[str, set[str]]
         assert pairs.issuperset(pairwise(cycle))
     if not cycles:
         assert all(ordered.index(source) < ordered.index(target) for source, target in pairs)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "name", "x", "y"]), inner),
+    max_leaves=12,
+)
+
+
+def onboarding() -> Definition:
+    found = load(GOOD).latest("onboard")
+    assert found is not None
+    return found
+
+
+def test_a_version_that_says_the_same_has_no_changes() -> None:
+    definition = onboarding()
+    assert changes(definition, replace(definition, version=2)) == []
+
+
+def test_each_change_stands_at_its_place() -> None:
+    before = onboarding()
+    steps = {path: step for path, step in before.steps.items() if path != "pause"}
+    steps["ask"] = replace(steps["ask"], when=None)
+    verbs = {**before.verbs, "look_up": replace(before.verbs["look_up"], timeout=timedelta(minutes=2))}
+    edges = (Edge("look", "ask", EdgeKind.SEQUENCE),)
+    after = replace(before, version=2, title="New", steps=steps, verbs=verbs, edges=edges)
+    assert [(change.path, change.kind) for change in changes(before, after)] == [
+        ("title", "changed"),
+        ("steps.ask.when", "changed"),
+        ("steps.pause", "removed"),
+        ("verbs.look_up.execution.timeout", "changed"),
+        ("edges.look → ask", "changed"),
+        ("edges.pause → ask", "removed"),
+    ]
+
+
+def test_of_a_first_version_each_step_and_verb_is_new() -> None:
+    found = {change.path: change.kind for change in changes(None, onboarding())}
+    assert {"title", "trigger", "steps.look", "steps.pause", "steps.ask", "verbs.look_up"} < found.keys()
+    assert set(found.values()) == {"added"}
+
+
+def test_a_change_is_written_as_a_diff_writes_it() -> None:
+    assert Change("title", '"Old"', '"New"').lines() == ['- title: "Old"', '+ title: "New"']
+    assert Change("steps.a", None, "{}").lines() == ["+ steps.a: {}"]
+
+
+def test_a_card_says_how_much_it_leaves_out() -> None:
+    found = [Change(f"steps.{number}", None, "1") for number in range(5)]
+    assert summary(found, 5) == [f"+ steps.{number}: 1" for number in range(5)]
+    assert summary(found, 3)[2:] == ["… 3 more lines: see countersign definitions diff"]
+    (line,) = summary([Change("steps.a", None, "x" * 1000)], 5)
+    assert len(line) == 401
+
+
+@given(JSON, JSON)
+def test_what_differs_has_a_change_and_what_is_the_same_has_none(before: Any, after: Any) -> None:
+    found = list(_walk((), before, after))
+    assert bool(found) == (dumps(before) != dumps(after))
+    assert all(change.before != change.after for change in found)

@@ -1,4 +1,11 @@
-"""How authors declare cards: what `card` may say, what is refused at load, and what of it one request shows."""
+"""Declared cards, editable params and governed reads in definitions.
+
+How authors declare cards: what `card` may say, what is refused at load, and what of it one request shows.
+
+What `editable` may name: plain params that are seen, and of which neither target nor key is made.
+
+Governed reads in definitions: said only where it is given, and what an author may say of one.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,10 +14,11 @@ import pytest
 from countersign_kyc.functions import FUNCTIONS
 
 from receipts.canonical import dumps, loads
-from runtime.definitions.canonical import from_canonical
+from runtime.definitions.canonical import CanonicalDefinitionError, from_canonical
 from runtime.definitions.card_evaluation import LINES, VALUE, evaluate_card
 from runtime.definitions.cards import read_card
 from runtime.definitions.loading.catalog import Catalog, load_catalog
+from runtime.definitions.model import Definition
 from tests.functions import installed
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 
@@ -198,3 +206,137 @@ def test_what_a_card_shows_is_bounded() -> None:
     assert [(len(table["lines"]), table["count"]) for table in shown["tables"]] == [(LINES, 5000)] * 3
     assert shown["links"] == []
     assert len(dumps(shown)) < 60 * 1024
+
+
+ANOTHER = "with it, it would be another effect"
+_EDITABLE_VERB = """\
+verbs:
+  - name: open_it
+    domain: desk
+    description: D
+    execution: { kind: sync, handler: "tasks::close" }
+    effect:
+      class: write
+      tier: low
+      reversible: false
+      target: "${params.id}"
+      idempotency_key: "KEY"
+      in_doubt: ask
+    MORE
+    redact: [/hidden]
+    input_schema:
+      required: [id]
+      properties:
+        id: { type: string }
+        days: { type: integer, minimum: 1 }
+        kind: { enum: [a, b] }
+        when: { type: string, format: date }
+        sure: { type: boolean }
+        hidden: { type: string }
+        api_token: { type: string }
+        keyed: { type: string }
+        list: { type: array, items: { type: string } }
+        any: {}
+        either: { anyOf: [{ type: string }, { type: integer }], type: [string, integer] }
+    output_schema: {}
+"""
+
+
+def _load_editable(folder: Path, more: str, key: str = "${run.id}:${params.keyed}") -> Catalog:
+    step = runbook(verb="open_it").replace("lei: LEI40000000000000000", "id: x, keyed: k")
+    text = _EDITABLE_VERB.replace("MORE", more).replace("KEY", key)
+    return load_catalog([pack(folder, verbs_v=text, runbooks_r=step)], HANDLERS)
+
+
+def test_a_definition_says_which_params_may_be_edited(tmp_path: Path) -> None:
+    catalog = _load_editable(tmp_path, "editable: [days, kind, when, sure]")
+    assert _found(catalog) == []
+    definition = catalog.definitions["probe", 1]
+    assert definition.verbs["open_it"].editable == ("days", "kind", "when", "sure")
+    assert from_canonical(definition.canonical) == definition
+
+
+def test_a_verb_of_which_nothing_may_be_edited_has_the_canonical_form_that_it_had(tmp_path: Path) -> None:
+    assert "editable" not in loads(_load_editable(tmp_path, "").definitions["probe", 1].canonical)["verbs"]["open_it"]
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("day", "[dangling_reference] verbs[0].editable[0]: 'day': no param of input_schema (did you mean 'days'?)"),
+        ("hidden", "[rule] verbs[0].editable[0]: 'hidden': is hidden, so approvers do not see it"),
+        ("api_token", "[rule] verbs[0].editable[0]: 'api_token': is hidden, so approvers do not see it"),
+        ("list", "[rule] verbs[0].editable[0]: 'list': no single text, number, choice, or yes and no"),
+        ("any", "[rule] verbs[0].editable[0]: 'any': no single text, number, choice, or yes and no"),
+        ("either", "[rule] verbs[0].editable[0]: 'either': no single text, number, choice, or yes and no"),
+        ("id", "[rule] verbs[0].editable[0]: 'id': is part of the target: with it, it would be another effect"),
+        ("keyed", f"[rule] verbs[0].editable[0]: 'keyed': is part of the idempotency_key: {ANOTHER}"),
+        ("days, days", "[rule] verbs[0].editable[1]: 'days': named twice"),
+    ],
+)
+def test_what_may_not_be_edited_is_named(tmp_path: Path, named: str, why: str) -> None:
+    assert _found(_load_editable(tmp_path, f"editable: [{named}]")) == [why]
+
+
+def test_nothing_is_edited_where_the_key_is_made_of_all_params(tmp_path: Path) -> None:
+    found = _found(_load_editable(tmp_path, "editable: [days]", key="${run.id}:${fields_hash}"))
+    assert found == [f"[rule] verbs[0].editable[0]: 'days': is part of the idempotency_key: {ANOTHER}"]
+
+
+def test_a_read_is_not_edited(tmp_path: Path) -> None:
+    read = (
+        _EDITABLE_VERB[: _EDITABLE_VERB.index("    effect:")]
+        + "    effect: { class: read }\n"
+        + _EDITABLE_VERB[_EDITABLE_VERB.index("    MORE") :]
+    )
+    text = read.replace("MORE", "editable: [days]").replace("tasks::close", "tasks::find")
+    catalog = load_catalog([pack(tmp_path, verbs_v=text, runbooks_r=runbook())], HANDLERS)
+    why = "[rule] verbs[0].editable: 'editable' is for writes that people approve; a read or a review is not edited"
+    assert why in _found(catalog)
+
+
+READ = "{ class: read }"
+GOVERNED = '{ class: read, governed: true, tier: medium, target: "company:${params.id}" }'
+
+
+def definition(folder: Path, effect: str, more: str = "") -> Definition:
+    folder.mkdir(exist_ok=True)
+    verb = f"""verbs:
+  - name: ask
+    domain: desk
+    description: Ask somebody outside
+    execution: {{ kind: sync, handler: "register::look_up" }}
+    effect: {effect}
+    input_schema: {{ required: [id], properties: {{ id: {{ type: string }} }} }}
+{more}"""
+    text = runbook(verb="ask").replace("lei: LEI40000000000000000", "id: x")
+    catalog = load_catalog([pack(folder, verbs_v=verb, runbooks_r=text)], HANDLERS)
+    assert catalog.problems == ()
+    return catalog.definitions["probe", 1]
+
+
+def test_a_definition_says_that_a_read_is_governed_only_where_it_is(tmp_path: Path) -> None:
+    plain, governed = (definition(tmp_path / name, effect) for name, effect in (("a", READ), ("b", GOVERNED)))
+    assert "governed" not in loads(plain.canonical)["verbs"]["ask"]["effect"]
+    assert loads(governed.canonical)["verbs"]["ask"]["effect"] == {
+        "class": "read",
+        "governed": True,
+        "tier": "medium",
+        "target": "company:${params.id}",
+        "idempotency_key": "read-${run.id}-${step}",
+        "in_doubt": "repeat",
+        "reversible_by": None,
+    }
+    assert from_canonical(governed.canonical) == governed
+    assert [one.verbs["ask"].passes_gate for one in (plain, governed)] == [False, True]
+
+
+def test_a_governed_read_may_have_a_card(tmp_path: Path) -> None:
+    found = definition(tmp_path, GOVERNED, '    card: { title: "Ask about ${params.id}" }\n')
+    assert found.verbs["ask"].card is not None
+
+
+def test_a_definition_that_says_that_a_read_is_not_governed_is_not_canonical(tmp_path: Path) -> None:
+    text = definition(tmp_path, READ).canonical.replace(b'"class":"read",', b'"class":"read","governed":false,')
+    with pytest.raises(CanonicalDefinitionError):
+        from_canonical(text)

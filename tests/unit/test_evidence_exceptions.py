@@ -1,18 +1,37 @@
-"""Exceptions of a run: derived from its records alone, each with its person, its time and its leaf."""
+"""Exceptions, judgements and reports: what people are told of a bundle.
 
+Exceptions of a run: derived from its records alone, each with its person, its time and its leaf.
+
+What `countersign evidence verify` says of files: for people, for programs, and by its exit status.
+
+A report tells what was verified: the file, and what is large in it, is read once.
+"""
+
+import json
+import sys
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from countersign.cli.evidence_options import VerifierInputs
+from countersign.cli.verify import verify_all
+from evidence.page.report import report_on
 from evidence.reading.exceptions import QUICK, ExceptionKind, Exceptions, exceptions_of, length
 from evidence.reading.material import Material
-from receipts import canonical
+from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.rules import Rule
+from evidence.verify.trust import trust_of
+from evidence.zipform import pack
+from receipts import canonical, piecewise
 from receipts.fields import timestamp
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_resealed import members_of
-from tests.unit.evidence_sample import START, Office, Story
+from tests.unit.evidence_bends import members_of
+from tests.unit.evidence_sample import START, Office, Story, story
+from tests.unit.evidence_variants import bound
+from tests.unit.test_evidence_report import words_of
 
 SIGNED = {"approval_id": "a-1", "step": "file", "effect_id": "e-write"}
 BEN, CAT = 14, 15
@@ -223,3 +242,109 @@ def test_a_bundle_with_records_of_another_shape_has_exceptions_too(office: Offic
 )
 def test_a_length_of_time_is_said_in_its_two_largest_units(seconds: float, said: str) -> None:
     assert length(seconds) == said
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Files of every standing, and the key."""
+    office, other = Office.in_folder(tmp_path / "a"), Office.in_folder(tmp_path / "b")
+    broken = bound()
+    broken.approvals["a-1"]["votes"][0]["reason"] = ""
+    made = {"holds": bound(), "first": story(), "broken": broken}
+    found = {name: tmp_path / f"{name}.zip" for name in (*made, "unsigned", "absent")}
+    for name, told in made.items():
+        found[name].write_bytes(office.seal(told.dossier()).read_bytes())
+    found["unsigned"].write_bytes(other.seal(story().dossier()).read_bytes())
+    return {**found, "key": office.public}
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["holds"], 0),
+        (["holds", "first"], 0),
+        (["broken"], 1),
+        (["absent"], 3),
+        (["unsigned"], 4),
+        (["holds", "absent"], 3),
+        (["absent", "unsigned", "holds"], 4),
+        (["absent", "unsigned", "broken", "holds"], 1),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_exit_status_is_that_of_the_worst_file(
+    files: dict[str, Path], names: list[str], code: int, *, as_json: bool
+) -> None:
+    assert verify_all([files[name] for name in names], VerifierInputs(key=files["key"]), None, as_json=as_json) == code
+
+
+def test_a_key_that_cannot_be_read_verifies_nothing(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify_all([files["holds"]], VerifierInputs(key=files["absent"]), None, as_json=True) == 3
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+
+
+def test_programs_are_told_one_object_for_each_file(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    order = ("holds", "first", "broken", "unsigned", "absent")
+    verify_all([files[name] for name in order], VerifierInputs(key=files["key"]), None, as_json=True)
+    told = dict(zip(order, map(json.loads, capsys.readouterr().out.splitlines()), strict=True))
+    holds = told["holds"]
+    assert (holds["run"], holds["tenant"], holds["format"], holds["holds"]) == ("run-1", "acme", 2, True)
+    assert {"name": "votes.in-time", "step": 8, "found": "2 votes"} in holds["checks"]
+    assert told["first"]["format"] == 1
+    broken = told["broken"]
+    assert (broken["run"], broken["format"], broken["holds"], broken["checks"]) == ("run-1", 2, False, None)
+    assert broken["failed"]["name"] == "votes.reasons"
+    assert (broken["failed"]["step"], broken["failed"]["member"]) == (8, "approvals/a-1.json")
+    assert (told["unsigned"]["run"], told["unsigned"]["failed"]["name"]) == (None, "statement.signed")
+    assert len(told["unsigned"]["sha256"]) == 64
+    assert (told["absent"]["sha256"], told["absent"]["failed"]["name"]) == (None, "archive.read")
+    assert {frozenset(one) for one in told.values()} == {frozenset(holds)}, "every object has the same members"
+
+
+def test_people_are_told_which_of_several_files_does_not_hold(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    verify_all([files["holds"], files["broken"]], VerifierInputs(key=files["key"]), None, as_json=False)
+    told = capsys.readouterr()
+    assert told.out.startswith(f"{files['holds']}\nSigned by the key ")
+    assert told.out.endswith("1 of 2 hold.\n")
+    assert told.err.startswith(f"countersign: {files['broken']}: step 8, votes.reasons: approvals/a-1.json: ")
+
+
+@pytest.mark.parametrize("fault", ["", "is not so"])
+def test_a_report_tells_what_was_verified_though_the_file_is_another_one_by_then(office: Office, fault: str) -> None:
+    path = office.seal(bound().dossier())
+
+    def check(then: bytes, _: Contents) -> str:
+        path.write_bytes(then)
+        if fault:
+            raise BrokenError("run.json", fault)
+        return "holds"
+
+    rules = [Rule("x", "x", partial(check, then)) for then in (path.read_bytes(), pack({"x": b"{}"}))]
+    still, changed = (report_on(path, trust_of(office.public), rule) for rule in rules)
+    assert changed == still
+    assert "Ben approved" in words_of(changed)
+
+
+@pytest.mark.parametrize("key", [True, False])
+def test_a_report_reads_large_json_once(office: Office, *, key: bool) -> None:
+    told = bound()
+    told.receipts["r-3"]["response"] = {"rows": [{"id": number} for number in range(10_000)]}
+    told.decisions["d-1"]["note"] = ["x"] * 20_000
+    reads = list[bytes]()
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is piecewise.read.__code__:
+            reads.append(frame.f_locals["data"])
+
+    path = office.seal(told.dossier())
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        report_on(path, trust_of(office.public) if key else None)
+    finally:
+        sys.setprofile(before)
+    assert len(reads) == 2, "a receipt and a decision"
+    assert reads[0] != reads[1]

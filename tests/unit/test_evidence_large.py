@@ -11,10 +11,10 @@ from evidence.verify.verify import VerificationError, verify
 from receipts import pieces, piecewise
 from tests.unit import test_evidence_claims as claims
 from tests.unit import test_evidence_forgeries as forgeries
-from tests.unit import test_evidence_told as told
+from tests.unit import test_evidence_runs as told
 from tests.unit.evidence_bends import told_with
-from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, rewrite
+from tests.unit.evidence_variants import bound
 
 MIB = 2**20
 

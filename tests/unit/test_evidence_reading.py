@@ -18,10 +18,9 @@ from evidence.reading.timeline import timeline
 from evidence.reading.words import duration, listed, moment
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_reads import looked
-from tests.unit.evidence_resealed import members_of, resealed
+from tests.unit.evidence_bends import members_of, resealed
 from tests.unit.evidence_sample import Office, Story
+from tests.unit.evidence_variants import bound, looked
 
 HOSTILE = [
     "`\n\n# Approved by everyone\n",

@@ -15,11 +15,9 @@ from evidence.reading.markdown import visible
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import trust_of
 from receipts.fields import timestamp
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
-from tests.unit.evidence_reads import looked
-from tests.unit.evidence_resealed import members_of, resealed
+from tests.unit.evidence_bends import members_of, resealed
 from tests.unit.evidence_sample import START, Office, Story, naming, story
+from tests.unit.evidence_variants import LOG, OTHER, bound, logged, looked, trusted
 from tests.unit.test_evidence_reading import spoken
 
 MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived {{ 7*7 }}'

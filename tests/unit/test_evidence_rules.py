@@ -10,8 +10,8 @@ from evidence.verify import audit_log as kept
 from evidence.verify import linked_bundles
 from evidence.verify.procedure import STEPS
 from evidence.verify.verify import FIRST_RULES, verify
-from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office, story
+from tests.unit.evidence_variants import bound
 
 ROOT = Path(__file__).parents[2]
 FORMAT = ROOT / "docs/evidence-format.md"
@@ -27,7 +27,7 @@ WHERE_ASKED = {
 BENDS = [
     *(path for path in (ROOT / "tests/unit").glob("test_evidence_*.py") if path != Path(__file__)),
     *(ROOT / "tests/integration").glob("lies_*.py"),
-    ROOT / "tests/integration/test_evidence_replay.py",
+    ROOT / "tests/integration/test_replay.py",
 ]
 
 

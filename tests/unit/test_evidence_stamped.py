@@ -1,4 +1,9 @@
-"""A bundle's leaves existed no later than its time stamp says, or that of a later checkpoint; no less is believed."""
+"""Stamped evidence: time stamps on checkpoints, and the attestation beside a bundle.
+
+A bundle's leaves existed no later than its time stamp says, or that of a later checkpoint; no less is believed.
+
+Beside a bundle stands a statement about it that the tools of others take.
+"""
 
 import base64
 from dataclasses import replace
@@ -6,8 +11,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from securesystemslib.dsse import Envelope
+from securesystemslib.signer._key import SSlibKey
 
-from evidence.build import Dossier
+from evidence.build import MEDIA_TYPE, Dossier, Sealed, attest, build
 from evidence.log_proofs import LaterStamp, LogProof, Span, read_later
 from evidence.verify.audit_log import CLOCKS, dated
 from evidence.verify.contents import BrokenError
@@ -24,9 +31,9 @@ from receipts.signing import load_public
 from receipts.stamp import StampError, make_request
 from runtime.clock import utc_now
 from tests.stamps import Tsa
-from tests.unit.evidence_bound import bound
-from tests.unit.evidence_resealed import resealed
+from tests.unit.evidence_bends import resealed
 from tests.unit.evidence_sample import Office
+from tests.unit.evidence_variants import bound
 from tests.unit.log_sample import new_nodes, signer, vkey
 
 LOG, OTHER = signer("countersign/acme", 7), signer("countersign/acme", 8)
@@ -197,3 +204,28 @@ def test_the_file_of_a_later_stamp_is_read_strictly(office: Office, tsa: Tsa) ->
 def test_later_stamps_are_taken_only_with_their_authoritys_certificate(office: Office) -> None:
     with pytest.raises(TrustError, match="whose certificate is given"):
         trust_of(office.public, later=[office.public])
+
+
+@pytest.fixture
+def sealed(office: Office) -> Sealed:
+    return build(bound().dossier(), office.key)
+
+
+def test_it_is_a_sigstore_bundle_whose_subject_is_the_file(office: Office, sealed: Sealed) -> None:
+    told = canonical.loads(attest(sealed, "run-1", "acme", office.key))
+    assert set(told) == {"mediaType", "verificationMaterial", "dsseEnvelope"}
+    assert told["mediaType"] == MEDIA_TYPE
+    assert base64.b64decode(told["verificationMaterial"]["publicKey"]["hint"]).hex() == office.key.public.key_id
+    statement = canonical.loads(base64.b64decode(told["dsseEnvelope"]["payload"]))
+    assert statement["subject"] == [{"name": "run-1.zip", "digest": {"sha256": sealed.sha256}}]
+
+
+def test_another_librarys_verifier_takes_its_envelope(office: Office, sealed: Sealed) -> None:
+    told = canonical.loads(attest(sealed, "run-1", "acme", office.key))
+    made = SSlibKey.from_crypto(office.key.public.key)
+    key = SSlibKey("", made.keytype, made.scheme, made.keyval)
+    assert list(Envelope.from_dict(told["dsseEnvelope"]).verify([key], 1)) == [""]
+
+
+def test_the_same_bundle_gives_the_same_statement(office: Office, sealed: Sealed) -> None:
+    assert attest(sealed, "run-1", "acme", office.key) == attest(sealed, "run-1", "acme", office.key)

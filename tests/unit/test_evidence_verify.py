@@ -1,4 +1,9 @@
-"""The offline verifier: sound bundles pass, and the first thing that does not hold is named, at its step."""
+"""The offline verifier: sound bundles pass, and the first fault is named at its step.
+
+The offline verifier: sound bundles pass, and the first thing that does not hold is named, at its step.
+
+What a card says in its buttons and menus is found in its bytes as it is by a walk through it.
+"""
 
 import base64
 import dataclasses
@@ -7,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +22,15 @@ from hypothesis import strategies as st
 
 from evidence.build import Dossier, build
 from evidence.statement import Predicate, count, make_statement
+from evidence.verify.cards import _naming
 from evidence.verify.judgement import Standing, judge
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
+from receipts.canonical import Apart
 from receipts.signing import KeyFileError
-from tests.unit.evidence_sample import (
-    DEFINITION,
-    POLICY,
-    Office,
-    Story,
-    chained,
-    story,
-)
+from tests.unit.evidence_sample import DEFINITION, POLICY, Office, Story, chained, story
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 ROOT = Path(__file__).parents[2]
@@ -345,3 +345,36 @@ def test_verifier_needs_no_network_no_database_and_no_private_key(office: Office
     command = [*offline_prefix(), sys.executable, "-c", OFFLINE, str(bundle), str(key)]
     done = subprocess.run(command, cwd=ROOT, env={}, capture_output=True, text=True, check=False)
     assert (done.stderr, done.stdout.split("\n")[:2]) == ("", [sealed.sha256, "[]"])
+
+
+said = st.lists(
+    st.sampled_from(['"digest":"ab"', '"digest":""', '"digest":', '{"id":"a-1",', '"', "\\", "\n", "value", "é"]),
+    max_size=4,
+).map("".join)
+cards = st.recursive(
+    said | st.sampled_from([None, 1, True]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["value", 'a"value', "text", "\\", '","value']), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def walked(card: Any) -> Iterator[str]:
+    """Give each text that a member `value` has, and that names a digest."""
+    if isinstance(card, list):
+        for item in card:
+            yield from walked(item)
+    if isinstance(card, dict):
+        for name, item in card.items():
+            if name == "value" and isinstance(item, str) and '"digest":' in item and '"digest":""' not in item:
+                yield item
+            yield from walked(item)
+
+
+@given(cards)
+def test_each_value_that_names_a_digest_is_found_wherever_it_stands(card: Any) -> None:
+    data = canonical.dumps(card)
+    for one in (card, Apart(data, 0, len(data))):
+        assert sorted(_naming(one)) == sorted(walked(card))

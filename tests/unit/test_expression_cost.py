@@ -16,7 +16,7 @@ from runtime.model.states import RunStatus, StepStatus
 from runtime.planning.planner import plan
 from runtime.planning.transition import Snapshot, Started
 from tests.functions import installed
-from tests.unit.test_definitions_holding import loaded
+from tests.unit.test_step_failures import loaded
 
 KYC = "rows.filter(one, one.lei != '' && (one.voting_percent == '' || double(one.voting_percent) >= 25.0))"
 """The shipped filter of subsidiaries."""

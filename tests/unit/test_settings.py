@@ -1,13 +1,37 @@
-"""Settings come from the environment or secret files, are checked strictly, and never show a secret."""
+"""Settings: environment, secret files, database URLs, key files and the example file.
+
+Settings come from the environment or secret files, are checked strictly, and never show a secret.
+
+A database's URL is taken or refused before any library sees it, and what is said holds no part of it.
+
+`.env.example` lists every setting that is not secret; `docker/directory.yaml` is a directory that can be loaded.
+
+A key file that cannot be made is said in one sentence, which names its setting.
+"""
 
 import json
 import os
+from collections.abc import Callable
+from io import StringIO
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dotenv import dotenv_values
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import ValidationError
 
-from countersign.settings import ConfigError, Settings, explain, read_settings, required
+from countersign.directory import read_directory
+from countersign.log_key import make_signer, rotate_log_key
+from countersign.setting_secrets import is_secret
+from countersign.setting_types import check_dsn
+from countersign.settings import ROOT, ConfigError, Settings, explain, read_settings, required, variable
+from evidence.key_ring import KeyRing
+from receipts.signing import KeyFileError
+from tools.env_example import FILE, text
 
 CANARY = "canary-5d1e8a70c3b94f62a1d7e0b8"
 TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "S3_ACCESS_KEY")
@@ -21,13 +45,13 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-def given(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+def given_settings(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     for name, value in values.items():
         monkeypatch.setenv(f"COUNTERSIGN_{name}", value)
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, **values: str) -> str:
-    given(monkeypatch, **values)
+    given_settings(monkeypatch, **values)
     with pytest.raises(ConfigError) as caught:
         read_settings()
     return str(caught.value)
@@ -41,7 +65,7 @@ def test_nothing_has_to_be_set() -> None:
 
 
 def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(
+    given_settings(
         monkeypatch,
         TENANT="meridian",
         DATABASE_URL=f"postgresql://u:{CANARY}@db/x",
@@ -61,21 +85,21 @@ def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, SLACK_APP_TOKEN="", S3_ENDPOINT="", PORT="")
+    given_settings(monkeypatch, SLACK_APP_TOKEN="", S3_ENDPOINT="", PORT="")
     assert read_settings() == Settings()
 
 
 def test_what_installs_the_app_is_set_whole_and_in_place_of_a_bot_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, SLACK_CLIENT_ID="1.1", SLACK_CLIENT_SECRET="s" * 8)
+    given_settings(monkeypatch, SLACK_CLIENT_ID="1.1", SLACK_CLIENT_SECRET="s" * 8)
     with pytest.raises(ConfigError) as caught:
         read_settings()
     missing = "COUNTERSIGN_SLACK_TOKEN_KEYS and COUNTERSIGN_PUBLIC_URL"
     assert str(caught.value) == f"{missing}: not set, and installing the app by OAuth needs it"
     key = json.dumps(["a" * 43 + "="])
-    given(monkeypatch, SLACK_TOKEN_KEYS=key, PUBLIC_URL="https://here.example", SLACK_BOT_TOKEN="xoxb-1234")
+    given_settings(monkeypatch, SLACK_TOKEN_KEYS=key, PUBLIC_URL="https://here.example", SLACK_BOT_TOKEN="xoxb-1234")
     with pytest.raises(ConfigError, match="COUNTERSIGN_SLACK_CLIENT_ID: set one of them"):
         read_settings()
-    given(monkeypatch, SLACK_BOT_TOKEN="")
+    given_settings(monkeypatch, SLACK_BOT_TOKEN="")
     assert read_settings().slack_client_id == "1.1"
 
 
@@ -147,7 +171,7 @@ def test_an_unknown_variable_is_refused_with_a_hint(monkeypatch: pytest.MonkeyPa
 
 
 def test_variables_of_set_up_and_of_other_programs_are_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, OPA="/opt/opa", TEST_MINIO="/opt/minio")
+    given_settings(monkeypatch, OPA="/opt/opa", TEST_MINIO="/opt/minio")
     monkeypatch.setenv("COUNTERSIGNATURE", "x")
     assert read_settings() == Settings()
 
@@ -161,7 +185,7 @@ def test_secrets_may_come_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (tmp_path / "countersign_slack_bot_token").write_text("xoxb-from-a-file\n")
     (tmp_path / "countersign_s3_access_key").write_text("from-a-file")
     (tmp_path / "countersign_s3_secret_key").write_text("from a file")
-    given(monkeypatch, S3_SECRET_KEY="from the environment")
+    given_settings(monkeypatch, S3_SECRET_KEY="from the environment")
     settings = read_settings(tmp_path)
     assert required(settings, "slack_bot_token") == "xoxb-from-a-file"
     assert required(settings, "s3_secret_key") == "from the environment"
@@ -190,7 +214,7 @@ def test_explanation_shows_every_setting_and_no_secret(monkeypatch: pytest.Monke
             {"kyc": {"register_token": CANARY, "gleif_url": "https://gleif.test/v1", "x_url": f"http://u:{CANARY}@h"}}
         ),
     }
-    given(monkeypatch, OPA_URL="http://opa:8181", **secret)
+    given_settings(monkeypatch, OPA_URL="http://opa:8181", **secret)
     settings = read_settings()
     rows = {name: value for name, value, _, _ in explain(settings)}
     assert rows.keys() == {f"COUNTERSIGN_{name.upper()}" for name in Settings.model_fields}
@@ -203,12 +227,168 @@ def test_explanation_shows_every_setting_and_no_secret(monkeypatch: pytest.Monke
 
 def test_lock_is_required_of_a_bucket_and_not_of_a_folder_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not read_settings().wants_lock
-    given(monkeypatch, S3_BUCKET="evidence")
+    given_settings(monkeypatch, S3_BUCKET="evidence")
     assert read_settings().wants_lock
-    given(monkeypatch, REQUIRE_LOCK="false")
+    given_settings(monkeypatch, REQUIRE_LOCK="false")
     assert not read_settings().wants_lock
 
 
 def test_lock_cannot_be_required_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     said = refusal(monkeypatch, REQUIRE_LOCK="true")
     assert said == "COUNTERSIGN_REQUIRE_LOCK: a local folder locks nothing, and there is no COUNTERSIGN_S3_BUCKET"
+
+
+DSN_CANARY = "cnry7f"
+TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("@/?#:[]% =&1"), max_size=12)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:p@h:5432/x",
+        "postgres://u:p@h/x",
+        "postgresql://h",
+        "postgresql://u:a%20b%25%40%2F%3F%23%5Bc@h:5432/x",
+        "postgresql://u:a:b#c[d]e&f=g$h'(i)*+,;@h:5432/x",
+        "postgresql://u:p@[::1]:5432/x?sslmode=require",
+        "postgresql://postgres:@/test_12?host=/tmp/folder/data",
+        "postgresql://u:pä@h/x",
+    ],
+)
+def test_what_postgresql_takes_is_taken(url: str) -> None:
+    check_dsn(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        (f"postgresql://u:{DSN_CANARY} {DSN_CANARY}@h:1/x", "a space as %20"),
+        (f"postgresql://u:{DSN_CANARY}\n@h:1/x", "a space as %20"),
+        (f"postgresql://h:1/x?password={DSN_CANARY} {DSN_CANARY}", "a space as %20"),
+        (f"postgresql://u:{DSN_CANARY}%zz{DSN_CANARY}@h:1/x", "% itself as %25"),
+        (f"postgresql://u:{DSN_CANARY}%@h:1/x", "% itself as %25"),
+        (f"postgresql://u:{DSN_CANARY}@{DSN_CANARY}@h:1/x", "@ as %40"),
+        (f"postgresql://u:{DSN_CANARY}/{DSN_CANARY}@h:1/x", "/ as %2F"),
+        (f"postgresql://u:{DSN_CANARY}?{DSN_CANARY}=1@h:1/x", "? as %3F"),
+        (f"postgresql://u:{DSN_CANARY}@h:{DSN_CANARY}/x", "host or port is not one"),
+        (f"postgresql://u:{DSN_CANARY}%00@h:1/x", "as PostgreSQL's own library reads it"),
+        (f"postgresql://u:p@h:1/x?{DSN_CANARY}=1", "as PostgreSQL's own library reads it"),
+        (f"host=h password={DSN_CANARY}", "is not postgresql://"),
+        (f"postgresql://u:1/{DSN_CANARY}@h:1/x", "/ as %2F"),
+        (f"postgresql://u:1?user={DSN_CANARY}@h:1/x", "? as %3F"),
+        (f"postgresql://u:{DSN_CANARY}@h1:1,h2:2/x", "host or port is not one"),
+        (f"mysql://u:{DSN_CANARY}@h/x", "is not postgresql://"),
+        (DSN_CANARY, "is not postgresql://"),
+    ],
+)
+def test_what_is_wrong_names_the_variable_and_what_to_write_and_nothing_of_the_value(
+    url: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNTERSIGN_DATABASE_URL", url)
+    with pytest.raises(ConfigError, match=r"^COUNTERSIGN_DATABASE_URL: ") as refused:
+        read_settings()
+    assert says in str(refused.value)
+    assert DSN_CANARY not in str(refused.value)
+
+
+@given(before=TEXT, after=TEXT)
+def test_any_password_is_refused_without_a_word_of_it_or_taken_whole(before: str, after: str) -> None:
+    url = f"postgresql://user:{before}{DSN_CANARY}{after}@host:5432/name"
+    said = fault(url)
+    assert DSN_CANARY not in said
+    if not said:
+        read = conninfo_to_dict(url)
+        assert (read["user"], read["host"], read["port"], read["dbname"]) == ("user", "host", "5432", "name")
+
+
+def fault(url: str) -> str:
+    try:
+        check_dsn(url)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+SECRETS = {
+    "callers",
+    "database_direct_url",
+    "database_url",
+    "directory_database_url",
+    "opa_token",
+    "pack",
+    "s3_access_key",
+    "s3_secret_key",
+    "slack_app_token",
+    "slack_bot_token",
+    "slack_client_secret",
+    "slack_signing_secrets",
+    "slack_token_keys",
+    "webhook_secrets",
+}
+
+
+def lines() -> list[str]:
+    """Return the lines of the file that name a setting, without the mark of those that are not set."""
+    said = FILE.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("#") for line in said if line.removeprefix("#").startswith("COUNTERSIGN_")]
+
+
+def test_what_is_secret_is_known() -> None:
+    assert {name for name in Settings.model_fields if is_secret(name)} == SECRETS
+
+
+def test_it_lists_every_setting_that_is_not_secret_once() -> None:
+    listed = [line.partition("=")[0] for line in lines()]
+    assert listed == [variable(name) for name in Settings.model_fields if not is_secret(name)]
+
+
+def test_each_setting_has_a_comment() -> None:
+    said = FILE.read_text(encoding="utf-8").splitlines()
+    for above, line in pairwise(said):
+        if line.removeprefix("#").startswith("COUNTERSIGN_"):
+            assert above.startswith("# ")
+
+
+def test_it_is_as_the_settings_are() -> None:
+    assert FILE.read_text(encoding="utf-8") == text(), "run `python -m tools.env_example`"
+
+
+@pytest.fixture
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment in which no setting is set."""
+    for name in [one for one in os.environ if one.startswith("COUNTERSIGN_")]:
+        monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def test_the_values_behind_the_marks_can_be_set(own_environment: pytest.MonkeyPatch) -> None:
+    for name, value in dotenv_values(stream=StringIO("\n".join(lines()))).items():
+        own_environment.setenv(name, value or "")
+    settings, default = read_settings(), Settings()
+    assert settings.s3_bucket == "evidence"
+    for name in ("retention_days", "doubt_groups", "slack_channels", "witnesses", "activation", "stop_seconds"):
+        assert getattr(settings, name) == getattr(default, name)
+
+
+def test_the_directory_to_start_from_can_be_loaded() -> None:
+    directory = read_directory(ROOT / "docker/directory.yaml")
+    asked = {group for person in directory.people for group in person.groups}
+    assert {"compliance", "incident-managers", "operators", "payments-owners", "security"} <= asked
+
+
+MADE: list[tuple[str, Callable[[Settings], object], type[Exception]]] = [
+    ("COUNTERSIGN_LOG_KEY: ", make_signer, ConfigError),
+    ("COUNTERSIGN_LOG_KEY: ", rotate_log_key, ConfigError),
+    ("", lambda settings: KeyRing(settings.key_path).keys(), KeyFileError),
+    ("", lambda settings: KeyRing(settings.key_path).rotate(), KeyFileError),
+]
+
+
+@pytest.mark.parametrize(("begins", "make", "error"), MADE)
+def test_a_key_that_cannot_be_made_is_one_sentence(begins: str, make: Any, error: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    key = tmp_path / "file/keys/any.pem"
+    with pytest.raises(error) as caught:
+        make(Settings(log_key=key, signing_key=key))
+    why = f"{begins}{key} cannot be made: Not a directory; name another place, or let this process write to its folder"
+    assert str(caught.value) == why

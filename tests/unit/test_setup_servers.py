@@ -1,4 +1,11 @@
-"""Where the pinned servers come from: PATH, cache, Go, the vendor's release, in this order and no other."""
+"""Set-up of servers: pinned servers, Debian packages and Tessera's checker.
+
+Where the pinned servers come from: PATH, cache, Go, the vendor's release, in this order and no other.
+
+Programs of Debian packages for tests: found where they are, fetched apart where they are not, never installed.
+
+The checker of logs for tests: built once from the pinned module, and done without where that cannot be.
+"""
 
 import dataclasses
 import os
@@ -9,9 +16,13 @@ from pathlib import Path
 import pytest
 
 from countersign.embedded import servers
-from countersign.embedded.servers import MINIO, OPA, Server, ensure, find, fits
+from countersign.embedded.servers import MINIO, OPA, Server, cache_folder, ensure, find, fits
 from countersign.embedded.work import SetUpError
 from tests.unit.setup_release_server import Releases, release_server
+from tools import tessera
+from tools.debian import Package, bring_if_offered
+from tools.debian import ensure as ensure_debian
+from tools.debian import find as find_debian
 
 ASSET = OPA.assets["linux-amd64"]
 PROGRAM = b"#!/bin/sh\necho downloaded\n"
@@ -218,3 +229,118 @@ def test_servers_of_this_machine_are_the_pinned_ones() -> None:
         assert program is not None
         assert os.access(program, os.X_OK)
         assert fits(server, program)
+
+
+PACKAGE = Package("some-package", "some-program", "usr/sbin", on_path=True)
+
+# What of apt's answers matters: an archive in the folder that it was told to use, or a failure.
+APT = """#!/bin/sh
+for word in "$@"; do
+  case "$word" in Dir::Cache=*) cache=${word#Dir::Cache=};; update) exit 0;; absent) exit 100;; esac
+done
+touch "$cache/archives/some-package_1_all.deb"
+"""
+DPKG = """#!/bin/sh
+mkdir -p "$3/usr/sbin" "$3/usr/lib/x86_64-linux-gnu" && printf '#!/bin/sh\\n' > "$3/usr/sbin/some-program"
+chmod 755 "$3/usr/sbin/some-program"
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with an apt that has the package, and nothing of it; gives the folder of its programs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in {"apt-get": APT, "dpkg-deb": DPKG}.items():
+        (programs / name).write_text(text, encoding="utf-8")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.defpath}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return programs
+
+
+def test_what_is_missing_is_fetched_once_and_found_with_its_libraries(machine: Path) -> None:
+    said: list[str] = []
+    assert find_debian(PACKAGE) is None
+    program = ensure_debian(PACKAGE, said.append)
+    assert program.path.is_relative_to(machine.parent / "cache")
+    assert program.env["LD_LIBRARY_PATH"].endswith("usr/lib/x86_64-linux-gnu")
+    assert said == ["Fetching some-package with apt, for tests alone; nothing is installed"]
+    (machine / "apt-get").unlink()
+    assert ensure_debian(PACKAGE, said.append) == program
+    assert len(said) == 1
+
+
+def test_what_the_machine_has_is_taken(machine: Path) -> None:
+    own = machine / "some-program"
+    own.write_text("#!/bin/sh\n", encoding="utf-8")
+    own.chmod(0o755)
+    found = find_debian(PACKAGE)
+    assert found is not None
+    assert (found.path, found.env) == (own, {})
+
+
+def test_a_machine_without_apt_is_told_what_to_install(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("apt-get", "dpkg-deb"):
+        (machine / name).unlink()
+    monkeypatch.setenv("PATH", str(machine))
+    with pytest.raises(SetUpError, match="some-program is missing: install some-package"):
+        ensure_debian(PACKAGE, lambda _: None)
+
+
+def test_what_tests_can_do_without_is_left_out_aloud(machine: Path) -> None:
+    said: list[str] = []
+    bring_if_offered(Package("absent", "none", "usr/bin", on_path=False), said.append)
+    assert said[-1].startswith("Tests do without absent: apt could not fetch absent")
+    assert list((machine.parent / "cache/countersign/bin").iterdir()) == []
+
+
+GO = """#!/bin/sh
+printf 'mod\\t%s\\t%s\\t{sum}\\n' github.com/transparency-dev/tessera v1.0.4 > "$GOBIN/fsck"
+chmod 755 "$GOBIN/fsck"
+echo "$@" >> "$0.calls"
+exit {status}
+"""
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Go would be; nothing is in the cache."""
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.defpath}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "bin").mkdir()
+    return tmp_path / "bin" / "go"
+
+
+def install(go: Path, sum_: str = tessera.SUM, status: int = 0) -> None:
+    go.write_text(GO.format(sum=sum_, status=status), encoding="utf-8")
+    go.chmod(0o755)
+
+
+def built() -> list[str]:
+    """Say what is built, and return all that was reported."""
+    said: list[str] = []
+    tessera.build_if_possible(said.append)
+    return said
+
+
+def test_program_is_built_once_from_the_pinned_module(go: Path) -> None:
+    install(go)
+    assert built() == ["Building fsck v1.0.4 with Go; this takes about half a minute, once per machine"]
+    assert tessera.find() == cache_folder() / "tessera-fsck-1.0.4"
+    assert built() == []
+    calls = go.with_name("go.calls").read_text(encoding="utf-8")
+    assert calls == "install -v -trimpath github.com/transparency-dev/tessera/cmd/fsck@v1.0.4\n"
+
+
+def test_program_of_another_sum_is_not_kept(go: Path) -> None:
+    install(go, sum_="h1:another=")
+    assert built()[-1].startswith("Tests do without Tessera's fsck: what Go built is not of")
+    assert tessera.find() is None
+
+
+def test_tests_do_without_it_where_it_cannot_be_built(go: Path) -> None:
+    assert built() == ["Tests do without Tessera's fsck: Go is not installed"]
+    install(go, status=1)
+    assert built()[-1] == "Tests do without Tessera's fsck: go install failed with exit status 1"
+    assert tessera.find() is None

@@ -1,6 +1,16 @@
-"""What there is to judge: the histories' lines and the database's rows."""
+"""Facts to judge: histories, rows, canonical JSON and the audit log, derived anew.
 
+What there is to judge: the histories' lines and the database's rows.
+
+Canonical JSON and its digests, written anew: what the program says of itself is derived by somebody else.
+
+What has to hold of the audit log, derived anew: places without gap or double, and checkpoints over these leaves.
+"""
+
+import hashlib
+import json
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +19,40 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from tests.faults.checker.canonical import digest
 from tests.faults.world.history import read
+
+
+def canonical(value: Any) -> bytes:
+    """Return the bytes of RFC 8785, for what stands in records: text, whole numbers, plain fractions."""
+    return _text(value).encode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: str(name).encode("utf-16-be"))
+        return "{" + ",".join(f"{_text(name)}:{_text(value[name])}" for name in names) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, float) and value == int(value):
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of the canonical bytes, as records name each other."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def leaf_hash(leaf: dict[str, Any]) -> str:
+    """Return the hash of a leaf of the audit chain: RFC 6962, over the leaf without its own hash."""
+    body = {name: value for name, value in leaf.items() if name != "hash"}
+    return hashlib.sha256(b"\x00" + canonical(body)).hexdigest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of an inner node of a Merkle log: RFC 6962."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
 
 Row = dict[str, Any]
 
@@ -92,3 +134,49 @@ def facts_of(conn: psycopg.Connection[Row], histories: Path) -> Facts:
     for row in (*tables["receipts"], *tables["reads"], *tables["decisions"]):
         row["digest"] = digest(row["document"])
     return Facts(read(histories), tables)
+
+
+def leaves_have_one_place(facts: Facts) -> Iterator[str]:
+    """Each leaf stands at one index, or still awaits one; indices have no gap, and nothing else stands there."""
+    index = 0
+    places: list[tuple[str, int]] = []
+    for row in facts.tables["places"]:
+        if row["first_index"] != index:
+            yield f"nothing stands at index {index} of the log: {row['first_index']} comes next"
+        places += [(row["chain"], row["first_seq"] + step) for step in range(row["count"])]
+        index = row["first_index"] + row["count"]
+    waiting = [
+        (row["chain"], seq) for row in facts.tables["waiting"] for seq in range(row["first_seq"], row["last_seq"] + 1)
+    ]
+    leaves = {(row["run_id"], row["seq"]) for row in facts.tables["leaves"]}
+    known = [*places, *waiting]
+    if len(known) > len(set(known)):
+        yield f"{len(known) - len(set(known))} leaves have more than one place in the log"
+    yield from (f"leaf {seq} of {chain} has no place in the log" for chain, seq in sorted(leaves - set(known))[:9])
+    gone = sorted(set(known) - leaves)[:9]
+    yield from (f"leaf {seq} of {chain} stands in the log and is gone" for chain, seq in gone)
+
+
+def checkpoints_are_of_the_log(facts: Facts) -> Iterator[str]:
+    """What was signed at each size is the root over the leaves that stand there."""
+    hashes = {(row["run_id"], row["seq"]): bytes.fromhex(row["hash"]) for row in facts.tables["leaves"]}
+    signed = {row["size"]: row["root"] for row in facts.tables["checkpoints"]}
+    stack: list[tuple[int, bytes]] = []  # complete subtrees, each with its number of leaves
+    size = 0
+    for row in facts.tables["places"]:
+        for step in range(row["count"]):
+            stack.append((1, hashes.get((row["chain"], row["first_seq"] + step), bytes(32))))
+            while len(stack) > 1 and stack[-1][0] == stack[-2][0]:
+                (width, right), (_, left) = stack.pop(), stack.pop()
+                stack.append((2 * width, node_hash(left, right)))
+            size += 1
+            if size in signed and _folded(stack).hex() != signed[size]:
+                yield f"the checkpoint of {size} leaves is over others than stand there"
+    yield from (f"a checkpoint is of {over} leaves, and the log has {size}" for over in signed if over > size)
+
+
+def _folded(stack: list[tuple[int, bytes]]) -> bytes:
+    root = stack[-1][1]
+    for _, left in reversed(stack[:-1]):
+        root = node_hash(left, root)
+    return root

@@ -4,9 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from tests.faults.checker.canonical import leaf_hash
-from tests.faults.checker.facts import Facts, Row
-from tests.faults.checker.log import checkpoints_are_of_the_log, leaves_have_one_place
+from tests.faults.checker.facts import Facts, Row, checkpoints_are_of_the_log, leaf_hash, leaves_have_one_place
 
 Rule = Callable[[Facts], Iterator[str]]
 

@@ -12,9 +12,8 @@ import psycopg
 from runtime.failpoints import Point
 from tests.faults.checker.report import check
 from tests.faults.harness.clients import People, Triggers, session
-from tests.faults.harness.play import rouse, until_up
+from tests.faults.harness.play import bundles_are_locked, rouse, until_up
 from tests.faults.harness.schedule import Wish
-from tests.faults.harness.verdict import bundles_are_locked
 from tests.faults.world import chat
 from tests.faults.world.bugs import Bug
 from tests.faults.world.upstream import Fate

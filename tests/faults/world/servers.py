@@ -1,4 +1,9 @@
-"""The servers of the world: PostgreSQL that may be killed, and OPA with the world's policies."""
+"""The servers of the world, and what Linux tells of processes.
+
+The servers of the world: PostgreSQL that may be killed, and OPA with the world's policies.
+
+What Linux tells of processes.
+"""
 
 import asyncio
 import json
@@ -22,9 +27,35 @@ from policy.bundle import PolicyFolders, build_bundle
 from policy.transport import connect
 from runtime.store.database.migration import migrate
 from tests.faults.world.chat import DESKS
-from tests.faults.world.processes import family, has_ended
 from tests.logins import make_logins
 from tests.opa_server import opa_program
+
+
+def state(pid: int) -> str:
+    """Return the state of a process: R, S, D, T where it stands still, Z where only its name is left; "" if gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def stands_still(pid: int) -> bool:
+    """Return whether a process was stopped."""
+    return state(pid) == "T"
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process runs no more, buried or not."""
+    return state(pid) in ("", "Z")
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and its children."""
+    try:
+        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split())]
+    except OSError:
+        return [pid]
+
 
 PACK = ROOT / "tests/packs/world"
 TENANT = "acme"

@@ -25,7 +25,7 @@ from tests.faults.world.program import Order
 from tests.faults.world.proxy import Proxy, to_port, to_socket
 from tests.faults.world.servers import PACK, TENANT, Postgres, opa
 from tests.faults.world.upstream import Fate
-from tests.integration.minio_server import PASSWORD, USER, MinioServer
+from tests.integration.servers import PASSWORD, USER, MinioServer
 from tests.logins import PROGRAM, as_directory
 
 CLIENT, CLIENT_SECRET = "world-client", "world-client-secret-" * 3
@@ -377,7 +377,7 @@ def _stop(made: World) -> None:
 async def parts(folder: Path) -> AsyncIterator[Parts]:
     """Run what worlds share."""
     from tests.faults.world.servers import postgres  # noqa: PLC0415
-    from tests.integration.minio_server import minio_server  # noqa: PLC0415
+    from tests.integration.servers import minio_server  # noqa: PLC0415
 
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(postgres(folder / "postgres" / "data"))
