@@ -27,8 +27,8 @@ from tests.integration.acts_stage import Opener, status
 from tests.integration.conftest import Targets
 from tests.integration.forger import Forged
 from tests.integration.played import stories_of
-from tests.integration.test_mending import Opener as RepairOpener
-from tests.integration.test_mending import started
+from tests.integration.test_step_repair import Opener as RepairOpener
+from tests.integration.test_step_repair import started
 from tests.patience import until
 from tests.unit.evidence_sample import Office
 

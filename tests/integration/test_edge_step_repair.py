@@ -25,7 +25,7 @@ from runtime.services.signals import SignalDesk
 from runtime.services.tasks import TaskDesk
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
-from tests.integration.test_mending import LOOK, VALUE, Opener, Stage, started
+from tests.integration.test_step_repair import LOOK, VALUE, Opener, Stage, started
 from tests.patience import MINUTE, until
 
 __all__ = ["started"]

@@ -128,7 +128,7 @@ def test_no_file_names_a_home_folder_or_a_package_registry() -> None:
 def test_files_and_functions_are_small_as_a_rule(tree: list[Source]) -> None:
     lengths = [length for source in tree for _, _, length in source.functions]
     assert statistics.median(lengths) <= 10
-    assert statistics.median(source.lines for source in tree) <= 150
+    assert statistics.median(source.lines for source in tree) <= 200  # a file is a noun of the field: 80 to 300 lines
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock"])

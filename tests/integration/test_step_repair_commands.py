@@ -27,15 +27,15 @@ from tests.integration.conftest import PACK, Targets
 from tests.integration.played import NODES
 from tests.integration.program_stage import command
 from tests.integration.test_cli import is_one_sentence
-from tests.integration.test_mending import LOOK, NOTE, VALUE, Opener, started
 from tests.integration.test_replay import replayed
+from tests.integration.test_step_repair import LOOK, NOTE, VALUE, Opener, started
 from tests.opa_server import Between
 from tests.patience import MINUTE
 
 __all__ = ["started"]
 
 
-HELD_NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
+STEP_NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 KEY = "acme:await_answer:C1"
 HOUR = 3600.0
 OPERATORS = {"UOMAR"}
@@ -55,7 +55,7 @@ class Work:
 
 
 READ = Work("bench.branches", {}, "left", "read.blocked")
-WRITE = Work("bench.note", HELD_NOTE, "note", "effect.blocked")
+WRITE = Work("bench.note", STEP_NOTE, "note", "effect.blocked")
 both = pytest.mark.parametrize("work", [READ, WRITE], ids=["read", "write"])
 
 
@@ -203,7 +203,7 @@ async def test_an_answer_that_cannot_be_put_on_record_is_no_answer(
     bench: Bench, targets: Targets, changed: dict[str, Any]
 ) -> None:
     other = _bent(bench, **changed)
-    run_id = (await other.start("bench.note", HELD_NOTE)).run_id
+    run_id = (await other.start("bench.note", STEP_NOTE)).run_id
     await other.settle()
     await other.later(seconds=2)
     assert targets.note.calls == []
