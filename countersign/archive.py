@@ -19,8 +19,8 @@ from receipts.stamp import load_authority
 from runtime.clock import Clock
 from runtime.engine import Engine
 from runtime.services.legal_holds import LegalHolds
-from runtime.services.log import LogDesk, StampDesk
-from runtime.services.sealing import EvidenceDesk
+from runtime.services.log import AuditLogService, TimestampService
+from runtime.services.sealing import SealingService
 from runtime.worker.worker import Job
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def make_sealer(settings: Settings, engine: Engine, notary: Notary) -> Sealer:
     ring = KeyRing(settings.key_path)
     with naming_key_setting("signing_key"):
         ring.keys()  # what is wrong with the files is said at the start
-    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, notary)
+    return Sealer(SealingService(engine), make_archive(settings, engine.clock), ring, notary)
 
 
 def make_keeper(settings: Settings, engine: Engine) -> Keeper:
@@ -122,8 +122,8 @@ def make_stamping(settings: Settings, engine: Engine) -> Stamping | None:
         return None
     every = timedelta(seconds=settings.stamp_seconds)
     return Stamping(
-        desk=StampDesk(engine),
-        log=LogDesk(engine),
+        desk=TimestampService(engine),
+        log=AuditLogService(engine),
         archive=make_archive(settings, engine.clock),
         folder=f"log/{settings.tenant}/",
         stamper=Stamper(settings.tsa_url, load_authority(settings.tsa_ca), every),
@@ -133,7 +133,7 @@ def make_stamping(settings: Settings, engine: Engine) -> Stamping | None:
 def make_notary(settings: Settings, engine: Engine, stamping: Stamping | None) -> Notary:
     """Return the worker's job that signs and publishes the audit log."""
     return Notary(
-        desk=LogDesk(engine),
+        desk=AuditLogService(engine),
         archive=make_archive(settings, engine.clock),
         signer=make_signer(settings),
         folder=f"log/{settings.tenant}/",

@@ -25,8 +25,8 @@ from runtime.services.caller_acts import CompensationApi
 from runtime.services.callers import TriggerApi
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.sequencer import Sequencer
-from runtime.services.signals import SignalDesk
-from runtime.services.tasks import TaskDesk
+from runtime.services.signals import SignalService
+from runtime.services.tasks import TaskService
 from runtime.worker.sweeps import SWEEPS
 from runtime.worker.worker import Worker
 
@@ -118,8 +118,8 @@ def make_edge(system: System, ready: Readiness, refusals: Refusals) -> FastAPI:
     secrets = {name: secret.get_secret_value() for name, secret in settings.callers.items()}
     rate = Rate(settings.caller_rate, settings.caller_burst)
     desk = TriggerApi(system.engine, settings.tenant, system.catalog)
-    signals = SignalDesk(system.engine, settings.tenant)
-    tasks = TaskDesk(system.engine, settings.tenant)
+    signals = SignalService(system.engine, settings.tenant)
+    tasks = TaskService(system.engine, settings.tenant)
     taking_back = CompensationApi(system.engine, settings.tenant)
     return build_edge(
         ready,

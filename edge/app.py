@@ -52,9 +52,9 @@ from runtime.services.callers import (
     Wish,
 )
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
-from runtime.services.signals import SignalDesk
+from runtime.services.signals import SignalService
 from runtime.services.step_repair import StepRepairApi
-from runtime.services.tasks import TaskDesk
+from runtime.services.tasks import TaskService
 
 Ready = Callable[[], Awaitable[list[str]]]
 Counts = Callable[[], Mapping[str, int]]
@@ -79,8 +79,8 @@ class Api:
     """
 
     desk: TriggerApi
-    signals: SignalDesk
-    tasks: TaskDesk
+    signals: SignalService
+    tasks: TaskService
     taking_back: CompensationApi
     secrets: Mapping[str, str]
     rate: Rate

@@ -24,7 +24,7 @@ from receipts.log.add_checkpoint import BODY_LIMIT, SIZE_TYPE, AddCheckpoint, pa
 from receipts.log.checkpoint import cosignatures, sign_checkpoint
 from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey
 from receipts.log.tiles import EntryBundle, Tile, tiles_between
-from runtime.services.log import LogChangedError, LogDesk, NotInLogError, Signed
+from runtime.services.log import AuditLogService, LogChangedError, NotInLogError, Signed
 
 SECONDS = 5.0
 """How long a witness may take."""
@@ -89,7 +89,7 @@ class Notary:
     The newest checkpoint is no older than `every` while the log grows.
     """
 
-    desk: LogDesk
+    desk: AuditLogService
     archive: Archive
     signer: NoteSigner
     folder: str

@@ -13,7 +13,7 @@ from evidence.notary import Notary
 from evidence.statement import sha256
 from receipts.signing import SigningKey
 from runtime.failpoints import Point, at
-from runtime.services.sealing import BundleLease, EvidenceDesk, KeptBundle, Setback, is_away
+from runtime.services.sealing import BundleLease, KeptBundle, SealingService, Setback, is_away
 
 LEASE = timedelta(minutes=2)
 """How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 class Sealer:
     """A worker's job: one finished run at a time."""
 
-    desk: EvidenceDesk
+    desk: SealingService
     archive: Archive
     ring: KeyRing
     notary: Notary

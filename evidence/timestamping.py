@@ -15,7 +15,7 @@ import aiohttp
 from evidence.archive.archive import Archive, ArchiveError
 from evidence.errors import EvidenceError
 from receipts.stamp import STAMP_LIMIT, Authority, StampError, StampRequest, make_request, no_later_than
-from runtime.services.log import LogDesk, Signed, StampDesk, Stamped
+from runtime.services.log import AuditLogService, Signed, Stamped, TimestampService
 
 PATIENCE = timedelta(seconds=5)
 """How long an authority may take."""
@@ -88,8 +88,8 @@ async def _bounded(stream: aiohttp.StreamReader) -> bytes:
 class Stamping:
     """A worker's job. `folder` is where in the archive the log stands; it ends with a slash."""
 
-    desk: StampDesk
-    log: LogDesk
+    desk: TimestampService
+    log: AuditLogService
     archive: Archive
     folder: str
     stamper: Stamper

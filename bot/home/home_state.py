@@ -68,7 +68,7 @@ class HomeState(_Strict):
         return bool(self.runbook or self.tier or self.group or self.text)
 
     def look(self, limit: int) -> Look:
-        """Return what is asked of the desk."""
+        """Return what is asked of the Home's queries."""
         corner = self.corner
         edge = None if corner is None else PageEdge(corner.at, corner.id, corner.back)
         return Look(limit, self.narrowed, edge)

@@ -109,7 +109,7 @@ class InstallationWatch(AsyncAuthorize):
 
 
 class WorkspaceWatch(InstallationWatch):
-    """Knows the installations from the desk, and looks after them. An app that is installed nowhere is in order."""
+    """Knows where the app is installed, and looks after them. An app that is installed nowhere is in order."""
 
     def __init__(self, client: WorkspaceClient, workspaces: Workspaces) -> None:
         super().__init__(client)

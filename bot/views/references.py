@@ -135,7 +135,7 @@ def of(view: ApprovalView) -> dict[str, Any]:
 
 
 def stale(ref: CardRef, view: ApprovalView | None) -> Refusal | None:
-    """Say why a click on a card that showed `ref` cannot count, or None. The desk decides again when it applies."""
+    """Say why a click on a card that showed `ref` cannot count, or None. The inbox decides again when it applies it."""
     if view is None:
         return Refusal(RefusalCode.UNKNOWN)
     if ref.digest != view.digest[:DIGEST_PREFIX] or not ref.digest:

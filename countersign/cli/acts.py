@@ -22,7 +22,7 @@ from runtime.model.states import RunStatus
 if TYPE_CHECKING:
     from countersign.settings import Settings
     from runtime.services.compensation import Chosen
-    from runtime.services.operator import OperatorDesk
+    from runtime.services.operator import OperatorService
 
 
 By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="Your directory id.")]
@@ -57,7 +57,7 @@ def retry(
     act(lambda desk: desk.retry(by, subject, reason, version), f"{subject} will be retried now", as_json=as_json)
 
 
-def act(record: "Callable[[OperatorDesk], Awaitable[str]]", done: str, *, as_json: bool) -> None:
+def act(record: "Callable[[OperatorService], Awaitable[str]]", done: str, *, as_json: bool) -> None:
     """Record an act, wait a while for a worker to apply it, and say what became of it; raise OperateError."""
     from countersign.cli.operate import perform
 

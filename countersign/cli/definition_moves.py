@@ -10,12 +10,12 @@ from countersign.cli.operate import APPLY_SECONDS, OperateError, looked_up, perf
 from countersign.settings import Settings
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.services.listings import find_run
-from runtime.services.operator import PAUSE, OperatorDesk
+from runtime.services.operator import PAUSE, OperatorService
 
 _SETTLED = {RunStatus.WAITING_APPROVAL, *(status for status in RunStatus if is_final(RUN, status))}
 
 
-def move(record: Callable[[OperatorDesk], Awaitable[str]], done: str, *, as_json: bool) -> None:
+def move(record: Callable[[OperatorService], Awaitable[str]], done: str, *, as_json: bool) -> None:
     """Ask for a move, wait a while for what policy says, and tell it; raise OperateError where nothing was done."""
     settings = shared_settings("database_url")
     facts = run(perform(settings, record))

@@ -12,7 +12,7 @@ from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.model.limits import json_fault
 from runtime.services import keys
-from runtime.services.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
+from runtime.services.operator import OperatorService, UnknownEffectError, UnknownPersonError, UnknownStepError
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def expect_recordable(given: Any, what: str) -> dict[str, Any]:
     return dict(given)
 
 
-async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable[str]]) -> dict[str, Any]:
+async def perform(settings: Settings, record: Callable[[OperatorService], Awaitable[str]]) -> dict[str, Any]:
     """Record what an operator wants, through the inbox like everything else; return what became of it.
 
     As long as no worker has applied it, its status is `received`. Raise OperateError where it was not to be done.
@@ -51,7 +51,7 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
     from countersign.storage import open_storage
 
     async with open_storage(settings) as storage:
-        desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
+        desk = OperatorService(storage.pool, storage.clock, settings.tenant)
         try:
             notification_id = await record(desk)
         except (UnknownPersonError, UnknownEffectError, UnknownStepError) as error:
@@ -73,13 +73,13 @@ def _why(facts: Mapping[str, Any]) -> str:
 
 
 async def perform_each(
-    settings: Settings, subjects: Sequence[str], record: Callable[[OperatorDesk, str], Awaitable[str]]
+    settings: Settings, subjects: Sequence[str], record: Callable[[OperatorService, str], Awaitable[str]]
 ) -> dict[str, dict[str, Any]]:
     """Record an act on each subject, and return what became of each, whatever that was; raise OperateError."""
     from countersign.storage import open_storage
 
     async with open_storage(settings) as storage:
-        desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
+        desk = OperatorService(storage.pool, storage.clock, settings.tenant)
         try:
             recorded = {subject: await record(desk, subject) for subject in subjects}
         except UnknownPersonError as error:

@@ -10,7 +10,7 @@ from edge.messages import Id, Message, WaitOut, Word, parse_body
 from edge.problems import Problem
 from runtime.model.states import NotificationStatus
 from runtime.services.callers import AnswerConflictError
-from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
+from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalService
 
 Name = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -39,7 +39,7 @@ class SignalOut(Message):
     waits: list[WaitOut]
 
 
-def add_signals(app: FastAPI, desk: SignalDesk, signed: Signed) -> None:
+def add_signals(app: FastAPI, desk: SignalService, signed: Signed) -> None:
     """Add the routes of signals; `signed` returns the caller and the body that it signed."""
 
     @app.post("/v1/runs/{run_id}/signals", status_code=202)
@@ -55,7 +55,7 @@ def add_signals(app: FastAPI, desk: SignalDesk, signed: Signed) -> None:
         return await _send(desk, caller, Signal(sent.ref, None, sent.reference, sent.name, sent.data))
 
 
-async def _send(desk: SignalDesk, caller: Caller, signal: Signal) -> SignalOut:
+async def _send(desk: SignalService, caller: Caller, signal: Signal) -> SignalOut:
     try:
         notification_id, run_id, facts = await desk.send(caller.id, caller.grants.signals, signal)
     except NoSuchRunError as error:

@@ -14,7 +14,7 @@ from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import AnswerConflictError
 from runtime.services.review_answers import ReviewAnswer, outcome_of
-from runtime.services.tasks import SoughtTasks, TaskDesk
+from runtime.services.tasks import SoughtTasks, TaskService
 
 Q = TypeVar("Q", bound=Message)
 
@@ -113,7 +113,7 @@ class SaidOut(Message):
     status: str
 
 
-def add_tasks(app: FastAPI, desk: TaskDesk, signed: Signed, verified: Verified) -> None:
+def add_tasks(app: FastAPI, desk: TaskService, signed: Signed, verified: Verified) -> None:
     """Add the routes of reviews; `signed` returns the caller and the body that it signed.
 
     What a caller brings is read together with what it may do: of `verified` callers only the name is known before.
@@ -197,7 +197,7 @@ def _expect(view: ApprovalView | None, task_id: str, person: str) -> ApprovalVie
     return view
 
 
-async def _bring(desk: TaskDesk, caller: str, ref: str, said: ReviewAnswer) -> SaidOut:
+async def _bring(desk: TaskService, caller: str, ref: str, said: ReviewAnswer) -> SaidOut:
     try:
         facts = await desk.bring(caller, ref, said)
     except AnswerConflictError as error:

@@ -58,7 +58,7 @@ def _name_of(way: StandIn | Refusal | None) -> str:
 
 
 class ApprovalService(CompensationService):
-    """The desk of one tenant, over the engine."""
+    """The approvals of one tenant, over the engine."""
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)

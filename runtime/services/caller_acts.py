@@ -23,7 +23,7 @@ from runtime.store.questions import open_questions
 
 @dataclass(frozen=True)
 class QuestionApi:
-    """The desk of one tenant. A question about what the caller did not ask for is as if it were not there."""
+    """Questions to callers. A question about what the caller did not ask for is as if it were not there."""
 
     engine: Engine
     tenant: str
@@ -95,7 +95,7 @@ class Wisher:
 
 @dataclass(frozen=True)
 class CompensationApi:
-    """The desk of one tenant. A run of a type that is not the caller's is as if it were not there."""
+    """Cancels and undoes runs for callers. A run of a type that is not the caller's is as if it were not there."""
 
     engine: Engine
     tenant: str

@@ -1,4 +1,4 @@
-"""The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
+"""Callers of the HTTP edge: agents that trigger runs and answer for durable steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -97,7 +97,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class TriggerApi:
-    """The desk of one tenant."""
+    """Triggers runs of one tenant for callers, and takes their answers."""
 
     engine: Engine
     tenant: str

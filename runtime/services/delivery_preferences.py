@@ -27,7 +27,10 @@ from runtime.store.direct_messages import notices_of
 
 @dataclass(frozen=True)
 class DeliveryPreferences:
-    """Whether somebody may be told something now, and what was gathered for them. `may_decide` is the desk's."""
+    """Whether somebody may be told something now, and what was gathered for them.
+
+    `may_decide` returns why a person may not decide a request, or None (`ApprovalService.may_decide`).
+    """
 
     engine: Engine
     tenant: str

@@ -55,7 +55,7 @@ class EditWish:
 
 @dataclass(frozen=True)
 class EditService:
-    """The counter for edits, of one tenant."""
+    """Edits of requests, of one tenant."""
 
     engine: Engine
     tenant: str

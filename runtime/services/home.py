@@ -107,7 +107,7 @@ _MOST_RUNBOOKS, _MOST_GROUPS = 99, 99  # what a menu has room for, beside the ch
 
 @dataclass(frozen=True)
 class HomeQueries:
-    """The counter of people's desks, of one tenant. Nobody sees there what is none of theirs."""
+    """The App Homes of one tenant's people. Nobody sees there what is none of theirs."""
 
     engine: Engine
     tenant: str

@@ -1,4 +1,4 @@
-"""The counter at which signing keys are registered: which key seals from now on, and which counts no more."""
+"""Signing keys, registered: which key seals from now on, and which counts no more."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -35,7 +35,7 @@ class HoldError(Exception):
 
 @dataclass(frozen=True)
 class LegalHolds:
-    """The desk of one tenant. It needs the database alone; `by` is always a person of the directory."""
+    """The legal holds of one tenant. It needs the database alone; `by` is always a person of the directory."""
 
     pool: Pool
     clock: Clock

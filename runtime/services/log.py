@@ -60,7 +60,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class LogDesk:
+class AuditLogService:
     """Tells what is to be signed and published, and keeps what was."""
 
     engine: Engine
@@ -252,7 +252,7 @@ async def first_after(conn: Conn, tenant: str, run_id: str) -> tuple[Stamped, Se
 
 
 @dataclass(frozen=True)
-class StampDesk:
+class TimestampService:
     """Tells which checkpoints have stamps, and keeps those that come."""
 
     engine: Engine

@@ -1,4 +1,4 @@
-"""The counter at which operators stand: what they want done is recorded in the inbox, where workers find it."""
+"""Operators' acts: what they want done is recorded in the inbox, where workers find it."""
 
 import asyncio
 import time
@@ -76,8 +76,8 @@ async def person_of(conn: Conn, tenant: str, by: str) -> Actor:
 
 
 @dataclass(frozen=True)
-class OperatorDesk:
-    """The desk of one tenant. It needs the database alone. `by` is always a person of the directory.
+class OperatorService:
+    """Records what operators want done. It needs the database alone; `by` is always a person of the directory.
 
     Each act returns the id of its notification. `version` is that of the run as the person saw it: if the run has moved
     on since, nothing is done. None is for whoever did not look.

@@ -147,7 +147,7 @@ async def _may_cancel(engine: Engine, seen: BallotView | None) -> bool:
 
 @dataclass(frozen=True)
 class RequestActions:
-    """The counter at which people do more with a request than to decide it, of one tenant."""
+    """What people of one tenant do with a request beside deciding it."""
 
     engine: Engine
     tenant: str

@@ -1,4 +1,4 @@
-"""The counter at which evidence is collected: finished runs, their stories, and where their bundles are kept."""
+"""Sealing: finished runs are collected with all that their bundles need, and where each bundle is kept is recorded."""
 
 import asyncio
 import logging
@@ -24,7 +24,11 @@ from runtime.store.database.pool import AWAY, Conn
 from runtime.store.payload_forgetting import forget_run
 from runtime.store.run_history import Story, read_run_history
 
-__all__ = ["BundleLease", "EvidenceDesk", "KeptBundle", "Setback", "Story", "is_away"]
+__all__ = [
+    "BundleLease",
+    "Story",
+]
+
 
 PAUSES = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=15))
 """How long a bundle that could not be stored waits: tried again at once, then ever more slowly, and never dropped."""
@@ -67,7 +71,7 @@ def is_away(error: Exception) -> bool:
 
 
 @dataclass(frozen=True)
-class EvidenceDesk:
+class SealingService:
     """Hands out what is to be sealed, and takes word of what was stored."""
 
     engine: Engine

@@ -1,4 +1,4 @@
-"""The counter at which callers send signals to runs, by the run's id or its business reference."""
+"""Signals: callers send them to runs, by the run's id or its business reference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class SignalDesk:
-    """The desk of one tenant."""
+class SignalService:
+    """Records signals to the runs of one tenant."""
 
     engine: Engine
     tenant: str

@@ -32,7 +32,7 @@ PATH = "/passkeys/"
 
 @dataclass(frozen=True)
 class SigningLinks:
-    """The counter for links to sign, of one tenant."""
+    """Links to sign, of one tenant."""
 
     engine: Engine
     tenant: str

@@ -134,7 +134,7 @@ def _view(found: FoundStep) -> StepRepairView:
 
 @dataclass(frozen=True)
 class StepRepairApi:
-    """The desk of one tenant. A run of a type that the caller may not mend is as if it were not there."""
+    """Repairs steps for callers. A run of a type that the caller may not repair is as if it were not there."""
 
     engine: Engine
     tenant: str

@@ -21,7 +21,10 @@ from runtime.store.database.pool import Conn
 from runtime.store.request_lists import NOBODY, SoughtTasks, find_tasks
 from runtime.store.tenants import is_mocked
 
-__all__ = ["NOBODY", "SoughtTasks", "TaskDesk", "list_tasks", "show_task"]
+__all__ = [
+    "NOBODY",
+    "SoughtTasks",
+]
 
 
 async def list_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime) -> list[ApprovalView]:
@@ -41,8 +44,8 @@ async def show_task(conn: Conn, tenant: str, task_id: str) -> ApprovalView | Non
 
 
 @dataclass(frozen=True)
-class TaskDesk:
-    """The desk at which callers of the edge bring what people say; they may for whom the directory says so alone."""
+class TaskService:
+    """Callers of the edge bring what people say of reviews; they may for whom the directory says so alone."""
 
     engine: Engine
     tenant: str

@@ -26,7 +26,7 @@ from runtime.model.run import RepairAction
 from runtime.model.votes import CardAct, Refusal
 from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.editing import EditWish
-from runtime.services.operator import OperatorDesk, StepRepair
+from runtime.services.operator import OperatorService, StepRepair
 from tests.bench import TEAM, TENANT, Bench, Target
 
 
@@ -52,9 +52,9 @@ async def say(
 WEEK = timedelta(days=7)
 
 
-def operators(bench: Bench) -> OperatorDesk:
+def operators(bench: Bench) -> OperatorService:
     """Return the desk of operators."""
-    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    return OperatorService(bench.engine.pool, bench.clock, TENANT)
 
 
 async def delegate(
@@ -130,7 +130,7 @@ async def wish(
     bench: Bench, run_id: str, step: str, act: RepairAction, result: Any = None, by: str = "omar"
 ) -> Mapping[str, Any]:
     """Say how a step goes on; return what became of that."""
-    desk = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
+    desk = OperatorService(bench.engine.pool, bench.engine.clock, "acme")
     facts = await inbox.apply(bench.engine, await desk.repair_step(by, StepRepair(run_id, step, act, "seen", result)))
     await bench.settle()
     return facts

@@ -39,7 +39,7 @@ from runtime.handlers import Call, Handler, Json, JsonObject
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim
 from runtime.services.callers import TriggerApi, Wish
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from tests.bench import TENANT, Bench, open_bench
 from tests.functions import result_of
 
@@ -141,7 +141,7 @@ class Desk:
             assert response.status == 200
 
     async def undo(self, run_id: str) -> dict[str, Any]:
-        operators = OperatorDesk(self.bench.engine.pool, self.bench.clock, TENANT)
+        operators = OperatorService(self.bench.engine.pool, self.bench.clock, TENANT)
         facts = await inbox.apply(self.bench.engine, await operators.undo("omar", run_id, None, "not ours", None))
         await self.bench.settle()
         return await self.bench.run(facts["undone_in"])

@@ -19,11 +19,11 @@ from runtime.model.person import SlackAccount
 from runtime.model.routing import Fallback
 from runtime.model.run import RepairAction
 from runtime.model.votes import CardAct, RefusalCode, VoteVerdict
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.refused_clicks import RefusedClicks, UnknownActor
 from runtime.services.review_answers import ReviewAnswer
-from runtime.services.sealing import EvidenceDesk, Story
-from runtime.services.tasks import TaskDesk
+from runtime.services.sealing import SealingService, Story
+from runtime.services.tasks import TaskService
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.conftest import fresh_database
 from tests.integration.acts_stage import Register, asked, delegate, edit, mend, play_waiting, request_of, say
@@ -234,7 +234,7 @@ async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
 
 
 async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
-    desk = EvidenceDesk(bench.engine)
+    desk = SealingService(bench.engine)
     while await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None:
         pass
     return {name: await desk.story(run_id) for name, run_id in run_ids.items()}
@@ -252,7 +252,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             case "rejected":
                 assert (await bench.click("ann", approval, "reject", "not like this")).counted
             case "canceled":
-                operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
+                operator = OperatorService(bench.engine.pool, bench.engine.clock, "acme")
                 stranger = UnknownActor(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
                 await RefusedClicks(bench.engine, TENANT).on_card(stranger, approval, "undo")
                 for person in ("ann", "omar"):  # ann may not
@@ -348,7 +348,7 @@ async def _claimed(bench: Bench) -> str:
     view = await bench.desk.approval(task)
     assert view
     said = ReviewAnswer(task, "cat", VoteVerdict.APPROVE, "seen and checked", view.stamp)
-    assert (await TaskDesk(bench.engine, TENANT).bring("officer-portal", "answer", said))["counted"]
+    assert (await TaskService(bench.engine, TENANT).bring("officer-portal", "answer", said))["counted"]
     await bench.settle()
     return view.run_id
 

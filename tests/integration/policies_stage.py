@@ -30,7 +30,7 @@ from runtime.model.passkey import Assertion
 from runtime.model.person import SlackAccount
 from runtime.model.votes import CardAct, VoteVerdict
 from runtime.services.clicks import Click, ClickOutcome
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.passkey_ceremonies import Closed, PasskeyCeremonies, RegistrationPage, SigningPage
 from runtime.services.signing_links import SigningWish, id_of
 from runtime.store import directory
@@ -218,13 +218,13 @@ def authenticator(**differing: Any) -> Authenticator:
 
 async def invite(bench: Bench, person: str, token: str, by: str = "omar") -> dict[str, Any]:
     """Invite a person to register a passkey; return what became of it."""
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     return dict(await inbox.apply(bench.engine, await desk.invite_passkey(by, person, id_of(token), "for the vault")))
 
 
 async def revoke(bench: Bench, credential_id: str, by: str = "omar") -> dict[str, Any]:
     """Revoke a passkey; return what became of it."""
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     return dict(await inbox.apply(bench.engine, await desk.revoke_passkey(by, credential_id, "lost")))
 
 

@@ -27,7 +27,7 @@ from runtime.services.approvals import ApprovalService
 from runtime.services.audit import Audit, audit
 from runtime.services.callers import TriggerApi, Wish
 from runtime.services.definition_lives import definition_handlers
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.store import definitions
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench
@@ -60,8 +60,8 @@ class Lives:
         printer.text("life")  # where a property fails, hypothesis writes its arguments down
 
     @property
-    def operator(self) -> OperatorDesk:
-        return OperatorDesk(self.bench.engine.pool, self.bench.clock, TENANT)
+    def operator(self) -> OperatorService:
+        return OperatorService(self.bench.engine.pool, self.bench.clock, TENANT)
 
     def catalog(self, *files: str) -> Catalog:
         """Return the catalog of packs that hold these files."""

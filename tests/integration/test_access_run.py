@@ -27,7 +27,7 @@ from runtime.inbox import inbox
 from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from tests.bench import TENANT, Bench, HandClock, open_bench
 from tests.integration.acts_stage import edit
 from tests.integration.conftest import Targets
@@ -222,8 +222,8 @@ async def test_the_receipt_of_access_names_the_verb_that_takes_it_back(desk: Des
 
 
 @pytest.fixture
-def operator_desk(bench: Bench) -> OperatorDesk:
-    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+def operator_desk(bench: Bench) -> OperatorService:
+    return OperatorService(bench.engine.pool, bench.clock, TENANT)
 
 
 async def _waiting(bench: Bench) -> str:
@@ -246,7 +246,7 @@ async def _leaves(bench: Bench, run_id: str, event: str) -> list[tuple[str, dict
 
 
 async def test_a_cancel_that_policy_denies_changes_nothing_and_is_on_record_once(
-    bench: Bench, operator_desk: OperatorDesk
+    bench: Bench, operator_desk: OperatorService
 ) -> None:
     run_id = await _waiting(bench)
     before = await _as_it_was(bench, run_id)
@@ -264,7 +264,7 @@ async def test_a_cancel_that_policy_denies_changes_nothing_and_is_on_record_once
 
 @pytest.mark.parametrize("person", ["omar", "rita"])
 async def test_operators_and_whoever_asked_for_a_run_may_stop_it_by_a_decision_on_record(
-    bench: Bench, operator_desk: OperatorDesk, person: str
+    bench: Bench, operator_desk: OperatorService, person: str
 ) -> None:
     run_id = await _waiting(bench)
     assert (await inbox.apply(bench.engine, await operator_desk.cancel(person, run_id, "x", None)))[
@@ -290,7 +290,7 @@ class Silent(Between):
 
 
 async def test_without_a_word_of_policy_no_run_is_stopped_until_it_has_one(
-    bench: Bench, operator_desk: OperatorDesk
+    bench: Bench, operator_desk: OperatorService
 ) -> None:
     run_id = await _waiting(bench)
     before, chain = await _as_it_was(bench, run_id), await bench.chain(run_id)
@@ -303,7 +303,7 @@ async def test_without_a_word_of_policy_no_run_is_stopped_until_it_has_one(
 
 
 async def test_a_run_that_has_ended_is_not_put_to_policy(
-    bench: Bench, targets: Targets, operator_desk: OperatorDesk
+    bench: Bench, targets: Targets, operator_desk: OperatorService
 ) -> None:
     run_id = (await bench.start("bench.note", {"incident": "I1", "text": "seen", "api_token": "t"})).run_id
     await bench.settle()

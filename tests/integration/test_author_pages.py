@@ -26,7 +26,7 @@ from runtime.definitions.nodes import NodeKind
 from runtime.handlers import RefusedError
 from runtime.services.approval_view import NOTHING, ApprovalView, Declared, DeclaredField
 from runtime.services.cards import StoredCards
-from runtime.services.signals import Signal, SignalDesk
+from runtime.services.signals import Signal, SignalService
 from tests.bench import TENANT, Bench, Target, open_bench
 from tests.integration.acts_stage import Opener, status
 from tests.integration.conftest import PATIENCE, Targets
@@ -161,7 +161,7 @@ async def test_a_repeat_reminds_each_week_until_the_signal_comes(dsn: str, opa: 
         await days(bench, 14)
         assert len(register.calls) == 2
         answered = Signal(ref="s1", run_id=run_id, reference=None, name="answered", data={})
-        await SignalDesk(bench.engine, TENANT).send("portal-bot", ["desk.example"], answered)
+        await SignalService(bench.engine, TENANT).send("portal-bot", ["desk.example"], answered)
         await days(bench, 7)
         assert len(register.calls) == 2
         assert (await bench.run(run_id))["status"] == "succeeded"

@@ -21,8 +21,8 @@ from runtime.handlers import RefusedError
 from runtime.model.limits import Rate
 from runtime.services.caller_acts import CompensationApi
 from runtime.services.callers import TriggerApi
-from runtime.services.signals import SignalDesk
-from runtime.services.tasks import TaskDesk
+from runtime.services.signals import SignalService
+from runtime.services.tasks import TaskService
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_step_repair import LOOK, VALUE, Opener, Stage, started
@@ -68,7 +68,7 @@ async def portal(stage: Stage, targets: Targets, grants: dict[str, Any]) -> Asyn
         return []
 
     engine = stage.bench.engine
-    inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT), CompensationApi(engine, TENANT)
+    inbound = SignalService(engine, TENANT), TaskService(engine, TENANT), CompensationApi(engine, TENANT)
     refusals = Refusals(desk.put_refused, desk.now)
     app = build_edge(ready, api=Api(desk, *inbound, {"portal-bot": SECRET}, Rate(100, 100), refusals), slack=None)
     listener = socket.create_server(("127.0.0.1", 0))

@@ -31,7 +31,7 @@ from runtime.model.payloads import DeadlinePayload, EscalationPayload
 from runtime.services import listings
 from runtime.services.bundles import FoundRun, Sought, find_runs
 from runtime.services.health import run as run_summary
-from runtime.services.sealing import EvidenceDesk, Story
+from runtime.services.sealing import SealingService, Story
 from runtime.store import waits
 from runtime.worker import sweeps
 from runtime.worker.sweeps import Due
@@ -155,7 +155,7 @@ async def _play(bench: Bench, folder: Path) -> str:
     assert (await bench.click("ben", approval)).counted
     await bench.settle()
     key = load_or_create(folder / KEY)
-    assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+    assert await SealingService(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
     return run_id
 
 
@@ -241,7 +241,7 @@ async def test_a_vote_names_the_card_that_was_on_record_before_it(bench: Bench, 
     leaves = [leaf for leaf in await bench.chain(run_id) if leaf.event in ("vote.counted", "card.shown")]
     assert [leaf.data.get("card") for leaf in leaves] == [None, None, leaves[1].data["digest"]]
     key = load_or_create(tmp_path / KEY)
-    assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+    assert await SealingService(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
     sealed = Sealed(bench, run_id, key, public_path(tmp_path / KEY))
     sealed.verify(await sealed.bundle())
 

@@ -22,7 +22,7 @@ from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import OutcomeUnknownError
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.acts_stage import delegate
@@ -130,7 +130,7 @@ async def test_a_run_of_every_ending_has_a_bundle_that_holds(office: Office, tar
     await bench.later(hours=9)
     run_ids.append((await bench.start("bench.timer", {})).run_id)
     await bench.settle()
-    operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
+    operator = OperatorService(bench.engine.pool, bench.engine.clock, "acme")
     for kind, payload in (("bench.file", FILE), ("bench.wait", {"case": "C10"})):
         run_ids.append((await bench.start(kind, payload, ref="canceled")).run_id)
         await bench.settle()

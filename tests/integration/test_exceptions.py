@@ -28,9 +28,9 @@ from receipts.fields import timestamp
 from receipts.tenant_acts import chain_of
 from runtime.model.approval import AskKind
 from runtime.model.votes import VoteVerdict
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.review_answers import ReviewAnswer
-from runtime.services.tasks import TaskDesk
+from runtime.services.tasks import TaskService
 from runtime.store.tenants import put_act
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
@@ -220,14 +220,14 @@ async def votes_office(bench: Bench, tmp_path: Path, dsn: str) -> VotesOffice:
 
 async def test_a_vote_that_did_not_come_from_slack_says_how_it_came_in(votes_office: VotesOffice) -> None:
     bench = votes_office.bench
-    for number, desk in enumerate((OperatorDesk(bench.engine.pool, bench.clock, TENANT), None)):
+    for number, desk in enumerate((OperatorService(bench.engine.pool, bench.clock, TENANT), None)):
         bench.clock.move(minutes=1)
         task = await bench.review(str(number))
         view = await bench.desk.approval(task)
         assert view
         said = ReviewAnswer(task, "ann", VoteVerdict.APPROVE, "seen", view.stamp)
         if desk is None:
-            await TaskDesk(bench.engine, TENANT).bring("officer-portal", "r1", said)
+            await TaskService(bench.engine, TENANT).bring("officer-portal", "r1", said)
         else:
             await desk.say(said)
             await bench.later(seconds=3)

@@ -11,7 +11,7 @@ import pytest
 from countersign.settings import ROOT, Settings
 from evidence.archive.local import LocalArchive
 from receipts.signing import load_or_create
-from runtime.services.sealing import EvidenceDesk
+from runtime.services.sealing import SealingService
 from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.evidence_stage import Auditor, ForgedExport, Genuine, entries_of, later
@@ -191,7 +191,7 @@ async def _publish(bench: Bench, notary: Any) -> None:
 
 async def _resealed(bench: Bench, settings: Settings, run_id: str) -> bytes:
     """Seal a run again in which a reason is another."""
-    forged = Forged.of(await EvidenceDesk(bench.engine).story(run_id))
+    forged = Forged.of(await SealingService(bench.engine).story(run_id))
     forged.approval()["votes"][0]["reason"] = "I never said so"
     return forged.seal(load_or_create(settings.key_path))
 

@@ -20,7 +20,7 @@ from runtime.handlers import Answer, BlockedError, Call, Handler, Metadata, Outc
 from runtime.inbox import inbox
 from runtime.model.action import commitment
 from runtime.planning.triggers import start_run
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
@@ -211,7 +211,7 @@ async def test_a_read_is_no_write_and_nothing_to_undo(bench: Bench) -> None:
     run_id = await asked(bench)
     (run,) = await bench.rows("SELECT writes FROM runs WHERE run_id = %s", run_id)
     assert run["writes"] == 0
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     facts = await inbox.apply(bench.engine, await desk.undo("omar", run_id, None, "x", None))
     assert (facts["status"], facts["reason"]) == ("stale", "nothing of it can be undone")
 

@@ -24,7 +24,7 @@ from evidence.verify.verify import verify
 from receipts.register import RegisterError, write_register
 from receipts.signing import KeyFileError, load_or_create, load_public, public_path
 from runtime.services import keys
-from runtime.services.sealing import BundleLease, EvidenceDesk
+from runtime.services.sealing import BundleLease, SealingService
 from tests.bench import TENANT, Bench
 from tests.integration.evidence_stage import NOTE, SealingOffice, open_office
 from tests.sealing import sealer_of
@@ -58,7 +58,7 @@ class KeyOffice:
     async def begun(self) -> None:
         """Begin to seal all that has ended, and be lost before anything is stored."""
         keys = self.ring.keys()
-        await EvidenceDesk(self.bench.engine).next_bundle(self.bench.engine.timing.poll * 0, keys.current, keys.ids)
+        await SealingService(self.bench.engine).next_bundle(self.bench.engine.timing.poll * 0, keys.current, keys.ids)
 
     async def rows(self) -> list[dict[str, Any]]:
         return await self.bench.rows(
@@ -225,7 +225,7 @@ async def sealed(office: SealingOffice, most: int) -> int:
 async def begun(office: SealingOffice) -> None:
     """Begin to seal what has ended, and be lost before anything is stored."""
     ring = KeyRing(office.settings.key_path).keys()
-    desk = EvidenceDesk(office.bench.engine)
+    desk = SealingService(office.bench.engine)
     while await office.bench.rows("SELECT 1 FROM runs WHERE finished_at IS NOT NULL AND NOT sealed"):
         await desk.next_bundle(timedelta(0), ring.current, ring.ids)
 

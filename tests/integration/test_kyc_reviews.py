@@ -13,7 +13,7 @@ import pytest
 from countersign_kyc.seed_data import INCOMPLETE
 
 from runtime.inbox import inbox
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from tests.integration.packs_stage import KINDS, Case, about, documents
 
 NO = "an owner is missing"
@@ -90,7 +90,7 @@ async def test_what_was_not_answered_is_withdrawn_where_the_report_was_filed_as_
 async def test_a_canceled_onboarding_has_the_portal_told_that_no_answer_is_wanted(case: Case) -> None:
     run_id = await case.start()
     await case.answer(documents())
-    recorded = await OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme").cancel(
+    recorded = await OperatorService(case.bench.engine.pool, case.bench.engine.clock, "acme").cancel(
         "omar", run_id, "the client has gone elsewhere", None
     )
     assert (await inbox.apply(case.bench.engine, recorded))["status"] == "applied"
@@ -103,7 +103,7 @@ async def test_a_canceled_onboarding_has_the_portal_told_that_no_answer_is_wante
 async def test_an_undo_sets_the_status_of_the_case_back_step_by_step(case: Case) -> None:
     run_id = await case.to_review()
     await case.say("ben", "reject", NO)
-    desk = OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme")
+    desk = OperatorService(case.bench.engine.pool, case.bench.engine.clock, "acme")
     facts = await inbox.apply(case.bench.engine, await desk.undo("omar", run_id, None, "the wrong client", None))
     await case.bench.settle()
     assert [item["step"] for item in facts["undone"]] == ["closing", "pending"]

@@ -25,7 +25,7 @@ from runtime.inbox import inbox
 from runtime.model.person import Person
 from runtime.model.run import RepairAction
 from runtime.services.home import HomeQueries
-from runtime.services.operator import OperatorDesk, StepRepair
+from runtime.services.operator import OperatorService, StepRepair
 from tests.bench import TENANT, with_handlers
 from tests.integration.packs_stage import CASE_ID, KINDS, TRIGGER, Case, about, documents, statuses
 
@@ -224,7 +224,7 @@ async def to_attention(case: Case) -> str:
 
 
 async def mend(case: Case, run_id: str, act: RepairAction, result: object = None) -> str:
-    desk = OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme")
+    desk = OperatorService(case.bench.engine.pool, case.bench.engine.clock, "acme")
     recorded = await desk.repair_step("omar", StepRepair(run_id, "hierarchy", act, "read by hand", result))
     outcome = await inbox.apply(case.bench.engine, recorded)
     await case.bench.settle()

@@ -28,7 +28,7 @@ from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey, parse_no
 from receipts.log.proofs import consistency_proof, verify_consistency
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, nodes_of, read_bundle
 from receipts.signing import SigningKey, public_path
-from runtime.services.log import LogDesk
+from runtime.services.log import AuditLogService
 from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints
 from tests.bench import TENANT, Bench
@@ -50,7 +50,7 @@ class Office:
 
     @property
     def notary(self) -> Notary:
-        return Notary(LogDesk(self.bench.engine), LocalArchive(self.folder), SIGNER, "log/acme/")
+        return Notary(AuditLogService(self.bench.engine), LocalArchive(self.folder), SIGNER, "log/acme/")
 
     async def grow(self, count: int = 1) -> None:
         """Have runs end, and their leaves be given their places."""
@@ -170,7 +170,7 @@ async def test_a_log_that_was_made_anew_is_told_as_a_fault_until_it_is_published
 
 async def test_two_notaries_publish_once(office: Office) -> None:
     await office.grow()
-    other = replace(office.notary, desk=LogDesk(replace(office.bench.engine, worker="other")))
+    other = replace(office.notary, desk=AuditLogService(replace(office.bench.engine, worker="other")))
     async with other.desk.lease() as mine:
         assert mine
         assert await office.notary() == 0
@@ -180,7 +180,7 @@ async def test_two_notaries_publish_once(office: Office) -> None:
 async def test_who_publishes_for_longer_than_a_lease_holds_on_to_it(office: Office) -> None:
     await office.grow()
     engine = office.bench.engine
-    desk = LogDesk(replace(engine, timing=replace(engine.timing, lease=timedelta(milliseconds=30))))
+    desk = AuditLogService(replace(engine, timing=replace(engine.timing, lease=timedelta(milliseconds=30))))
     async with asyncio.timeout(MINUTE), desk.lease() as mine:
         assert mine
         # by a minute, which no slow machine loses

@@ -18,7 +18,7 @@ from runtime.handlers import BlockedError, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
 from runtime.services import listings
 from runtime.services.listings import Wanted
-from runtime.services.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
+from runtime.services.operator import OperatorService, UnknownEffectError, UnknownPersonError
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import Edge, command, composed, edge_of, environment, settings_of
@@ -29,8 +29,8 @@ ALL = Wanted(status=None, definition=None, run_id=None, older_than=None, limit=5
 
 
 @pytest.fixture
-def desk(bench: Bench) -> OperatorDesk:
-    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+def desk(bench: Bench) -> OperatorService:
+    return OperatorService(bench.engine.pool, bench.clock, TENANT)
 
 
 async def _done(bench: Bench, act: Awaitable[str]) -> Mapping[str, Any]:
@@ -55,7 +55,7 @@ async def _noted(bench: Bench) -> str:
 
 @pytest.mark.parametrize("answer", [TransientError("busy", retry_after=3600.0), BlockedError("token expired")])
 async def test_a_retry_wakes_what_a_run_has_put_off(
-    bench: Bench, targets: Targets, desk: OperatorDesk, answer: Exception
+    bench: Bench, targets: Targets, desk: OperatorService, answer: Exception
 ) -> None:
     targets.note.answers = [answer]
     run_id = await _noted(bench)
@@ -70,7 +70,7 @@ async def test_a_retry_wakes_what_a_run_has_put_off(
 
 
 async def test_a_retry_wakes_reads_and_one_effect_alone_if_asked(
-    bench: Bench, targets: Targets, desk: OperatorDesk
+    bench: Bench, targets: Targets, desk: OperatorService
 ) -> None:
     targets.look.answers = [TransientError("busy", retry_after=3600.0)]
     reading = (await bench.start("bench.branches", {})).run_id
@@ -83,7 +83,7 @@ async def test_a_retry_wakes_reads_and_one_effect_alone_if_asked(
     assert [(await bench.run(run_id))["status"] for run_id in (reading, noting)] == ["succeeded", "succeeded"]
 
 
-async def test_a_retry_leaves_a_doubt_its_time(bench: Bench, targets: Targets, desk: OperatorDesk) -> None:
+async def test_a_retry_leaves_a_doubt_its_time(bench: Bench, targets: Targets, desk: OperatorService) -> None:
     targets.note.answers = [OutcomeUnknownError("reset")]
     run_id = await _noted(bench)
     before = await _effect(bench, run_id)
@@ -92,7 +92,9 @@ async def test_a_retry_leaves_a_doubt_its_time(bench: Bench, targets: Targets, d
     assert (await _effect(bench, run_id))["next_try_at"] == before["next_try_at"]
 
 
-async def test_a_command_loses_if_the_run_has_moved_on_since_it_was_looked_at(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_command_loses_if_the_run_has_moved_on_since_it_was_looked_at(
+    bench: Bench, desk: OperatorService
+) -> None:
     run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
     (seen,) = await bench.rows("SELECT version FROM runs WHERE run_id = %s", run_id)
     await bench.settle()
@@ -106,7 +108,7 @@ async def test_a_command_loses_if_the_run_has_moved_on_since_it_was_looked_at(be
     assert (await _leaf(bench, run_id, "run.cancel_requested"))["actor"]["id"] == "omar"
 
 
-async def test_whoever_acts_is_a_person_of_the_directory(bench: Bench, desk: OperatorDesk) -> None:
+async def test_whoever_acts_is_a_person_of_the_directory(bench: Bench, desk: OperatorService) -> None:
     run_id = await _noted(bench)
     for nobody in ("mallory", "portal-bot"):
         with pytest.raises(UnknownPersonError, match=f"no person {nobody}"):
@@ -116,7 +118,7 @@ async def test_whoever_acts_is_a_person_of_the_directory(bench: Bench, desk: Ope
     assert await bench.rows("SELECT 1 FROM notifications") == []
 
 
-async def test_a_run_that_is_not_there_is_refused_and_no_dead_letter(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_run_that_is_not_there_is_refused_and_no_dead_letter(bench: Bench, desk: OperatorService) -> None:
     facts = await _done(bench, desk.cancel("omar", "run_0", "x", None))
     assert (facts["status"], facts["reason"]) == ("refused", "there is no run run_0")
 
@@ -129,7 +131,7 @@ async def _dead(bench: Bench) -> str:
     return str(row["notification_id"])
 
 
-async def test_a_dead_letter_is_requeued_by_a_person(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_dead_letter_is_requeued_by_a_person(bench: Bench, desk: OperatorService) -> None:
     letter = await _dead(bench)
     run_id = (await bench.start("bench.word", {"case": "C1"})).run_id
     await bench.settle()
@@ -145,7 +147,7 @@ async def test_a_dead_letter_is_requeued_by_a_person(bench: Bench, desk: Operato
     assert acts == [{"by": "omar", "of": letter}] * 2
 
 
-async def test_a_dead_letter_is_dropped_for_good(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_dead_letter_is_dropped_for_good(bench: Bench, desk: OperatorService) -> None:
     letter = await _dead(bench)
     assert (await _done(bench, desk.drop("omar", letter, "a test of theirs")))["status"] == "applied"
     (row,) = await bench.rows("SELECT status, outcome FROM notifications WHERE notification_id = %s", letter)
@@ -153,7 +155,7 @@ async def test_a_dead_letter_is_dropped_for_good(bench: Bench, desk: OperatorDes
     assert (await _done(bench, desk.requeue("omar", letter, "no, wait")))["status"] == "refused"
 
 
-async def test_a_vote_that_may_not_count_cannot_be_requeued(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_vote_that_may_not_count_cannot_be_requeued(bench: Bench, desk: OperatorService) -> None:
     await bench.start("bench.file", {"company": "ACME", "text": "r"})
     await bench.settle()
     assert not (await bench.click("omar", await bench.approval_id())).counted

@@ -29,7 +29,7 @@ from runtime.handlers import (
 )
 from runtime.model.action import commitment
 from runtime.services import listings
-from runtime.services.sealing import EvidenceDesk
+from runtime.services.sealing import SealingService
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.network import Counting
@@ -90,7 +90,7 @@ async def leaves(bench: Bench, run_id: str, event: str) -> list[dict[str, Any]]:
 
 async def bundle(bench: Bench, run_id: str, folder: Path) -> Path:
     """Seal a run that has ended, and return the file; its key is beside it."""
-    desk, key, path = EvidenceDesk(bench.engine), load_or_create(folder / "keys/evidence.pem"), folder / "bundle.zip"
+    desk, key, path = SealingService(bench.engine), load_or_create(folder / "keys/evidence.pem"), folder / "bundle.zip"
     if not await bench.rows("SELECT 1 FROM evidence_bundles WHERE run_id = %s", run_id):
         assert await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
     sealer = sealer_of(bench.engine, LocalArchive(folder), folder / "keys/evidence.pem")

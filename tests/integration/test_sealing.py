@@ -18,8 +18,8 @@ from receipts.signing import public_path
 from runtime.clock import utc_now
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox
-from runtime.services.operator import OperatorDesk
-from runtime.services.sealing import PAUSES, BundleLease, EvidenceDesk
+from runtime.services.operator import OperatorService
+from runtime.services.sealing import PAUSES, BundleLease, SealingService
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.evidence_stage import FILE, NOTE, SealingOffice, noted, open_office
@@ -72,7 +72,7 @@ async def test_worker_whose_clock_is_20_minutes_behind_seals_what_another_began(
     run_id = await noted(office.bench)
     assert await _lease(office)
     engine = replace(office.bench.engine, clock=lambda: office.bench.clock() - timedelta(minutes=20))
-    assert await replace(office.sealer, desk=EvidenceDesk(engine))() == 1
+    assert await replace(office.sealer, desk=SealingService(engine))() == 1
     assert (await office.row(run_id))["stored_at"]
 
 
@@ -132,18 +132,18 @@ async def test_evidence_is_announced_of_what_asked_somebody_and_of_what_went_wro
 async def test_a_story_is_read_the_same_again(office: SealingOffice) -> None:
     run_id = (await office.bench.start("bench.note", NOTE)).run_id
     await office.bench.settle()
-    assert await _story(office, run_id) == await EvidenceDesk(office.bench.engine).story(run_id)
+    assert await _story(office, run_id) == await SealingService(office.bench.engine).story(run_id)
 
 
 async def _lease(office: SealingOffice) -> BundleLease | None:
-    return await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0), office.key, [office.key.public.key_id])
+    return await SealingService(office.bench.engine).next_bundle(timedelta(0), office.key, [office.key.public.key_id])
 
 
 async def _story(office: SealingOffice, run_id: str) -> Any:
     lease = await _lease(office)
     assert lease
     assert lease.run_id == run_id
-    return await EvidenceDesk(office.bench.engine).story(run_id)
+    return await SealingService(office.bench.engine).story(run_id)
 
 
 async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_found_by_the_doctor(
@@ -162,7 +162,7 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
     await bench.settle()
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(bench.engine, await desk.cancel("omar", doubtful, "no longer wanted", None))
     ended = await noted(bench)
     assert await office.listed() == {

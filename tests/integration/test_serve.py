@@ -23,7 +23,7 @@ from countersign.settings import Settings
 from edge.signing import headers
 from runtime.clock import utc_now
 from runtime.inbox import inbox
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from sandbox.harness import SandboxUser
 from tests.integration.program_stage import (
     CASE,
@@ -237,7 +237,7 @@ async def a_canceled_run(settings: Settings) -> None:
     async with composed(settings) as system, edge_of(system) as edge:
         body = json.dumps({"ref": "1", "payload": payload}).encode()
         answer = await edge.send("POST", "/v1/triggers/servicenow.incident", body, by="servicenow")
-        desk = OperatorDesk(system.engine.pool, system.engine.clock, settings.tenant)
+        desk = OperatorService(system.engine.pool, system.engine.clock, settings.tenant)
         await inbox.apply(system.engine, await desk.cancel("omar", answer.body["run_id"], "not needed", None))
 
 

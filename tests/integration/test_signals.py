@@ -14,9 +14,9 @@ from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import signal_key
 from runtime.planning.waits import open_wait
 from runtime.services.callers import AnswerConflictError
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.run_replay import replay_run
-from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
+from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalService
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench
 from tests.integration.acts_stage import Opener
@@ -47,7 +47,7 @@ def _signal(run_id: str | None = None, ref: str = "s1", **more: Any) -> Signal:
 
 
 async def _send(bench: Bench, signal: Signal, types: list[str] = TYPES) -> Mapping[str, Any]:
-    _, _, facts = await SignalDesk(bench.engine, TENANT).send("portal-bot", types, signal)
+    _, _, facts = await SignalService(bench.engine, TENANT).send("portal-bot", types, signal)
     return facts
 
 
@@ -182,7 +182,7 @@ async def test_an_answer_cannot_pass_for_a_signal(bench: Bench) -> None:
 async def test_an_operator_sends_a_signal_in_their_own_name(bench: Bench) -> None:
     run_id = await _parked(bench)
     await _listen(bench, run_id)
-    await OperatorDesk(bench.engine.pool, bench.clock, TENANT).signal("omar", run_id, "closed", YES)
+    await OperatorService(bench.engine.pool, bench.clock, TENANT).signal("omar", run_id, "closed", YES)
     await bench.later(seconds=3)
     assert await _step(bench, run_id) == ("succeeded", YES)
     leaf = next(leaf for leaf in await bench.chain(run_id) if leaf.event == "wait.completed")

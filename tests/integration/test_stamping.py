@@ -23,7 +23,7 @@ from evidence.verify.trust import Trust
 from evidence.verify.verify import verify
 from receipts.signing import load_public, public_path
 from receipts.stamp import STAMP_LIMIT, make_request
-from runtime.services.log import LogDesk, StampDesk
+from runtime.services.log import AuditLogService, TimestampService
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.sealing import notary_of, sealer_of
@@ -111,7 +111,7 @@ def office(bench: Bench, tmp_path: Path, answering: tuple[Tsa, str]) -> Office:
     (tmp_path / "keys").mkdir()
     archive = LocalArchive(tmp_path / "evidence")
     stamper = Stamper(url, tsa.authority, timedelta(minutes=1))
-    stamping = Stamping(StampDesk(bench.engine), LogDesk(bench.engine), archive, FOLDER, stamper)
+    stamping = Stamping(TimestampService(bench.engine), AuditLogService(bench.engine), archive, FOLDER, stamper)
     return Office(bench, tmp_path, tsa, url, stamping)
 
 

@@ -17,7 +17,7 @@ from runtime.clock import utc_now
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.run import RepairAction
-from runtime.services.operator import OperatorDesk, StepRepair, UnknownStepError
+from runtime.services.operator import OperatorService, StepRepair, UnknownStepError
 from runtime.store import notifications
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
@@ -39,7 +39,7 @@ class Stage:
     """A bench with one run, and an operator's desk."""
 
     bench: Bench
-    desk: OperatorDesk
+    desk: OperatorService
     run_id: str
     env: dict[str, str]
 
@@ -89,7 +89,7 @@ def started(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener
         ):
             run_id = (await bench.start("bench.held", {}, by=by)).run_id
             await bench.settle()
-            desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+            desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
             yield Stage(bench, desk, run_id, environment(settings_of(dsn, opa.url, tmp_path)))
             assert (await replayed(bench, run_id)).difference is None
 

@@ -23,7 +23,7 @@ from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now
 from runtime.inbox import inbox
-from runtime.services.operator import OperatorDesk, UnknownPersonError
+from runtime.services.operator import OperatorService, UnknownPersonError
 from runtime.services.sealing import MOST_FAULTS
 from tests.bench import TENANT, Bench
 from tests.integration.archive_stage import (
@@ -64,7 +64,7 @@ def taken(office: SealingOffice, run_id: str) -> Path:
 
 async def repaired(office: SealingOffice, run_id: str, by: str = "omar") -> Mapping[str, Any]:
     bench = office.bench
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     return await inbox.apply(bench.engine, await desk.retry_bundle(by, run_id, "the way is clear"))
 
 

@@ -14,7 +14,7 @@ from runtime.inbox import inbox
 from runtime.model.action import Tier
 from runtime.model.subscription import Where
 from runtime.outbox.webhooks import MOST_LETTERS
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.worker.lanes import Lane
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
@@ -206,7 +206,7 @@ async def test_a_subscription_that_is_refused_makes_one_letter_and_no_more(
     (letter,) = await dead_letters(bench)
     assert ears.heard == []
     right = subscribed(bench, subscription(ears.url, "run.completed"))
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(right.engine, await desk.requeue("omar", letter["notification_id"], "the file is mended"))
     await right.settle()
     assert len(ears.heard) == 1, "what was refused is sent once that is mended"
@@ -222,7 +222,7 @@ async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_
     assert "it is gone" in letter["reason"]
     await _noted(told, "3")
     assert len(ears.ids) == 1
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(told.engine, await desk.requeue("omar", letter["notification_id"], "it is back"))
     await told.settle()
     assert len(ears.ids) == 2
@@ -251,7 +251,7 @@ async def test_letters_that_nobody_looks_at_end_a_subscription_until_somebody_do
     await _noted(told, "unheard")
     assert len(await deliveries(bench)) == MOST_LETTERS
     ears.default = 200
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(told.engine, await desk.requeue("omar", last["notification_id"], "it answers"))
     await told.settle()
     await _noted(told, "heard")
@@ -284,7 +284,7 @@ async def test_a_requeued_delivery_of_a_subscription_that_there_is_no_more_stays
     ears.answers = [410]
     await _noted(subscribed(bench, subscription(ears.url, "run.completed")))
     (letter,) = await dead_letters(bench)
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(bench.engine, await desk.requeue("omar", letter["notification_id"], "it is back"))
     await bench.settle()
     (letter,) = await dead_letters(bench)

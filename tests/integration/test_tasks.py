@@ -16,9 +16,9 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.votes import ClaimAct, RefusalCode, VoteVerdict
 from runtime.services.callers import AnswerConflictError
-from runtime.services.operator import OperatorDesk, UnknownPersonError
+from runtime.services.operator import OperatorService, UnknownPersonError
 from runtime.services.review_answers import ReviewAnswer, outcome_of
-from runtime.services.tasks import NOBODY, SoughtTasks, TaskDesk
+from runtime.services.tasks import NOBODY, SoughtTasks, TaskService
 from runtime.store import directory
 from sandbox.harness import SandboxUser
 from tests.bench import EDITION, PEOPLE, TEAM, TENANT, Bench
@@ -49,7 +49,7 @@ async def _bring(
     """Let a caller bring what a person says; return why it did not count."""
     given = {"reason": "seen and checked", "stamp": await _stamp(bench, task), **more}
     said = ReviewAnswer(task, person, says, **({} if isinstance(says, ClaimAct) else given))
-    facts = await TaskDesk(bench.engine, TENANT).bring(caller, ref or f"{person} {says} {bench.clock()}", said)
+    facts = await TaskService(bench.engine, TENANT).bring(caller, ref or f"{person} {says} {bench.clock()}", said)
     refusal, _ = outcome_of(facts)
     return refusal.code if refusal else None
 
@@ -249,7 +249,7 @@ async def test_nobody_counts_twice_by_another_name_whichever_way_their_word_come
 async def test_the_same_ref_says_a_thing_once_and_cannot_say_another(bench: Bench) -> None:
     task = await bench.review()
     assert await _bring(bench, "ann", task, YES, "r1") is None
-    desk, said = TaskDesk(bench.engine, TENANT), ReviewAnswer(task, "ann", YES, "seen and checked", "")
+    desk, said = TaskService(bench.engine, TENANT), ReviewAnswer(task, "ann", YES, "seen and checked", "")
     with pytest.raises(AnswerConflictError, match="used before"):
         await desk.bring("officer-portal", "r1", said)
     assert len(await bench.rows("SELECT 1 FROM votes")) == 1
@@ -257,7 +257,7 @@ async def test_the_same_ref_says_a_thing_once_and_cannot_say_another(bench: Benc
 
 async def test_a_person_answers_by_command_in_their_own_name(bench: Bench) -> None:
     task = await bench.review()
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     notification = await desk.say(ReviewAnswer(task, "ann", YES, "seen", await _stamp(bench, task)))
     await bench.later(seconds=3)
     refusal, status = outcome_of(await desk.outcome(notification, 0) or {})
@@ -274,7 +274,7 @@ async def test_open_reviews_are_listed_by_who_may_answer_and_who_works_on_them_a
         bench.clock.move(minutes=1)
     await bench.claim("ann", tasks[0])
     await bench.click("ben", tasks[2])
-    desk = TaskDesk(bench.engine, TENANT)
+    desk = TaskService(bench.engine, TENANT)
 
     async def listed(**sought: Any) -> list[str]:
         return [view.approval_id for view in await desk.list(SoughtTasks(**sought))]
@@ -294,7 +294,7 @@ async def test_open_reviews_are_listed_by_who_may_answer_and_who_works_on_them_a
 
 
 async def test_a_review_is_shown_to_those_who_are_asked_alone(bench: Bench) -> None:
-    task, desk = await bench.review(), TaskDesk(bench.engine, TENANT)
+    task, desk = await bench.review(), TaskService(bench.engine, TENANT)
     shown = await desk.show(task, "ann")
     assert shown
     assert [field.name for field in shown.fields] == ["case"]

@@ -22,9 +22,9 @@ from runtime.inbox import inbox
 from runtime.planning.triggers import Claim, TriggerError
 from runtime.services.callers import NotActiveError, TriggerApi, TriggerConflictError, Wish
 from runtime.services.definition_lives import Mover
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.run_replay import replay_run
-from runtime.services.signals import Signal, SignalDesk
+from runtime.services.signals import Signal, SignalService
 from runtime.store.definitions import find_version, lock_versions
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
@@ -107,7 +107,7 @@ async def runs_of(bench: Bench) -> list[dict[str, Any]]:
 
 async def end(bench: Bench, run_id: str) -> None:
     """Have a run canceled."""
-    operators = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    operators = OperatorService(bench.engine.pool, bench.clock, TENANT)
     await inbox.apply(bench.engine, await operators.cancel("omar", run_id, "not ours", None))
     await bench.settle()
 
@@ -295,7 +295,7 @@ async def test_the_chain_says_whose_word_it_was_and_the_run_is_planned_again_as_
 async def test_signals_by_the_reference_find_the_run(bench: Bench) -> None:
     run_id = await begun(bench)
     signal = Signal("s1", None, "case:C1", "news", {"text": "by hand"})
-    _, found, facts = await SignalDesk(bench.engine, TENANT).send("portal-bot", [TYPE], signal)
+    _, found, facts = await SignalService(bench.engine, TENANT).send("portal-bot", [TYPE], signal)
     assert (found, facts["status"]) == (run_id, "applied")
 
 

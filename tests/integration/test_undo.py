@@ -19,7 +19,7 @@ from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
 from runtime.services.callers import NoRunbookError, TriggerApi, Wish
 from runtime.services.definition_views import Sought, list_versions
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from sandbox.harness import SandboxUser
 from tests.bench import TEAM, TENANT, Bench
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
@@ -31,11 +31,11 @@ __all__ = ["bench", "shelves"]
 
 
 @pytest.fixture
-def desk(bench: Bench) -> OperatorDesk:
-    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+def desk(bench: Bench) -> OperatorService:
+    return OperatorService(bench.engine.pool, bench.clock, TENANT)
 
 
-async def _undo(bench: Bench, desk: OperatorDesk, run_id: str, step: str | None = None) -> Mapping[str, Any]:
+async def _undo(bench: Bench, desk: OperatorService, run_id: str, step: str | None = None) -> Mapping[str, Any]:
     facts = await inbox.apply(bench.engine, await desk.undo("omar", run_id, step, "a mistake", None))
     await bench.settle()
     return facts
@@ -46,7 +46,7 @@ def _standing(items: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
 
 
 async def test_what_was_done_is_undone_the_last_first_and_the_rest_is_named(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id)
@@ -65,7 +65,9 @@ async def test_what_was_done_is_undone_the_last_first_and_the_rest_is_named(
     }
 
 
-async def test_each_undo_acts_under_the_key_of_its_receipt(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
+async def test_each_undo_acts_under_the_key_of_its_receipt(
+    bench: Bench, desk: OperatorService, shelves: Shelves
+) -> None:
     run_id = await ran(bench, "three")
     await _undo(bench, desk, run_id)
     receipts = await bench.rows(
@@ -75,7 +77,7 @@ async def test_each_undo_acts_under_the_key_of_its_receipt(bench: Bench, desk: O
     assert [call.key for call in shelves.take.calls] == [f"undo:{third}", f"undo:{first}"]
 
 
-async def test_what_is_undone_is_not_undone_again(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
+async def test_what_is_undone_is_not_undone_again(bench: Bench, desk: OperatorService, shelves: Shelves) -> None:
     run_id = await ran(bench, "three")
     first = await _undo(bench, desk, run_id, "third")
     second = await _undo(bench, desk, run_id)
@@ -87,7 +89,7 @@ async def test_what_is_undone_is_not_undone_again(bench: Bench, desk: OperatorDe
     assert len(shelves.take.calls) == 2
 
 
-async def test_what_is_being_undone_is_not_asked_for_again(bench: Bench, desk: OperatorDesk) -> None:
+async def test_what_is_being_undone_is_not_asked_for_again(bench: Bench, desk: OperatorService) -> None:
     run_id = await ran(bench, "three")
     acts = [await desk.undo("omar", run_id, None, "x", None) for _ in range(2)]
     first, second = [await inbox.apply(bench.engine, act) for act in acts]
@@ -96,7 +98,7 @@ async def test_what_is_being_undone_is_not_asked_for_again(bench: Bench, desk: O
 
 
 async def test_a_run_that_goes_on_is_not_undone_but_one_step_of_it_may_be(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await ran(bench, "asking")
     whole = await _undo(bench, desk, run_id)
@@ -106,12 +108,12 @@ async def test_a_run_that_goes_on_is_not_undone_but_one_step_of_it_may_be(
     assert (await bench.run(run_id))["status"] == "waiting"
 
 
-async def test_a_step_that_is_not_there_has_nothing_to_undo(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_step_that_is_not_there_has_nothing_to_undo(bench: Bench, desk: OperatorService) -> None:
     facts = await _undo(bench, desk, await ran(bench, "three"), "fourth")
     assert (facts["status"], facts["reason"]) == ("stale", "nothing of it can be undone")
 
 
-async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Bench, desk: OperatorDesk) -> None:
+async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Bench, desk: OperatorService) -> None:
     run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id, "first")
     (receipt,) = await bench.rows(
@@ -125,7 +127,7 @@ async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Benc
     assert all("undoes" not in row["asked"] for row in await bench.rows(query, run_id))
 
 
-async def test_what_undoes_is_no_version_that_anybody_lists_or_starts(bench: Bench, desk: OperatorDesk) -> None:
+async def test_what_undoes_is_no_version_that_anybody_lists_or_starts(bench: Bench, desk: OperatorService) -> None:
     undo = await bench.run((await _undo(bench, desk, await ran(bench, "three")))["undone_in"])
     async with bench.engine.pool.connection() as conn:
         listed = await list_versions(conn, TENANT, Sought(None, None, None, 100))
@@ -137,7 +139,7 @@ async def test_what_undoes_is_no_version_that_anybody_lists_or_starts(bench: Ben
         await counter.trigger(wish, Actor(id="omar", kind="person"), "portal-bot")
 
 
-async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, desk: OperatorDesk) -> None:
+async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, desk: OperatorService) -> None:
     run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id, "first")
     back = await _undo(bench, desk, facts["undone_in"])
@@ -145,7 +147,7 @@ async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, 
 
 
 async def test_the_run_that_undoes_names_the_receipts_by_their_digests_and_who_asked(
-    bench: Bench, desk: OperatorDesk
+    bench: Bench, desk: OperatorService
 ) -> None:
     run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id)
@@ -166,14 +168,14 @@ async def test_the_run_that_undoes_names_the_receipts_by_their_digests_and_who_a
     assert named == [expected[2], expected[0]]
 
 
-async def _cancel(bench: Bench, desk: OperatorDesk, run_id: str) -> Mapping[str, Any]:
+async def _cancel(bench: Bench, desk: OperatorService, run_id: str) -> Mapping[str, Any]:
     facts = await inbox.apply(bench.engine, await desk.cancel("omar", run_id, "not wanted", None))
     await bench.settle()
     return facts
 
 
 async def test_a_canceled_run_withdraws_what_it_waits_for_and_undoes_nothing_else(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await ran(bench, "asking")
     facts = await _cancel(bench, desk, run_id)
@@ -183,7 +185,7 @@ async def test_a_canceled_run_withdraws_what_it_waits_for_and_undoes_nothing_els
 
 
 async def test_what_was_withdrawn_is_undone_and_the_rest_can_be(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await ran(bench, "asking")
     canceled = await _cancel(bench, desk, run_id)
@@ -194,7 +196,7 @@ async def test_what_was_withdrawn_is_undone_and_the_rest_can_be(
 
 
 async def test_what_was_answered_is_not_withdrawn_but_undone(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await ran(bench, "asking")
     (wait,) = await bench.rows("SELECT correlation_key FROM waits WHERE run_id = %s", run_id)
@@ -205,14 +207,14 @@ async def test_what_was_answered_is_not_withdrawn_but_undone(
     assert [call.params["was"] for call in shelves.take.calls] == ["nothing at after", "asked", "nothing at kept"]
 
 
-async def test_a_run_that_asked_nobody_is_canceled_without_a_run_beside_it(bench: Bench, desk: OperatorDesk) -> None:
+async def test_a_run_that_asked_nobody_is_canceled_without_a_run_beside_it(bench: Bench, desk: OperatorService) -> None:
     run_id = await ran(bench, "twelve")
     facts = await _cancel(bench, desk, run_id)
     assert facts["withdrawn_in"] is None
     assert [row["run_id"] for row in await bench.rows("SELECT run_id FROM runs")] == [run_id]
 
 
-async def _twelve_undone(bench: Bench, desk: OperatorDesk) -> tuple[str, str]:
+async def _twelve_undone(bench: Bench, desk: OperatorService) -> tuple[str, str]:
     """Cancel a run of twelve effects after its ninth and have it undone; return both runs."""
     run_id = await ran(bench, "twelve")
     assert (await bench.run(run_id))["status"] == "waiting_approval"
@@ -224,7 +226,7 @@ async def _twelve_undone(bench: Bench, desk: OperatorDesk) -> tuple[str, str]:
 
 
 async def test_of_twelve_effects_nine_are_undone_in_reverse_and_one_that_is_refused_is_put_to_people(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id, undo = await _twelve_undone(bench, desk)
     assert [call.params["place"] for call in shelves.take.calls] == ["p9", "p8", "p7", "p6"]
@@ -247,7 +249,7 @@ async def test_of_twelve_effects_nine_are_undone_in_reverse_and_one_that_is_refu
     assert run_id in str(view.fields)
 
 
-async def test_what_people_did_by_hand_counts_as_undone(bench: Bench, desk: OperatorDesk) -> None:
+async def test_what_people_did_by_hand_counts_as_undone(bench: Bench, desk: OperatorService) -> None:
     run_id, undo = await _twelve_undone(bench, desk)
     await bench.click("ann", await bench.approval_id(), "reject", "not wanted")
     await bench.settle()
@@ -262,7 +264,7 @@ async def test_what_people_did_by_hand_counts_as_undone(bench: Bench, desk: Oper
 
 
 async def test_what_people_leave_as_it_is_can_be_undone_later(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id, undo = await _twelve_undone(bench, desk)
     await bench.click("ann", await bench.approval_id(), "reject", "not wanted")

@@ -28,8 +28,8 @@ from runtime.model.votes import RefusalCode, VoteVerdict
 from runtime.services.caller_acts import CompensationApi
 from runtime.services.callers import TriggerApi
 from runtime.services.review_answers import ReviewAnswer
-from runtime.services.signals import SignalDesk
-from runtime.services.tasks import TaskDesk
+from runtime.services.signals import SignalService
+from runtime.services.tasks import TaskService
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, Finished, command, environment, is_problem, settings_of
 from tests.integration.runbooks_stage import Shelves, bench, ran, shelves
@@ -73,7 +73,7 @@ async def _ready() -> list[str]:
 @pytest.fixture
 async def caller(bench: Bench) -> AsyncIterator[Caller]:
     desk = TriggerApi(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
-    signals, tasks = SignalDesk(bench.engine, TENANT), TaskDesk(bench.engine, TENANT)
+    signals, tasks = SignalService(bench.engine, TENANT), TaskService(bench.engine, TENANT)
     taking_back = CompensationApi(bench.engine, TENANT)
     refusals = Refusals(desk.put_refused, desk.now)
     api = Api(desk, signals, tasks, taking_back, {CALLER: SECRET}, Rate(1000.0, 1000), refusals)
@@ -204,7 +204,7 @@ async def test_who_brought_an_undo_brings_no_answer_to_what_people_are_asked_in_
     view = await bench.desk.approval(task)
     assert view is not None
     desk, said = (
-        TaskDesk(bench.engine, TENANT),
+        TaskService(bench.engine, TENANT),
         ReviewAnswer(task, "omar", VoteVerdict.APPROVE, "sent a letter", view.stamp),
     )
     assert (await desk.bring(CALLER, "a-1", said))["code"] == RefusalCode.BROUGHT

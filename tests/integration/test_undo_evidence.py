@@ -27,7 +27,7 @@ from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.run import RepairAction
 from runtime.services.audit import audit
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, report_of, verify_page
@@ -64,14 +64,14 @@ async def _sealed(office: SealingOffice, run_id: str) -> Path:
 
 
 async def _undone(bench: Bench, run_id: str) -> str:
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     facts = await inbox.apply(bench.engine, await desk.undo("omar", run_id, None, "a mistake", None))
     await bench.settle()
     return str(facts["undone_in"])
 
 
 async def _canceled(bench: Bench, run_id: str) -> str | None:
-    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
     facts = await inbox.apply(bench.engine, await desk.cancel("omar", run_id, "a mistake", None))
     await bench.settle()
     withdrawn: str | None = facts["withdrawn_in"]
@@ -224,8 +224,8 @@ NOT_OURS = "omar supplied its result: what was done for that is not the run's to
 
 
 @pytest.fixture
-def desk(bench: Bench) -> OperatorDesk:
-    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+def desk(bench: Bench) -> OperatorService:
+    return OperatorService(bench.engine.pool, bench.clock, TENANT)
 
 
 async def started(bench: Bench, **trigger: str) -> str:
@@ -245,14 +245,14 @@ async def answered(bench: Bench, run_id: str) -> None:
     await bench.settle()
 
 
-async def canceled(bench: Bench, desk: OperatorDesk, run_id: str) -> str | None:
+async def canceled(bench: Bench, desk: OperatorService, run_id: str) -> str | None:
     """Cancel a run; return the run that withdraws what it had asked for."""
     facts = await inbox.apply(bench.engine, await desk.cancel("omar", run_id, "no more", None))
     await bench.settle()
     return None if facts["withdrawn_in"] is None else str(facts["withdrawn_in"])
 
 
-async def undone(bench: Bench, desk: OperatorDesk, run_id: str, step: str | None = None) -> Mapping[str, Any]:
+async def undone(bench: Bench, desk: OperatorService, run_id: str, step: str | None = None) -> Mapping[str, Any]:
     facts = await inbox.apply(bench.engine, await desk.undo("omar", run_id, step, "a mistake", None))
     await bench.settle()
     return facts
@@ -263,7 +263,7 @@ def left(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 async def test_what_somebody_supplied_is_named_and_is_not_the_runs_to_undo(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     shelves.put.answers = [RefusedError("closed")]
     run_id = await started(bench)
@@ -280,7 +280,7 @@ async def test_what_somebody_supplied_is_named_and_is_not_the_runs_to_undo(
 
 
 async def test_a_step_that_was_tried_anew_is_undone_once_and_its_failures_are_not_told(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     shelves.put.answers = [RefusedError("closed"), RefusedError("closed")]
     run_id = await started(bench)
@@ -291,7 +291,7 @@ async def test_a_step_that_was_tried_anew_is_undone_once_and_its_failures_are_no
     assert [call.params["entry"] for call in shelves.take.calls] == ["e-here"]
 
 
-async def test_of_tries_that_did_nothing_one_is_told(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
+async def test_of_tries_that_did_nothing_one_is_told(bench: Bench, desk: OperatorService, shelves: Shelves) -> None:
     shelves.put.answers = [RefusedError("closed"), RefusedError("closed")]
     run_id = await started(bench)
     await again(bench, run_id, "put")
@@ -301,7 +301,7 @@ async def test_of_tries_that_did_nothing_one_is_told(bench: Bench, desk: Operato
 
 
 async def test_what_the_step_itself_had_done_is_not_taken_for_another_runs(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     shelves.put.answers = [{"entry": 7}]
     run_id = await started(bench)
@@ -313,7 +313,7 @@ async def test_what_the_step_itself_had_done_is_not_taken_for_another_runs(
 
 
 async def test_each_request_of_a_step_that_was_tried_anew_is_undone(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await started(bench, place="there")
     await bench.later(days=14, seconds=1)
@@ -331,7 +331,7 @@ async def test_each_request_of_a_step_that_was_tried_anew_is_undone(
 
 
 async def test_with_a_run_only_the_request_that_it_waits_for_is_withdrawn(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
+    bench: Bench, desk: OperatorService, shelves: Shelves
 ) -> None:
     run_id = await started(bench)
     await bench.later(days=14, seconds=1)

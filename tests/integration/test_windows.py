@@ -19,7 +19,7 @@ from runtime.handlers import Call, JsonObject, TransientError
 from runtime.inbox import inbox
 from runtime.model.person import Person
 from runtime.model.votes import CardAct
-from runtime.services.operator import OperatorDesk
+from runtime.services.operator import OperatorService
 from runtime.services.requests import RequestService
 from runtime.worker.sweeps import fire_deadlines
 from tests.bench import TENANT, Bench, open_bench, with_handlers
@@ -158,7 +158,7 @@ async def test_a_window_that_policy_moved_meanwhile_holds(dsn: str, targets: Tar
 
 async def test_what_waits_can_be_canceled_and_its_card_says_so(tuesdays: Bench, targets: Targets) -> None:
     run_id = await approve_filing(tuesdays)
-    said = await OperatorDesk(tuesdays.engine.pool, tuesdays.engine.clock, TENANT).cancel(
+    said = await OperatorService(tuesdays.engine.pool, tuesdays.engine.clock, TENANT).cancel(
         "omar", run_id, "not wanted", None
     )
     assert (await inbox.apply(tuesdays.engine, said))["status"] == "applied"
