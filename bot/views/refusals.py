@@ -58,7 +58,7 @@ _WORDS = {
         "Your click is recorded. It counts as soon as Slack confirms who you are; there is no need to click again."
     ),
     RefusalCode.UNUSABLE: "This cannot be recorded in this form.",
-    RefusalCode.FAILING: "This could not be recorded just now; we will retry.",
+    RefusalCode.FAILING: "This is recorded, but could not be counted just now. It is tried again.",
 }
 _CLOSED = {
     ApprovalStatus.APPROVED: "This was already approved.",

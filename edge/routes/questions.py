@@ -72,5 +72,9 @@ def add_questions(app: FastAPI, desk: QuestionApi, signed: Signed) -> None:
         except AnswerConflictError as error:
             raise Problem(409, str(error)) from error
         if not facts["counted"]:
-            raise Problem(*_REFUSED.get(facts["code"], (503, "this could not be recorded just now")))
+            raise Problem(
+                *_REFUSED.get(
+                    facts["code"], (503, "this is recorded, but could not be applied just now; it is tried again")
+                )
+            )
         return ReplyOut(question_id=question_id)

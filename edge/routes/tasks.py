@@ -209,7 +209,9 @@ async def _bring(desk: TaskService, caller: str, ref: str, said: ReviewAnswer) -
 
 
 def _problem(refusal: Refusal, person: str) -> Problem:
-    status, words = _REFUSED.get(refusal.code, (503, "this could not be recorded just now, and will be tried again"))
+    status, words = _REFUSED.get(
+        refusal.code, (503, "this is recorded, but could not be counted just now; it is tried again")
+    )
     return problem_of(status, words.format(", ".join(refusal.about)), refusal.code, person)
 
 

@@ -80,7 +80,7 @@ from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.run_tx import RunTx
 
-NOT_NOW = "This could not be recorded just now, and will be tried again."
+NOT_NOW = "This is recorded, but could not be applied just now. It is tried again."
 NOT_CONFIRMED = "This waits until Slack confirms who says it."
 
 _BACKOFF = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=10))

@@ -277,7 +277,7 @@ async def test_a_recorded_click_that_cannot_be_applied_yet_is_acknowledged_and_t
     ann, ben = await chat.person("ann"), await chat.person("ben")
     async with without(chat, "audit_leaves"):
         assert (await ann.click(await the_card(ann), APPROVE))["ok"]
-        await whispered(ann, "could not be recorded just now; we will retry")
+        await whispered(ann, "is recorded, but could not be counted just now")
         await chat.bench.meddle("ALTER TABLE notifications RENAME failures TO elsewhere")  # not even put off
         assert (await ben.click(await the_card(ben), APPROVE))["ok"]
         await whispered(ben, "recorded, but could not be counted yet")
