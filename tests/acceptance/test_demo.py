@@ -41,7 +41,11 @@ def test_the_wheel_holds_everything_that_runs(installed: Installed) -> None:
         file.relative_to(ROOT / "packs").as_posix().partition("/")[2] for file in packs if file.suffix == ".py"
     }
     expected |= {file.relative_to(ROOT).as_posix() for file in packs if file.suffix != ".py"}
-    assert expected - inside == set()
+    joined = {
+        name for name in expected if name.startswith("evidence/page/verifier/")
+    }  # into verify.html, which is there
+    assert len(joined) > 50
+    assert expected - joined - inside == set()
     assert not [name for name in inside if name.startswith(("tests/", "tools/", "benchmarks/"))]
 
 

@@ -73,7 +73,7 @@ async def desk(
 RUNS: dict[str, dict[str, Any]] = {
     "call": {"state": {"why": "refused: no such company", "ended": "failed_handled"}},
     "set and reference": {"output": {"rounds": 1, "reference": f"company:{LEI}"}},
-    "Held steps": {},
+    "Steps that need attention": {},
     "switch": {"state": {"todo": "nothing"}},
     "repeat": {},
     "wait": {"state": {"closed": False}},

@@ -2,7 +2,7 @@
 
 Reviews over HTTP: a caller brings the word of people for whom the directory lets it answer, and of nobody else.
 
-Held steps over HTTP: entitled callers alone bring a person's word on one, and it counts as any other does.
+Step repairs over HTTP: entitled callers alone bring a person's word on one, and it counts as any other does.
 
 Callers find the evidence of the runs that they may see, and of no others.
 """

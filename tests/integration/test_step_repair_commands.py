@@ -1,8 +1,8 @@
-"""Held steps: held and told, repaired by command, and waits that are supplied or skipped.
+"""Step repairs: told, and done by command, and waits that are supplied or skipped.
 
 What somebody has to mend is held and told, what was not even taken is waited out: neither ends a run.
 
-Held steps by command: found, shown and let go on, in sentences that people can read.
+Steps that need attention, by command: found, shown and let go on, in sentences that people can read.
 
 A step that waits and has not failed is supplied or skipped by whom policy lets, and its evidence says so.
 """

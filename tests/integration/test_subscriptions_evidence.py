@@ -94,7 +94,7 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
     (letter,) = await dead_letters(bench)
     (run,) = await bench.rows("SELECT run_id FROM runs")
     assert "it is gone" in (await command("runs", "show", run["run_id"], env=env)).out
-    shown = await command("dead-dead_letters", "show", letter["notification_id"], env=env)
+    shown = await command("dead-letters", "show", letter["notification_id"], env=env)
     assert "it is gone" in shown.out
     (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
     assert (now["sends"], now["dead_letters"]) == (True, 1), "the one that is gone was another"
