@@ -52,12 +52,12 @@ bench: ## Measure ours beside peers in one run, e.g. make bench ARGS="--quick"
 	$(SETUP) run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-fmt: ## Format Python and Rego, mend what lint can mend, and write what is generated of the page
+fmt: ## Format Python and Rego, mend what lint can mend, and write what is generated
 	$(SETUP) check
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/python -m tools.biome lint --write
-	@$(BIN)/python -m tools.verifier_page
+	@$(BIN)/python -m tools.verifier_shapes
 	@$(BIN)/python -m tools.opa fmt --write rego packs
 
 lock: ## Resolve the packages of pyproject.toml anew and write the lock files

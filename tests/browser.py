@@ -1,17 +1,19 @@
 """A real Chromium for tests, and in it the page that verifies bundles."""
 
+import atexit
 import base64
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from playwright.async_api import Browser, Page, async_playwright
 
+from evidence.page.report import write_page
 from tools.chromium import find
-
-VERIFY_PAGE = Path(__file__).parents[1] / "evidence/page/verify.html"
 
 _VERIFY = """
 async ([encoded, pem, {register = null, children = [], undone = [], ...given}]) => {
@@ -25,6 +27,16 @@ async ([encoded, pem, {register = null, children = [], undone = [], ...given}]) 
 
 Failure = tuple[int, str, str]
 """What does not hold: the step, the member, and what."""
+
+
+@cache
+def verify_file() -> Path:
+    """Return the page as a file, which is there until the process ends."""
+    folder = TemporaryDirectory(prefix="countersign-page-")
+    atexit.register(folder.cleanup)
+    file = Path(folder.name) / "verify.html"
+    write_page(file)
+    return file
 
 
 @asynccontextmanager
@@ -43,7 +55,7 @@ async def verify_page() -> AsyncIterator[Page]:
     """Open the page from its file in a browser of its own."""
     async with chromium() as browser:
         page = await browser.new_page()
-        await page.goto(VERIFY_PAGE.as_uri())
+        await page.goto(verify_file().as_uri())
         yield page
 
 

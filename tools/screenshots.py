@@ -25,6 +25,7 @@ from countersign.embedded.packs import example_of
 from countersign.embedded.system import Ports, embedded
 from countersign.embedded.work import SetUpError
 from countersign.settings import ROOT, Settings
+from evidence.page import verifier_page
 from evidence.page.report import report_on, write_report
 from evidence.verify.trust import trust_of
 from receipts.log.note import Algorithm, NoteSigner
@@ -77,7 +78,6 @@ def scenes() -> tuple[str, ...]:
 
 
 CHANNEL = "C0COMPLIANCE"
-VERIFY_PAGE = ROOT / "evidence/page/verify.html"
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,9 @@ class Scene:
 
         Where a key of the log is given, the fields for it are open.
         """
-        page = await self.page(name)
-        await page.goto(VERIFY_PAGE.as_uri())
+        page, file = await self.page(name), self.home / "verify.html"
+        file.write_text(verifier_page.page(), encoding="utf-8")
+        await page.goto(file.as_uri())
         await page.get_by_label("Evidence bundle").set_input_files(self.home / f"evidence/{self.case.run_id}.zip")
         await page.get_by_label("Public key").set_input_files(self.home / "keys/evidence.pub.pem")
         if log_key:

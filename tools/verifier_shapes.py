@@ -8,6 +8,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -48,7 +49,8 @@ WHOLE = (Correlation,)
 """The models of which a record names each member, whatever the program takes for one that is missing."""
 
 WIDTH = 120
-_HEADER = "// Written by `python -m tools.verifier_page` from the program's {what}. Do not change it here.\n"
+FOLDER = Path(__file__).parents[1] / "evidence/page/verifier"
+_HEADER = "// Written by `python -m tools.verifier_shapes` from the program's {what}. Do not change it here.\n"
 _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}
 _OMITTED = get_args(OmittedIfNone)[1]
@@ -196,6 +198,12 @@ def name_of(model: type[BaseModel]) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", model.__name__).upper() + "_SHAPE"
 
 
+def main() -> None:
+    """Write what is generated."""
+    for name, text in modules().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
 def modules() -> dict[str, str]:
     """Return the generated modules by their names."""
     return {"shapes.generated.js": shapes_module(), "rules.generated.js": rules_module()}
@@ -248,3 +256,7 @@ def _braced(parts: Sequence[str]) -> str:
     if not lines and len(line) < WIDTH - 50:
         return f"{{{line}}}"
     return "{\n" + "".join(f"  {each},\n" for each in (*lines, line)) + "}"
+
+
+if __name__ == "__main__":
+    main()

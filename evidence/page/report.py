@@ -16,6 +16,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from evidence.errors import EvidenceError
+from evidence.page import verifier_page
 from evidence.page.cover import NO_KEY, Verdict, cover_of, verdict_of, verdict_on
 from evidence.page.filters import FILTERS
 from evidence.reading.account import Account, account_of
@@ -133,7 +134,7 @@ class PageError(EvidenceError):
 
 def write_page(to: Path) -> str:
     """Write the page to a file that must not be there yet, and return its SHA-256."""
-    page = files(__package__).joinpath("verify.html").read_bytes()
+    page = verifier_page.page().encode()
     try:
         with to.open("xb") as file:
             file.write(page)

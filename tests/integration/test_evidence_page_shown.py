@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, expect
 
 from evidence.build import build
 from evidence.verify.linked_bundles import CHILDREN, CHILDREN_SENTENCE, UNDONE, UNDONE_SENTENCE
-from tests.browser import VERIFY_PAGE, chromium
+from tests.browser import chromium, verify_file
 from tests.integration.program_stage import command
 from tests.integration.test_evidence_page import PROGRAMS_OWN, step_of
 from tests.unit.evidence_sample import Office, Story, story
@@ -57,10 +57,10 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     page.on("request", lambda request: requests.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text))
-    await page.goto(VERIFY_PAGE.as_uri())
+    await page.goto(verify_file().as_uri())
     yield page
     assert page.url.startswith("file://")
-    assert requests == [VERIFY_PAGE.as_uri()]
+    assert requests == [verify_file().as_uri()]
     assert errors == []
     await page.close()
 
@@ -192,7 +192,7 @@ async def test_without_a_key_that_can_be_used_nothing_is_verified(page: Page, of
 async def test_a_browser_without_ed25519_says_so_and_verifies_nothing(browser: Browser, office: Office) -> None:
     page = await browser.new_page()
     await page.add_init_script(_WITHOUT_ED25519)
-    await page.goto(VERIFY_PAGE.as_uri())
+    await page.goto(verify_file().as_uri())
     await choose(page, office.seal(bound().dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text("This browser cannot check Ed25519 signatures")
     await expect(page.locator("#checking")).to_be_hidden()
@@ -204,7 +204,7 @@ async def test_the_page_may_open_no_connection_and_run_no_other_script(browser: 
     page = await browser.new_page()
     blocked = list[str]()
     page.on("console", lambda message: blocked.extend(re.findall(r"violates.*?directive: \"?([a-z-]+)", message.text)))
-    await page.goto(VERIFY_PAGE.as_uri())
+    await page.goto(verify_file().as_uri())
     assert blocked == [], "the digests in the policy are not those of the script and the style"
     refused = "() => fetch('https://example.org/').then(() => 'answered', (error) => error.name)"
     assert await page.evaluate(refused) == "TypeError"
@@ -264,7 +264,7 @@ async def test_paper_shows_the_verdict_and_no_controls(page: Page, office: Offic
 
 
 async def test_the_command_writes_the_page_and_overwrites_nothing(tmp_path: Path) -> None:
-    to, page = tmp_path / "verify.html", VERIFY_PAGE.read_bytes()
+    to, page = tmp_path / "verify.html", verify_file().read_bytes()
     written = await command("evidence", "page", "-o", str(to), env={})
     assert (written.code, written.out) == (0, f"sha256: {hashlib.sha256(page).hexdigest()}\npage:   {to}\n")
     assert to.read_bytes() == page

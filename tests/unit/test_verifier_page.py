@@ -5,23 +5,18 @@ import hashlib
 
 import pytest
 
-from tools.verifier_page import FOLDER, PAGE, JoinError, page, read, script
-from tools.verifier_shapes import modules
+from evidence.page.verifier_page import JoinError, page, read, script
+from tools.verifier_shapes import FOLDER, modules
 
 
 def joined(**texts: str) -> str:
     """Return the script of these modules, without what stands before the first."""
-    return script({name: read(name, text) for name, text in texts.items()}).partition("verifier_page`.\n")[2]
-
-
-def test_the_page_is_what_its_modules_give() -> None:
-    said = "evidence/page/verify.html is not what its modules give: run `python -m tools.verifier_page`"
-    assert PAGE.read_text(encoding="utf-8") == page(FOLDER), said
+    return script({name: read(name, text) for name, text in texts.items()}).partition("page/verifier.\n")[2]
 
 
 @pytest.mark.parametrize("name", modules())
 def test_what_is_generated_of_the_programs_models_and_rules_is_what_they_say(name: str) -> None:
-    said = f"{name} is not what the program says: run `python -m tools.verifier_page`"
+    said = f"{name} is not what the program says: run `python -m tools.verifier_shapes`"
     assert (FOLDER / name).read_text(encoding="utf-8") == modules()[name], said
 
 
@@ -62,7 +57,7 @@ def test_modules_that_do_not_fit_together_are_refused(texts: dict[str, str], wha
 
 
 def test_the_policy_of_the_page_allows_its_own_style_and_script_alone() -> None:
-    made = page(FOLDER)
+    made = page()
     for kind in ("style", "script"):
         text = made.partition(f"<{kind}>")[2].partition(f"</{kind}>")[0]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-// Written by `python -m tools.verifier_page` from the program's procedure. Do not change it here.
+// Written by `python -m tools.verifier_shapes` from the program's procedure. Do not change it here.
 
 /** What each rule says, by its name, in the order of the procedure. */
 export const SENTENCES = new Map([

@@ -1,4 +1,4 @@
-// Written by `python -m tools.verifier_page` from the program's models. Do not change it here.
+// Written by `python -m tools.verifier_shapes` from the program's models. Do not change it here.
 
 import {costsAgree, isOneThing} from "./forms.js";
 import {

@@ -1,8 +1,8 @@
-"""Join the modules of the browser's verifier into its one page: `python -m tools.verifier_page` writes verify.html.
+"""The verifier for browsers as one page, joined from the modules in `verifier`.
 
 The page works from a file, so it may load nothing: the modules become one script, each behind those that it imports.
 What they import and export is told by lines of one form, and names at the top of modules are unique. So joining is
-leaving out those lines.
+leaving out those lines. The same modules give the same bytes, and so the same SHA-256.
 """
 
 import base64
@@ -10,12 +10,8 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources import files
 
-from tools import verifier_shapes
-
-FOLDER = Path(__file__).parents[1] / "evidence/page/verifier"
-PAGE = FOLDER.parent / "verify.html"
 FIRST = "page"
 """The module that begins, and needs all others."""
 
@@ -30,7 +26,7 @@ _SCRIPT = """\
 "use strict";
 
 // Verifies a bundle as docs/evidence-format.md says, with nothing but the browser: no library, no network, no storage.
-// What comes from a bundle is shown as text, never as markup. Written by `python -m tools.verifier_page`.
+// What comes from a bundle is shown as text, never as markup. Joined of the modules in evidence/page/verifier.
 """
 
 
@@ -48,18 +44,11 @@ class Module:
     text: str
 
 
-def main() -> None:
-    """Write what is generated: modules of the program's models and rules, and the page."""
-    for name, text in verifier_shapes.modules().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-    PAGE.write_text(page(FOLDER), encoding="utf-8")
-
-
-def page(folder: Path) -> str:
+def page() -> str:
     """Return the page: the shell with the style and the script in it, and their hashes in its policy."""
-    shell = (folder / "shell.html").read_text(encoding="utf-8")
-    style = "\n" + (folder / "verifier.css").read_text(encoding="utf-8")
-    sources = {file.stem: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.js"))}
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files(__package__).joinpath("verifier").iterdir()}
+    shell, style = texts["shell.html"], f"\n{texts['verifier.css']}"
+    sources = {name.removesuffix(".js"): texts[name] for name in sorted(texts) if name.endswith(".js")}
     parts = {"style": style, "script": script({name: read(name, text) for name, text in sources.items()})}
     parts |= {f"{name}-hash": _hash(text) for name, text in parts.items()}
     return re.sub(r"\{(style|script|style-hash|script-hash)\}", lambda found: parts[found[1]], shell)
@@ -130,7 +119,3 @@ def _ordered(modules: Mapping[str, Module]) -> list[str]:
 def _hash(text: str) -> str:
     """Return how the policy names a text: browsers take it as it stands between its tags."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-if __name__ == "__main__":
-    main()
