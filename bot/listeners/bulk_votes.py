@@ -85,7 +85,7 @@ class BulkVotes(ModalListener):
                 await ack(response_action="errors", errors={bulk_votes.EVERY: why})
                 return
             chosen = await self._chosen(payload, identity.person.id)
-            standings = await self._homes.may_decide_all(identity.person.id, chosen) if chosen else []
+            standings = await self._homes.standings_of(identity.person.id, chosen) if chosen else []
         if not standings:
             await ack(response_action="errors", errors={bulk_votes.EVERY: _NOTHING_CHOSEN})
             return

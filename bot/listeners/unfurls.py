@@ -100,19 +100,19 @@ class LinkUnfurls:
     async def _blocks(self, shared: SharedAt, linked: Linked, seen: ApprovalView | RunView) -> list[Block] | None:
         """Return what is shown, None where not all who read along may see it."""
         place = await self._desk.links.card_in(linked, shared.channel)
-        if place is None and not await self._is_between_us(shared):
+        if place is None and shared.channel != await self._open_direct(shared):
             return None
         card: Shown | None = card_link((await self._installation.known()).address, place)
         if isinstance(seen, RunView):
             return run_unfurl(seen, card, self._clock())
         return request_unfurl(seen, card, self._clock())
 
-    async def _is_between_us(self, shared: SharedAt) -> bool:
-        """Say whether it is that person's direct conversation with the app: people have such conversations, too."""
+    async def _open_direct(self, shared: SharedAt) -> str:
+        """Return that person's direct conversation with the app; "" for what is none: people have some with others."""
         if not shared.channel.startswith("D"):
-            return False
+            return ""
         direct = await self._client.conversations_open(users=shared.user)
-        return bool(direct["channel"]["id"] == shared.channel)
+        return str(direct["channel"]["id"])
 
     async def _unfurl(self, shared: SharedAt, shown: dict[str, dict[str, Any]]) -> None:
         try:

@@ -13,7 +13,7 @@ from countersign.doctor import database, evidence
 from countersign.doctor.database import examined
 from countersign.doctor.diagnosis import remedy_of
 from countersign.doctor.evidence import time_stamps
-from countersign.doctor.needs_attention import needs_attention
+from countersign.doctor.needs_attention import stopped_work
 from countersign.doctor.slack import links, members, slack, user_groups
 from countersign.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.parts import Role
@@ -46,7 +46,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("links", partial(links, clock=clock), _CALLERS | _CLICKS | _WORK, "Start OPA with the policy bundle first."),
         ("members", members, _ALL, "Repair the database first."),
         ("user groups", partial(user_groups, clock=clock), _CLICKS, "Repair database, Slack and routing file first."),
-        ("needs attention", needs_attention, _ALL, "Repair the database first."),
+        ("needs attention", stopped_work, _ALL, "Repair the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Repair the database first."),
         ("audit log", evidence.audit_log, _WORK, "Repair the database first."),

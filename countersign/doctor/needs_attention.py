@@ -12,8 +12,8 @@ LISTED = 5
 _COUNTED = 1000
 
 
-async def needs_attention(settings: Settings) -> list[Fact]:
-    """Name what is blocked, with the other side's reason and how many effects wait for it."""
+async def stopped_work(settings: Settings) -> list[Fact]:
+    """Return the facts on stopped work: what is blocked and why, and which steps need attention."""
     async with connected(settings) as conn:
         waiting = await inspection.blocked_effects(conn, settings.tenant)
         steps = await inspection.list_steps_needing_attention(conn, settings.tenant, _COUNTED)

@@ -155,7 +155,7 @@ class HomeQueries:
         async with self.engine.pool.connection() as conn:
             return await self._entries(conn, await request_lists.find_requests(conn, self.tenant, list(approval_ids)))
 
-    async def may_decide_all(self, person_id: str, approval_ids: Sequence[str]) -> list[HomeStanding]:
+    async def standings_of(self, person_id: str, approval_ids: Sequence[str]) -> list[HomeStanding]:
         """Return, in their order, how requests stand for the person now.
 
         What the person may decide is read at once; why they may not is asked one by one, which is seldom.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
 from bot.views.references import APPROVE
-from countersign.doctor.needs_attention import needs_attention
+from countersign.doctor.needs_attention import stopped_work
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
@@ -106,7 +106,7 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     chat.faults.refuse("chat.postMessage", "not_in_channel")
     await chat.file("1")
     await chat.file("2")
-    found, _ = await needs_attention(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await stopped_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert (found.name, found.ok) == ("blocked effects", False)
     assert f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel" in found.detail
     [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '1'")}
@@ -115,7 +115,7 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     assert card in [(one.operation, one.target, one.error) for one in run.blocked]
     chat.faults.lift("chat.postMessage")
     await chat.bench.later(minutes=1)
-    found, _ = await needs_attention(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await stopped_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert found.ok
 
 

@@ -329,11 +329,11 @@ async def test_how_requests_stand_for_a_person_is_said_of_each(bench: Bench, hom
     first, second, third = await asked(bench, "1"), await asked(bench, "2"), await asked(bench, "3")
     await bench.click("ann", first)
     await bench.click("ben", third, "reject")
-    found = await homes.may_decide_all("ann", [third, "apr_none", second, first])
+    found = await homes.standings_of("ann", [third, "apr_none", second, first])
     assert [one.approval_id for one in found] == [third, "apr_none", second, first]
     codes = [one.refusal and one.refusal.code for one in found]
     assert codes == [RefusalCode.CLOSED, RefusalCode.UNKNOWN, None, RefusalCode.REPEATED]
-    (one,) = await homes.may_decide_all("rita", [second])
+    (one,) = await homes.standings_of("rita", [second])
     assert one.refusal
     assert one.refusal.code is RefusalCode.REQUESTER
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.home.home import ATTENTION_SHOWN
 from bot.views.step_repair import ACTIONS
-from countersign.doctor.needs_attention import needs_attention
+from countersign.doctor.needs_attention import stopped_work
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
@@ -268,6 +268,6 @@ async def test_the_home_counts_what_is_held_beyond_what_it_shows(chat: Chat, tar
 
 async def test_the_doctor_counts_what_waits_for_a_person(chat: Chat, targets: Targets, dsn: str) -> None:
     run_id, _ = await _held(chat, targets)
-    _, found = await needs_attention(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    _, found = await stopped_work(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert (found.name, found.ok) == ("steps", False)
     assert found.detail == f"look of {run_id}: the register is closed"
