@@ -10,7 +10,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, SigningLinks, click, close_modal, see
+from bot.listeners.clicks import DEADLINE, ModalListener, SigningLinks, click, close_modal, recording, see
 from bot.payloads import Actions, Submission
 from bot.views import references
 from bot.views.more_menu import MoreRef
@@ -59,20 +59,16 @@ class BreakGlassListener(ModalListener):
             faults[references.REASON] = private_answers.REASON_NOT_RECORDED
         await ack(response_action="errors", errors={name: fault for name, fault in faults.items() if fault})
 
+    @recording("a break-glass", instead="")
     async def _record(self, payload: Submission, ref: BreakGlassRef, ticket: str) -> str | dict[str, Any]:
         """Return the notification's id, or the modal with a link to sign; "" where there is neither, for any cause."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                seen = await see(self._desk, identity, ref)
-                refusal, signed = seen.refusal, None if seen.refusal else seen.view
-                links = SigningLinks(self._desk)
-                if modal := await links.modal(identity, signed, VoteVerdict.APPROVE, payload.reason, ticket):
-                    return modal
-                said = click(
-                    ref, identity, VoteVerdict.APPROVE, occasion=payload.view.id, reason=payload.reason, refusal=refusal
-                )
-                return await self._desk.record(replace(said, ticket=ticket))
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("a break-glass was not recorded: %s", type(error).__name__)
-            return ""
+        identity = await self._identity(payload.user)
+        seen = await see(self._desk, identity, ref)
+        refusal, signed = seen.refusal, None if seen.refusal else seen.view
+        links = SigningLinks(self._desk)
+        if modal := await links.modal(identity, signed, VoteVerdict.APPROVE, payload.reason, ticket):
+            return modal
+        said = click(
+            ref, identity, VoteVerdict.APPROVE, occasion=payload.view.id, reason=payload.reason, refusal=refusal
+        )
+        return await self._desk.record(replace(said, ticket=ticket))

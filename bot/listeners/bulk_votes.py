@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.home import bulk_votes
 from bot.home.home_state import state_of
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, click
+from bot.listeners.clicks import DEADLINE, ModalListener, applied, click, recording
 from bot.listeners.identity import Identity
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.private_answers import PrivateAnswers
@@ -121,19 +121,15 @@ class BulkVotes(ModalListener):
         (words, view), _ = await asyncio.gather(counted, asyncio.sleep(SOON))
         await self._update(payload, words, view)
 
+    @recording("votes on several requests", instead=[])
     async def _record(
         self, payload: Submission, ref: bulk_votes.DecideRef, chosen: Sequence[references.CardRef]
     ) -> list[str]:
         """Record every vote, or none is acknowledged; a vote that was recorded is not recorded again by a repeat."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                together = JointDecision(payload.view.id, len(chosen)) if len(chosen) > 1 else None
-                clicks = (self._click(one, identity, ref.verdict, payload, together) for one in chosen)
-                return list(await asyncio.gather(*(self._desk.record(one) for one in clicks)))
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if they were recorded
-            self._log.error("votes of several were not recorded: %s", type(error).__name__)
-            return []
+        identity = await self._identity(payload.user)
+        together = JointDecision(payload.view.id, len(chosen)) if len(chosen) > 1 else None
+        clicks = (self._click(one, identity, ref.verdict, payload, together) for one in chosen)
+        return list(await asyncio.gather(*(self._desk.record(one) for one in clicks)))
 
     @staticmethod
     def _click(
@@ -180,11 +176,7 @@ class BulkVotes(ModalListener):
 
     async def _apply(self, notification: str) -> ClickOutcome | None:
         """Return what came of a vote, None where that is not known yet: the runtime applies it later."""
-        try:
-            return await self._desk.apply(notification)
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged
-            self._log.error("a recorded vote was not applied: %s", type(error).__name__)
-            return None
+        return await applied("one of several votes", self._desk.apply(notification))
 
 
 def _fault(reason: str, chosen: Sequence[references.CardRef], *, needs_reason: bool) -> str | None:

@@ -10,7 +10,7 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, close_modal, keep_modal_open
+from bot.listeners.clicks import DEADLINE, ModalListener, applied, came_of, close_modal, keep_modal_open, recording
 from bot.listeners.identity import Identity
 from bot.payloads import Actions, Submission, User
 from bot.views import references
@@ -63,35 +63,25 @@ class CancelListener(ModalListener):
         await close_modal(ack, over=ref.over)
         await self._settle(notification, payload.user, ref.channel)
 
+    @recording("a wish to cancel", instead=("", private_answers.REASON_NOT_RECORDED))
     async def _record(self, payload: Submission, ref: references.CancelRef) -> tuple[str, str]:
         """Return the notification's id, and why there is none, whatever the cause."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                if identity.person is None:
-                    return "", refusal_words(
-                        identity.refusal
-                    ) if identity.refusal else private_answers.REASON_NOT_RECORDED
-                wish = CancelWish(
-                    dedupe_key=f"slack:{payload.view.id}",
-                    run_id=ref.run_id,
-                    reason=payload.reason,
-                    person_id=identity.person.id,
-                    request_id=uuid4().hex,
-                )
-                return await self._desk.answers.ask_cancel(wish), ""
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("a wish to cancel was not recorded: %s", type(error).__name__)
-            return "", private_answers.REASON_NOT_RECORDED
+        identity = await self._identity(payload.user)
+        if identity.person is None:
+            return "", refusal_words(identity.refusal) if identity.refusal else private_answers.REASON_NOT_RECORDED
+        wish = CancelWish(
+            dedupe_key=f"slack:{payload.view.id}",
+            run_id=ref.run_id,
+            reason=payload.reason,
+            person_id=identity.person.id,
+            request_id=uuid4().hex,
+        )
+        return await self._desk.answers.ask_cancel(wish), ""
 
     async def _settle(self, notification: str, user: User, channel: str | None) -> None:
         """Apply the wish, and tell the person what came of it. Never raises."""
-        try:
-            why = await self._desk.answers.apply_cancel(notification)
-            said = f"Nothing was canceled: {why}" if why else private_answers.CANCELED
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded wish was not applied: %s", type(error).__name__)
-            said = private_answers.NOT_YET_APPLIED
+        why = await applied("a wish to cancel", self._desk.answers.apply_cancel(notification))
+        said = came_of(why, private_answers.CANCELED, "Nothing was canceled")
         await self._answers.tell(user.id, channel, said, occasion=notification)
 
 
@@ -126,40 +116,33 @@ class UndoListener(ModalListener):
         await ack()
         await self._settle(recorded, payload.user, ref.channel)
 
+    @recording("a wish to undo", instead=None)
     async def _record(self, payload: Submission, ref: references.UndoRef) -> str | Identity | None:
         """Record the wish; return who it was where they may have none, and None where that failed, however it did."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                if unknown := self._unknown_actor(identity):
-                    await self._desk.unknown_actors.on_step(unknown, ref.run_id, ref.step, "undo")
-                if identity.person is None:
-                    return identity
-                wish = UndoWish(
-                    dedupe_key=payload.view.id,
-                    run_id=ref.run_id,
-                    step=ref.step,
-                    reason=payload.reason,
-                    person_id=identity.person.id,
-                    request_id=uuid4().hex,
-                )
-                return await self._desk.ask_undo(wish)
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it had been recorded
-            self._log.error("a wish to undo was not recorded: %s", type(error).__name__)
-            return None
+        identity = await self._identity(payload.user)
+        if unknown := self._unknown_actor(identity):
+            await self._desk.unknown_actors.on_step(unknown, ref.run_id, ref.step, "undo")
+        if identity.person is None:
+            return identity
+        wish = UndoWish(
+            dedupe_key=payload.view.id,
+            run_id=ref.run_id,
+            step=ref.step,
+            reason=payload.reason,
+            person_id=identity.person.id,
+            request_id=uuid4().hex,
+        )
+        return await self._desk.ask_undo(wish)
 
     async def _settle(self, notification: str, user: User, channel: str | None) -> None:
         """Apply the wish, and tell the person what came of it. Never raises."""
-        try:
-            outcome = await self._desk.apply_undo(notification)
-            said = (
-                private_answers.UNDOING.format(outcome.undone_in)
-                if outcome.undone_in
-                else f"Not undone: {outcome.reason}"
-            )
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded wish was not applied: %s", type(error).__name__)
+        outcome = await applied("a wish to undo", self._desk.apply_undo(notification))
+        if outcome is None:
             said = private_answers.NOT_YET_UNDONE
+        elif outcome.undone_in:
+            said = private_answers.UNDOING.format(outcome.undone_in)
+        else:
+            said = f"Not undone: {outcome.reason}"
         await self._answers.tell(user.id, channel, said, occasion=notification)
 
 

@@ -6,9 +6,12 @@ yet waits for that: it is neither counted nor refused. An approval that needs a 
 the person signs: until then nothing is recorded, and nothing counts.
 """
 
+import asyncio
 import hashlib
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 from slack_bolt.async_app import AsyncAck
@@ -32,6 +35,9 @@ from runtime.services.clicks import Click
 from runtime.services.refused_clicks import UnknownActor
 from runtime.services.signing_links import SigningWish
 
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
 _WORDLESS = (VoteVerdict.APPROVE, *ClaimAct)
 """What may be said without a word of why."""
 
@@ -115,6 +121,38 @@ DEADLINE = 10.0
 """Seconds after which it is given up that something is recorded. Slack is answered long before: see timely.py."""
 
 
+def recording(
+    what: str, *, instead: R
+) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Coroutine[Any, Any, T | R]]]:
+    """Have a method record in time, or return `instead`, whatever the cause.
+
+    It fails closed: no modal closes as if something were recorded that is not.
+    """
+
+    def within(record: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T | R]]:
+        @wraps(record)
+        async def recorded(*args: P.args, **kwargs: P.kwargs) -> T | R:
+            try:
+                async with asyncio.timeout(DEADLINE):
+                    return await record(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - fails closed, see above
+                slack_logger().error("not recorded: %s: %s", what, type(error).__name__)
+                return instead
+
+        return recorded
+
+    return within
+
+
+async def applied(what: str, applying: Awaitable[T]) -> T | None:
+    """Return what came of something that is recorded, None where that is not known yet: it is applied later."""
+    try:
+        return await applying
+    except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; a worker applies it
+        slack_logger().error("recorded, and not applied yet: %s: %s", what, type(error).__name__)
+        return None
+
+
 class ModalListener:
     """Who clicks is known or told so; a modal opens or its person is told why not."""
 
@@ -144,14 +182,14 @@ class ModalListener:
         self, notification: str, user: User, channel: str | None, not_yet: str = private_answers.NOT_YET_APPLIED
     ) -> None:
         """Apply what is recorded of a request, and say in private why it did not count, if so. Never raises."""
-        try:
-            outcome = await self._desk.apply(notification)
-            said = refusal_words(outcome.refusal) if outcome.refusal else ""
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded word about a request was not applied: %s", type(error).__name__)
+        outcome = await applied("what somebody said of a request", self._desk.apply(notification))
+        if outcome is None:
             said = not_yet
-        if said:
-            await self._answers.tell(user.id, channel, said, occasion=notification)
+        elif outcome.refusal:
+            said = refusal_words(outcome.refusal)
+        else:
+            return
+        await self._answers.tell(user.id, channel, said, occasion=notification)
 
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
         """Open a modal, over the details where the click was there. A repeated delivery finds its trigger used."""
@@ -162,6 +200,13 @@ class ModalListener:
             if (code := error_code(error)) != "exchanged_trigger_id":
                 self._log.warning("a modal was not opened: %s", code)
                 await self._tell(payload, private_answers.NOT_OPENED)
+
+
+def came_of(why: str | None, done: str, undone: str = "Nothing was done") -> str:
+    """Return what a person is told of their act: that it is done, why it is not, or, for None, that it is recorded."""
+    if why is None:
+        return private_answers.NOT_YET_APPLIED
+    return f"{undone}: {why}" if why else done
 
 
 class MenuAct(Protocol):

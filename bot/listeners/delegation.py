@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.home import command_replies as words
 from bot.home.command_replies import Reply, text_reply
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE
+from bot.listeners.clicks import applied, came_of, recording
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.private_answers import PrivateAnswers
@@ -76,20 +76,16 @@ class DelegationListener:
         await ack()
         await self._settle(*taken, payload.user, ref)
 
+    @recording("who votes for somebody", instead={WHOM: words.NOT_ANSWERED})
     async def _take(self, payload: Submission, ref: DelegationRef) -> tuple[str, str] | Faults:
         """Return the notification's id and the words for it once it is done, or by input what is wrong."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                who, whom = await asyncio.gather(self._who(payload.user), self._whom(payload))
-                if who.person is None:
-                    return {WHOM: refusal_words(who.refusal) if who.refusal else private_answers.REASON_NOT_RECORDED}
-                wish = self._wish(payload, ref, who.person, whom)
-                if not isinstance(wish, StandInWish):
-                    return wish
-                return await self._front.stand_in(who.person, wish), _done(wish, whom)
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("who votes for somebody was not recorded: %s", type(error).__name__)
-            return {WHOM: words.NOT_ANSWERED}
+        who, whom = await asyncio.gather(self._who(payload.user), self._whom(payload))
+        if who.person is None:
+            return {WHOM: refusal_words(who.refusal) if who.refusal else private_answers.REASON_NOT_RECORDED}
+        wish = self._wish(payload, ref, who.person, whom)
+        if not isinstance(wish, StandInWish):
+            return wish
+        return await self._front.stand_in(who.person, wish), _done(wish, whom)
 
     async def _who(self, user: User) -> Identity:
         identity = await identify(user, self._installation, self._desk)
@@ -124,14 +120,8 @@ class DelegationListener:
 
     async def _settle(self, notification: str, done: str, user: User, ref: DelegationRef) -> None:
         """Apply what is recorded and say in private what came of it. Never raises."""
-        try:
-            why = await self._front.settled(notification)
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("who votes for somebody was not applied: %s", type(error).__name__)
-            told = private_answers.NOT_YET_APPLIED
-        else:
-            told = f"Nothing was done: {why}" if why else done
-        await self._answers.tell(user.id, ref.channel, told, occasion=notification)
+        why = await applied("who votes for somebody", self._front.settled(notification))
+        await self._answers.tell(user.id, ref.channel, came_of(why, done), occasion=notification)
 
 
 def _done(wish: StandInWish, whom: Identity) -> str:

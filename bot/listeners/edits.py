@@ -9,7 +9,7 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, close_modal, keep_modal_open, see
+from bot.listeners.clicks import DEADLINE, ModalListener, close_modal, keep_modal_open, recording, see
 from bot.listeners.forms import payload_of
 from bot.payloads import Actions, Input, Submission, User
 from bot.views import references
@@ -46,7 +46,7 @@ class EditListener(ModalListener):
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Record the edit before the modal closes; each fault is shown at its input, and it stays open."""
         ref = references.EditRef.model_validate_json(payload.view.private_metadata)
-        notification, faults = await self._take(payload, ref)
+        notification, faults = await self._record(payload, ref)
         if faults:
             at: dict[str, str] = {block: plain(fault) for block, fault in faults.items()}
             await ack(response_action="errors", errors=at)
@@ -57,16 +57,9 @@ class EditListener(ModalListener):
         await close_modal(ack, over=ref.over)
         await self._settle(notification, payload.user, ref.channel)
 
-    async def _take(self, payload: Submission, ref: references.EditRef) -> tuple[str, Mapping[str, str]]:
-        """Return the notification's id, or by input what is wrong; neither where it could not be recorded."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                return await self._record(payload, ref)
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("an edit was not recorded: %s", type(error).__name__)
-            return "", {}
-
+    @recording("an edit", instead=("", {}))
     async def _record(self, payload: Submission, ref: references.EditRef) -> tuple[str, Mapping[str, str]]:
+        """Return the notification's id, or by input what is wrong; neither where it could not be recorded."""
         identity = await self._identity(payload.user)
         form = await self._desk.editing.form(ref.id)
         if form is None or form.stamp != ref.stamp:

@@ -19,7 +19,7 @@ from bot.home import bulk_votes
 from bot.home.home_state import METRICS, PREFIX
 from bot.listeners import private_answers
 from bot.listeners.cancel_undo import UndoListener
-from bot.listeners.clicks import DEADLINE, Seen, SigningLinks, click, see
+from bot.listeners.clicks import DEADLINE, Seen, SigningLinks, applied, click, recording, see
 from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import Forms
 from bot.listeners.home_tab import HomeTab, MetricsButton
@@ -158,20 +158,16 @@ class Interactions:
         await (ack(response_action="clear") if ref.over else ack())
         await self._settle(notification, payload.user, ref.channel)
 
+    @recording("a reason", instead=None)
     async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | dict[str, Any] | None:
         """Record the vote, or return the modal that leads to the page where it is signed.
 
         None when that failed, whatever the cause: the modal must not close as if it had not.
         """
-        try:
-            async with asyncio.timeout(DEADLINE):
-                standing = await (self._standing(payload.user, ref) if ref.signs else self._unjudged(payload.user))
-                if modal := await self._to_sign(standing, ref.verdict, payload.reason):
-                    return modal
-                return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
-        except Exception as error:  # noqa: BLE001 - fails closed, see above
-            self._log.error("a reason was not recorded: %s", type(error).__name__)
-            return None
+        standing = await (self._standing(payload.user, ref) if ref.signs else self._unjudged(payload.user))
+        if modal := await self._to_sign(standing, ref.verdict, payload.reason):
+            return modal
+        return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
 
     async def _guarded(self, payload: Actions, ack: AsyncAck, work: Awaitable[None]) -> None:
         try:
@@ -261,10 +257,8 @@ class Interactions:
 
     async def _settle(self, notification: str, user: User, channel: str | None) -> None:
         """Apply a recorded click and say in private why it did not count, if so. Never raises."""
-        try:
-            outcome = await self._desk.apply(notification)
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded click was not applied: %s", type(error).__name__)
+        outcome = await applied("a click", self._desk.apply(notification))
+        if outcome is None:
             await self._answers.tell(user.id, channel, private_answers.NOT_YET_COUNTED, occasion=notification)
             return
         self._home.renew(user.id)

@@ -16,7 +16,17 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners import private_answers
 from bot.listeners.break_glass import BreakGlassListener
 from bot.listeners.cancel_undo import CancelListener
-from bot.listeners.clicks import DEADLINE, MenuAct, ModalListener, Seen, click, close_modal, keep_modal_open, see
+from bot.listeners.clicks import (
+    DEADLINE,
+    MenuAct,
+    ModalListener,
+    Seen,
+    click,
+    close_modal,
+    keep_modal_open,
+    recording,
+    see,
+)
 from bot.listeners.edits import EditListener
 from bot.listeners.identity import Identity, only_person
 from bot.listeners.installation import InstallationWatch
@@ -85,16 +95,12 @@ class WrittenActListener(ModalListener):
         await close_modal(ack, over=ref.over)
         await self._apply_word(notification, payload.user, ref.channel)
 
+    @recording("what somebody said of a request", instead=None)
     async def _submitted(self, payload: Submission, ref: WrittenActRef) -> str | None:
         """Record the words; None when that failed, whatever the cause: the modal must not close as if it had not."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                about = await self._about(payload, identity)
-                return await self._record(ref, identity, payload.view.id, payload.reason, identity.refusal, about)
-        except Exception as error:  # noqa: BLE001 - fails closed, see above
-            self._log.error("what somebody said of a request was not recorded: %s", type(error).__name__)
-            return None
+        identity = await self._identity(payload.user)
+        about = await self._about(payload, identity)
+        return await self._record(ref, identity, payload.view.id, payload.reason, identity.refusal, about)
 
     async def _refusal(self, ref: references.CardRef, seen: Seen) -> Refusal | None:
         assert seen.identity.person is not None  # noqa: S101 - there is a person, or why there is none
@@ -196,15 +202,11 @@ class QuestionReplyListener(ModalListener):
         await ack()
         await self._apply_word(notification, payload.user, ref.channel)
 
+    @recording("an answer to a question", instead=None)
     async def _submitted(self, payload: Submission, ref: references.ReplyRef) -> str | None:
         """Record the words; None when that failed, whatever the cause: the modal must not close as if it had not."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                return await self._record(ref, identity, payload.view.id, payload.reason, identity.refusal)
-        except Exception as error:  # noqa: BLE001 - fails closed, see above
-            self._log.error("an answer to a question was not recorded: %s", type(error).__name__)
-            return None
+        identity = await self._identity(payload.user)
+        return await self._record(ref, identity, payload.view.id, payload.reason, identity.refusal)
 
     async def _refusal(self, ref: references.QuestionRef, identity: Identity) -> Refusal | None:
         if identity.person is None:

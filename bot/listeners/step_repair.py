@@ -7,7 +7,7 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener
+from bot.listeners.clicks import DEADLINE, ModalListener, applied, came_of, recording
 from bot.payloads import Actions, Submission, User
 from bot.views import references, step_repair
 from bot.views.refusals import refusal_words
@@ -57,40 +57,29 @@ class StepRepairListener(ModalListener):
         await ack()
         await self._settle(notification, payload.user, ref)
 
+    @recording("a repair", instead=("", private_answers.REASON_NOT_RECORDED))
     async def _record(self, payload: Submission, ref: step_repair.StepRepairRef, result: Any) -> tuple[str, str]:
         """Return the notification's id, and why there is none, whatever the cause."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                identity = await self._identity(payload.user)
-                if unknown := self._unknown_actor(identity):
-                    await self._desk.unknown_actors.on_step(unknown, ref.run, ref.step, ref.act)
-                if identity.person is None:
-                    return "", refusal_words(
-                        identity.refusal
-                    ) if identity.refusal else private_answers.REASON_NOT_RECORDED
-                wish = RepairCommand(
-                    dedupe_key=f"slack:{payload.view.id}",
-                    person_id=identity.person.id,
-                    run_id=ref.run,
-                    step=ref.step,
-                    act=ref.act,
-                    version=ref.version,
-                    reason=payload.reason,
-                    result=result,
-                    request_id=uuid4().hex,
-                )
-                return await self._desk.step_repair.record(wish), ""
-        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
-            self._log.error("a repair was not recorded: %s", type(error).__name__)
-            return "", private_answers.REASON_NOT_RECORDED
+        identity = await self._identity(payload.user)
+        if unknown := self._unknown_actor(identity):
+            await self._desk.unknown_actors.on_step(unknown, ref.run, ref.step, ref.act)
+        if identity.person is None:
+            return "", refusal_words(identity.refusal) if identity.refusal else private_answers.REASON_NOT_RECORDED
+        wish = RepairCommand(
+            dedupe_key=f"slack:{payload.view.id}",
+            person_id=identity.person.id,
+            run_id=ref.run,
+            step=ref.step,
+            act=ref.act,
+            version=ref.version,
+            reason=payload.reason,
+            result=result,
+            request_id=uuid4().hex,
+        )
+        return await self._desk.step_repair.record(wish), ""
 
     async def _settle(self, notification: str, user: User, ref: step_repair.StepRepairRef) -> None:
         """Apply what is recorded and say in private what came of it. Never raises."""
-        try:
-            why = await self._desk.step_repair.apply(notification)
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a repair was not applied: %s", type(error).__name__)
-            said = private_answers.NOT_YET_APPLIED
-        else:
-            said = f"Nothing was done: {why}" if why else private_answers.REPAIR_DONE[ref.act].format(ref.step)
+        why = await applied("a repair", self._desk.step_repair.apply(notification))
+        said = came_of(why, private_answers.REPAIR_DONE[ref.act].format(ref.step))
         await self._answers.tell(user.id, ref.channel, said, occasion=notification)
