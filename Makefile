@@ -52,7 +52,7 @@ bench: ## Measure ours beside peers in one run, e.g. make bench ARGS="--quick"
 	$(SETUP) run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-fmt: ## Format Python and Rego, mend what lint can mend, and write what is generated
+fmt: ## Format Python and Rego, fix what lint can fix, and write what is generated
 	$(SETUP) check
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .

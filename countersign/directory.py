@@ -231,7 +231,7 @@ def _of_user_groups(directory: Directory) -> Iterator[Fault]:
     for index, person in enumerate(directory.people):
         for number, group in enumerate(person.groups):
             if group in names:
-                yield ("people", index, "groups", number), f"who is in {group} is said by its Slack user group alone"
+                yield ("people", index, "groups", number), f"people of {group} come from its Slack user group alone"
 
 
 def _addresses(directory: Directory) -> Iterator[Fault]:
@@ -241,6 +241,6 @@ def _addresses(directory: Directory) -> Iterator[Fault]:
         if person.email is None:
             continue
         if not directory.match_by_email:
-            yield ("people", index, "email"), "nobody is told by an address without match_by_email"
+            yield ("people", index, "email"), "addresses are used only with match_by_email"
         if first.setdefault(person.email.casefold(), index) != index:
             yield ("people", index, "email"), f"is that of people[{first[person.email.casefold()]}]"

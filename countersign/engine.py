@@ -26,7 +26,7 @@ from runtime.model.runbook_version import Activation
 from runtime.model.subscription import Subscription
 from runtime.outbox.entities import entity_handlers
 from runtime.outbox.webhooks import tell_subscribers
-from runtime.services.definition_lives import definition_handlers, keep_own, take_in
+from runtime.services.definition_versions import definition_handlers, keep_own, take_in
 from runtime.store import tenants as rows
 from runtime.store.definitions import DefinitionChangedError
 from runtime.worker.mocks import Overlay, read_overlay

@@ -83,7 +83,7 @@ class Send(_Closed):
     @model_validator(mode="after")
     def _is_clear(self) -> Self:
         if self.nobody and (self.channels or self.direct or self.mention):
-            raise ValueError("says nobody, and somebody")
+            raise ValueError("nobody excludes channels, direct, mention")
         if not (self.nobody or self.channels or self.direct):
             raise ValueError("says nowhere: give channels, direct: true, or nobody: true")
         return self

@@ -138,7 +138,7 @@ def _links(settings: Settings) -> LinkPage | None:
 
 
 def _passkeys(system: System) -> PasskeyCeremonies | None:
-    """Return the counter of passkeys, where people's browsers reach the edge."""
+    """Return the service for passkeys, where people's browsers reach the edge."""
     settings = system.settings
     if settings.public_url is None:
         return None

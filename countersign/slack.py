@@ -15,7 +15,7 @@ from receipts.vault import Vault, parse_key
 from runtime.engine import Engine
 from runtime.handlers import Handler
 from runtime.model.limits import Rate
-from runtime.services import installations as looking
+from runtime.services import installations
 from runtime.services.installations import InstallationLifecycle, Installations
 from runtime.store.database.pool import Conn
 
@@ -29,7 +29,7 @@ async def clients_of(settings: Settings, conn: Conn) -> list[SlackClient]:
     """Return a client for each workspace in which the app is installed."""
     if settings.slack_client_id is None:
         return [make_client(settings)]
-    live = await looking.live(conn, settings.tenant, make_vault(settings))
+    live = await installations.live(conn, settings.tenant, make_vault(settings))
     return [slack_client(one.tokens.access, settings.slack_api_url) for one in live]
 
 

@@ -31,7 +31,7 @@ from runtime.outbox.entities import entity_handlers
 from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
 from runtime.services.child_runs import child_handlers
-from runtime.services.definition_lives import definition_handlers
+from runtime.services.definition_versions import definition_handlers
 from runtime.services.requests import RequestService
 from runtime.store.database.signals import announcing
 from runtime.worker.mocks import completing, overlaid

@@ -73,7 +73,7 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class Api:
-    """What the API needs: the runtime's counters, the secret of each caller, how much each may ask for.
+    """What the API needs: the runtime's services, the secret of each caller, how much each may ask for.
 
     `refusals` is told of each request that its caller may not make.
     """

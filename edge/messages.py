@@ -131,7 +131,7 @@ class StepOut(Message):
 
 
 class BlockedOut(Message):
-    """What waits for somebody to mend something outside, such as a card that Slack does not take."""
+    """An effect that waits until somebody fixes its cause outside, such as a card that Slack does not take."""
 
     operation: str
     target: str

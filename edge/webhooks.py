@@ -98,7 +98,7 @@ class GuardedResolver(AbstractResolver):
         found: Sequence[ResolveResult] = await self._dns.resolve(host, port, family)
         allowed = [one for one in found if may_go_to(one["host"], inside=self._inside)]
         if found and not allowed:
-            raise RefusedError(f"{host} stands at an address to which no webhook may go")
+            raise RefusedError(f"{host} has an address that webhooks may not reach")
         return allowed
 
     async def close(self) -> None:

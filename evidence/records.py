@@ -83,7 +83,7 @@ class DelegationRecord(Extensible):
 
 
 class BreakGlassUseRecord(Extensible):
-    """That a vote used break-glass: the ticket that says why, and the how manieth time that was of its person."""
+    """That a vote used break-glass: its ticket, and how often its person has used it (`nth`), this one included."""
 
     ticket: NonEmpty
     nth: int = Field(ge=1)

@@ -105,7 +105,7 @@ class VoteDelegation(Exact):
 
 
 class BreakGlassUse(Exact):
-    """That a vote used break-glass: the ticket that says why, and the how manieth time that was of its person."""
+    """That a vote used break-glass: its ticket, and how often its person has used it (`nth`), this one included."""
 
     ticket: str
     nth: int

@@ -113,7 +113,7 @@ class NotTakenError(TransientError):
 
 
 class BlockedError(HandlerError):
-    """The other side refuses for a reason that somebody can mend, and did nothing (401, a channel without the bot).
+    """The other side refuses for a reason that somebody can fix, and did nothing (401, a channel without the bot).
 
     It is tried until the deadline, uses up no attempt, and operators are told.
     """

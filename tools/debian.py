@@ -107,4 +107,4 @@ def _run(command: Sequence[str | Path], package: Package, report: Report) -> Non
     )
     if finished.code:
         report(finished.last_words())
-        raise SetUpError(f"apt could not fetch {package.name}: mend what it says above, or install it, then run again.")
+        raise SetUpError(f"apt could not fetch {package.name}: fix what it says above, or install it, then run again.")

@@ -121,9 +121,7 @@ class Environment:
         finished = self._run([sys.executable, "-m", "venv", self._folder])
         if finished.code:
             self._report(finished.last_words())
-            raise SetUpError(
-                f"{sys.executable} could not make {self._folder}: mend what it says above, then run again."
-            )
+            raise SetUpError(f"{sys.executable} could not make {self._folder}: fix what it says above, then run again.")
         for layer in (PROJECT, DEVELOPMENT):
             self._set_stamp(layer, "")
 
@@ -182,4 +180,4 @@ def _remedy(layer: Layer, output: str) -> str:
             f"pip found no ready-made package for Python {sys.version.split()[0]} on this machine: connect to the"
             " network or name a package index in PIP_INDEX_URL, or name another Python with PYTHON=."
         )
-    return f"pip could not install {layer.source}: mend what it says above, then run the same command again."
+    return f"pip could not install {layer.source}: fix what it says above, then run the same command again."

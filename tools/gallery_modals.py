@@ -64,14 +64,14 @@ FAULTS = {"copies": "Please give a whole number, such as 3.", "until": "Please c
 
 def modals() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each modal by its name."""
-    asked, glass = SAMPLES["pending"], SAMPLES["glass"]
+    asked, urgent = SAMPLES["pending"], SAMPLES["break-glass-allowed"]
     yield "show-all", details_modal(SAMPLES["half-signed"], 0)
     yield "approve-form", reason_modal(asked, VoteVerdict.APPROVE, None)
     yield "reject-form", reason_modal(asked, VoteVerdict.REJECT, None)
-    yield "review-form", reason_modal(SAMPLES["glass-review"], VoteVerdict.REJECT, None)
+    yield "review-form", reason_modal(SAMPLES["break-glass-review"], VoteVerdict.REJECT, None)
     yield "to-sign-link", signing_modal(asked, _LINK)
     yield "to-sign-alone", signing_modal(asked, _LINK, uses_break_glass=True)
-    yield "glass-form", break_glass_modal(glass, None, left=2, over=False)
+    yield "break-glass-form", break_glass_modal(urgent, None, left=2, over=False)
     for name, saying in (("ask", ASK), ("changes", CHANGES), ("withdraw", WITHDRAW), ("hand", HAND)):
         yield f"{name}-form", written_act_modal(saying, asked, None, over=False)
     yield "reply-form", reply_modal(asked, QUESTION, None)
@@ -110,12 +110,12 @@ def pages() -> Iterator[tuple[str, bytes]]:
     """Yield each page by its name."""
     until = NOW + timedelta(minutes=5)
     signing = SigningPage(SAMPLES["to-sign"], "Anna Berg", "It is the tunnel again.", "", until, _CEREMONY)
-    alone = replace(signing, view=SAMPLES["glass"], reason="The tunnel is down.", ticket="INC0010001")
+    alone = replace(signing, view=SAMPLES["break-glass-allowed"], reason="The tunnel is down.", ticket="INC0010001")
     unknown = replace(signing, ceremony=replace(_CEREMONY, credential_ids=()))
     registration = RegistrationPage("anna", "Anna Berg", "Olga Kern", until, replace(_CEREMONY, credential_ids=()))
     shown: dict[str, Page | Closed] = {
         "passkey": signing,
-        "passkey-glass": alone,
+        "passkey-break-glass": alone,
         "passkey-none": unknown,
         "passkey-new": registration,
         "passkey-expired": Closed.EXPIRED,

@@ -33,7 +33,7 @@ def packed(package: Package, work: Path, report: Report, otherwise: str) -> Path
     )
     if finished.code:
         report(finished.last_words())
-        raise SetUpError(f"npm could not fetch {package.name}: mend what it says above, or {otherwise}.")
+        raise SetUpError(f"npm could not fetch {package.name}: fix what it says above, or {otherwise}.")
     (archive,) = work.glob("*.tgz")
     if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != package.sha512:
         raise SetUpError(f"{package.name} is not the one that we take, and was refused: check where npm takes it from.")

@@ -217,7 +217,7 @@ SAMPLES = {
         result=Result(ResultCode.REPLACED, ("Carla Mota",)),
         replaced_by="apr-2",
     ),
-    "glass": replace(ASKED, declared=DECLARED, tier="high", break_glass=("commanders",)),
+    "break-glass-allowed": replace(ASKED, declared=DECLARED, tier="high", break_glass=("commanders",)),
     "break-glass": replace(
         OVER,
         tier="high",
@@ -225,7 +225,7 @@ SAMPLES = {
         votes=(replace(ANNA, reason="The tunnel is down, and nobody of the desk answers.", ticket="INC0010001"),),
         result=Result(ResultCode.PERFORMED),
     ),
-    "glass-review": replace(
+    "break-glass-review": replace(
         ASKED,
         declared=DECLARED,
         tier="high",

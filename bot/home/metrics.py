@@ -14,7 +14,7 @@ _MOST, _LINE = 15, 300
 
 
 def metrics_modal(metrics: Metrics) -> dict[str, Any]:
-    """Return the same as a modal."""
+    """Return the metrics of a period as a modal."""
     return {
         "type": "modal",
         "callback_id": METRICS_MODAL,

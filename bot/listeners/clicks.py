@@ -32,8 +32,8 @@ from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, Refus
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
-from runtime.services.refused_clicks import UnknownActor
 from runtime.services.signing_links import SigningWish
+from runtime.services.unknown_actors import UnknownActor
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -84,10 +84,10 @@ class Interactions:
         self._delegating = delegating
         self._installation = installation
         self._answers = answers
-        self._holding = StepRepairListener(client, desk, installation, self._answers)
+        self._step_repair = StepRepairListener(client, desk, installation, self._answers)
         self._links = SigningLinks(desk)
         self._metrics = MetricsButton(client, desk, installation, self._answers)
-        self._undoing = UndoListener(client, desk, installation, self._answers)
+        self._undo = UndoListener(client, desk, installation, self._answers)
         self._more = MoreMenu(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
@@ -101,7 +101,7 @@ class Interactions:
         elif action_id in (references.SHOW_ALL, references.SHOW_REPLACEMENT, *references.PAGE_ACTIONS):
             await self._guarded(payload, ack, self._show(payload, ack))
         elif action_id in step_repair.ACTIONS:
-            await self._guarded(payload, ack, self._holding.on_click(payload, ack))
+            await self._guarded(payload, ack, self._step_repair.on_click(payload, ack))
         elif action_id in references.MORE:
             await self._guarded(payload, ack, self._more.on_chosen(payload, ack))
         elif action_id == references.ANSWER:
@@ -113,7 +113,7 @@ class Interactions:
         elif action_id.startswith(PREFIX):
             await self._guarded(payload, ack, self._home.on_action(payload, ack))
         elif action_id == references.UNDO:
-            await self._guarded(payload, ack, self._undoing.on_click(payload, ack))
+            await self._guarded(payload, ack, self._undo.on_click(payload, ack))
         else:
             await self._unknown(payload, ack)
 
@@ -133,14 +133,14 @@ class Interactions:
             **dict.fromkeys(bulk_votes.MODALS, self._home.on_submission),
             DELEGATION_MODAL: self._delegating.on_submission,
             step_repair.MODAL: self._repair,
-            references.UNDO_MODAL: self._undoing.on_submission,
+            references.UNDO_MODAL: self._undo.on_submission,
             references.REPLY_MODAL: self._more.on_submission,
             references.MORE_MODAL: self._more.on_submission,
         }
         return own.get(callback_id, self._reason)
 
     async def _repair(self, payload: Submission, ack: AsyncAck) -> None:
-        await self._holding.on_submission(payload, ack)
+        await self._step_repair.on_submission(payload, ack)
         self._home.renew(payload.user.id)
 
     async def _reason(self, payload: Submission, ack: AsyncAck) -> None:

@@ -25,7 +25,7 @@ REASON_NOT_RECORDED = (
     "Something went wrong on our side, and your decision may not have been recorded. Please look at the card: if it "
     "has not changed, submit this again."
 )
-NOT_YET_COUNTED = "Your click is recorded, but could not be counted yet. The card will change as soon as it is."
+NOT_YET_COUNTED = "Your click is recorded, but could not be counted yet. The card changes once it counts."
 UNKNOWN_BUTTON = "Countersign no longer knows this button. Nothing was done."
 NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again."
 

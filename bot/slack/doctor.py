@@ -160,7 +160,7 @@ async def check_slack(client: AsyncWebClient, app_token: str | None, channels: I
     return [*facts, await check_socket_mode(client, app_token)] if app_token else facts
 
 
-_AGAIN = "Install the app there again, by a link of `countersign slack install-link`; what is blocked goes on then."
+_AGAIN = "Reinstall the app there with a link from `countersign slack install-link`; blocked cards then arrive."
 
 
 async def check_workspaces(

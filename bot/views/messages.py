@@ -100,7 +100,7 @@ def message_text(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR
 
 
 def message_moments(said: Said) -> list[datetime]:
-    """Return the moments that `words` names, in UTC: what shows them to one reader can say them in their time zone."""
+    """Return the moments that `message_text` names, in UTC: one reader can be shown them in their time zone."""
     found: list[str | None]
     match said:
         case ApprovalOpened() | StandingChanged() | Reminder() | ReviewLate():

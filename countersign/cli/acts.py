@@ -53,7 +53,7 @@ def retry(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Try now what a run has put off until a pause has passed, or one effect of it."""
+    """Retry now what a run has put off, or one of its effects, instead of after the pause."""
     act(lambda desk: desk.retry(by, subject, reason, version), f"{subject} will be retried now", as_json=as_json)
 
 
@@ -87,7 +87,7 @@ def undo(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what of a run can be undone, and what not and why; with --yes have it undone, by a run of its own."""
+    """List what can be undone of a run, and what cannot and why; with --yes a separate run undoes it."""
     settings = shared_settings("database_url")
     if not yes:
         show_items(run(items_of(settings, run_id, step)), as_json=as_json)
@@ -186,7 +186,7 @@ def cancel(
     yes: Annotated[bool, typer.Option("--yes", help="Cancel them; without this they are only listed.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: what has not been done will not be. Several, or one with --undo, are listed before."""
+    """Stop a run: nothing more is done. Several runs, or one with --undo, are listed first."""
     narrowed = {"status": status, "started_after": started_after, "started_before": started_before}
     if run_id is None:
         _cancel_matching(
@@ -276,7 +276,7 @@ def signal(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Send a signal to a run: a step that waits for it goes on, and one that comes early is kept."""
+    """Send a signal to a run: a step that waits for it continues; an early signal is kept."""
     from countersign.cli.operate import perform
 
     if not _SIGNAL_NAME.fullmatch(name):

@@ -31,7 +31,7 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """List the versions of runbooks by name, the newest first: where each stands, and who moved it last."""
+    """List the versions of runbooks by name, the newest first: the status of each, and who changed it last."""
     from countersign.cli.operate import looked_up
     from runtime.services.definition_views import Sought, list_versions
 
@@ -54,7 +54,7 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show a version: where it stands, who moved it and when, its digest, and all that it says."""
+    """Show a version: its status, who changed it and when, its digest, and its content."""
     from countersign.cli.definition_lookup import looked_up
     from runtime.services.definition_views import show_version
 

@@ -48,7 +48,7 @@ def export(
     *,
     bundles: Annotated[bool, typer.Option("--bundles", help="Copy the bundles into it, too.")] = False,
 ) -> None:
-    """Write a signed index of every run of a period, sealed or not, and of who approved what, and put that on record.
+    """Write a signed index of a period: every run, sealed or not, and every vote. The export goes on record.
 
     Exits with 1 where the log, which is looked through first, does not hold: the export then says so.
     """
@@ -120,7 +120,7 @@ def get(
         typer.Option(metavar="FILE", help="Also write its attestation here, as a Sigstore bundle for other tools."),
     ] = None,
 ) -> None:
-    """Fetch the bundle of a run from the archive, and see that it is the one that was stored; it goes on record."""
+    """Fetch a run's bundle from the archive, and check that it is the stored one. The record names who got it."""
     from countersign.cli.evidence_archive import BundleRequest, fetch_bundle
 
     file = to or Path(f"{run_id}.zip")
@@ -129,7 +129,7 @@ def get(
 
 
 def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
-    """Keep the evidence of a run, or of all runs of a reference, from being deleted, until that is released."""
+    """Set a legal hold on a run, or on all runs of a reference: its evidence cannot be deleted until it is released."""
     from countersign.cli.evidence_archive import set_hold
 
     hold_id, done = run(set_hold(shared_settings("database_url"), _hold_subject(run_id, reference), by, reason))
@@ -137,11 +137,11 @@ def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = N
 
 
 def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
-    """Lift the hold on a run, or on a reference; what another hold names stays held."""
+    """Release the legal hold on a run, or on a reference; other holds remain."""
     from countersign.cli.evidence_archive import lift_hold
 
     hold_id, done = run(lift_hold(shared_settings("database_url"), _hold_subject(run_id, reference), by, reason))
-    out.print(f"{hold_id} is lifted; bundles that the archive was told of: {done}")
+    out.print(f"{hold_id} is released; bundles updated in the archive now: {done}")
 
 
 def holds(
@@ -149,7 +149,7 @@ def holds(
     lifted: Annotated[bool, typer.Option("--all", help="Include lifted holds.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List legal holds, newest first: on what, by whom, why, and of how many runs the archive holds the bundle."""
+    """List legal holds, newest first: subject, person, reason, and how many bundles the archive holds."""
     from countersign.cli.evidence_archive import list_holds
 
     rows = run(list_holds(shared_settings("database_url"), lifted=lifted))
@@ -163,7 +163,7 @@ def retry(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Have a stuck bundle tried anew; what took its name in the archive stays there, and it gets another."""
+    """Retry a stuck bundle. An object that took its name in the archive stays; the bundle gets another name."""
     act(lambda desk: desk.retry_bundle(by, run_id, reason), f"the bundle of {run_id} will be retried", as_json=as_json)
 
 

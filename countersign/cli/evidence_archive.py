@@ -23,7 +23,7 @@ from evidence.archive.local import TakenError, write_once
 from evidence.archive.retention import Keeper
 from evidence.build import attestation_of, attested
 from runtime.clock import utc_now
-from runtime.services import bundles as handing
+from runtime.services import bundles
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
 from runtime.services.operator import UnknownPersonError
 
@@ -49,13 +49,13 @@ async def fetch_bundle(settings: Settings, wanted: BundleRequest) -> str:
     if wanted.sigstore is not None and wanted.sigstore.absolute() == wanted.to.absolute():
         raise OperateError(f"{wanted.to} cannot hold both the bundle and the statement about it")
     async with connected(settings) as conn:
-        bundle = await handing.find_bundle(conn, settings.tenant, wanted.run_id)
+        bundle = await bundles.find_bundle(conn, settings.tenant, wanted.run_id)
         if bundle is None:
             raise OperateError(f"there is no stored bundle of run {wanted.run_id}")
         archive = make_archive(settings, utc_now)
         files = await asyncio.to_thread(_files_of, archive, bundle, wanted)
         try:
-            await handing.put_fetched(conn, settings.tenant, wanted.by, bundle, utc_now())
+            await bundles.put_fetched(conn, settings.tenant, wanted.by, bundle, utc_now())
         except UnknownPersonError as error:
             raise OperateError(str(error)) from error
     for to, data in files.items():
@@ -63,7 +63,7 @@ async def fetch_bundle(settings: Settings, wanted: BundleRequest) -> str:
     return bundle.sha256
 
 
-def _files_of(archive: Archive, bundle: handing.StoredBundle, wanted: BundleRequest) -> dict[Path, bytes]:
+def _files_of(archive: Archive, bundle: bundles.StoredBundle, wanted: BundleRequest) -> dict[Path, bytes]:
     """Return what is to be written where, each compared with what the database keeps."""
     data = archive.get(bundle.location)
     _compare_digest(bundle.location, hashlib.sha256(data).hexdigest(), bundle.sha256)

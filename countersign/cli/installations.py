@@ -12,7 +12,7 @@ from countersign.slack import make_vault
 from receipts.vault import VaultError
 from runtime.clock import utc_now
 from runtime.model.commands import InstallLinkPayload
-from runtime.services import installations as looking
+from runtime.services import installations
 from runtime.services.installations import rekey
 
 
@@ -31,7 +31,7 @@ async def make_link(settings: Settings, by: str, reason: str, hours: int) -> dic
 async def list_installations(settings: Settings) -> list[dict[str, Any]]:
     """Return where the app is installed, and then where it was."""
     async with connected(settings) as conn:
-        return await looking.places(conn, settings.tenant)
+        return await installations.places(conn, settings.tenant)
 
 
 async def rekey_tokens(settings: Settings) -> tuple[str, int]:

@@ -43,7 +43,7 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show a person, and every delegation from and to them, those too that are over."""
+    """Show a person and every delegation from and to them, past ones included."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.services.delegations import find_person
 
@@ -69,7 +69,7 @@ def import_(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what people from elsewhere change in a directory file; with --yes write it, to be loaded then."""
+    """List what an import changes in a directory file; with --yes write the file. Then load it."""
     from countersign.directory import read_directory
     from countersign.people_import import read_people
 
@@ -140,7 +140,7 @@ def add(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add a person to a directory file; with --yes write it, to be loaded then."""
+    """Add a person to a directory file: list the change; with --yes write the file. Then load it."""
     from countersign.directory import read_directory
     from countersign.people_import import with_person
 
@@ -163,7 +163,7 @@ def remove(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a person from a directory file; with --yes write it, to be loaded then."""
+    """Remove a person from a directory file: list the change; with --yes write the file. Then load it."""
     from countersign.directory import read_directory
     from countersign.people_import import without_person
 
@@ -199,7 +199,7 @@ def delegate(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Let somebody vote for a person who is away, in that one's groups and for some time."""
+    """Delegate: let somebody vote for a person who is away, in that person's groups, until a given time."""
     from runtime.clock import utc_now
     from runtime.model.commands import DelegatePayload
 
@@ -221,7 +221,7 @@ def undelegate(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """End a delegation now; what was voted by it stays."""
+    """End a delegation now; votes that were given by it stay."""
     act(lambda desk: desk.undelegate(by, delegation, reason), f"{delegation} is over", as_json=as_json)
 
 

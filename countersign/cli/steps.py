@@ -63,7 +63,7 @@ def supply(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Supply the step's result, also of one that still waits: it succeeds with that, and the record names you."""
+    """Supply the step's result: it succeeds with it, and the record names you. Also for a step that still waits."""
     from countersign.cli.operate import expect_recordable, read_json
 
     result = expect_recordable(read_json(file), str(file))
@@ -72,7 +72,7 @@ def supply(
 
 @steps.command()
 def skip(run_id: Run, step: Step, by: By, reason: Reason, version: Version = None, *, as_json: AsJson = False) -> None:
-    """Skip the step, also one that still waits; steps that need it and have no condition are skipped too."""
+    """Skip the step; steps that need it and have no condition are skipped too. Also for a step that still waits."""
     _repair(run_id, step, by, RepairAction.SKIP, reason, version, done="is skipped", as_json=as_json)
 
 

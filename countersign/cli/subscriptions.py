@@ -8,7 +8,7 @@ import typer
 from countersign.cli.command import AsJson, out, own_settings, run, shared_settings, show_rows
 from evidence.reading.words import counted
 
-subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that hear of runs.")
+subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that get run events.")
 
 _COLUMNS = ("name", "on", "target", "sends", "waiting", "dead_letters")
 

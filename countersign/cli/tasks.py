@@ -36,7 +36,7 @@ def list_(
     run_id: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")] = None,
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this runbook.")] = None,
     assignee: Annotated[
-        str | None, typer.Option(metavar="PERSON", help="Claimed by this person; none: by nobody.")
+        str | None, typer.Option(metavar="PERSON", help="Only reviews claimed by this person; `none`: unclaimed.")
     ] = None,
     after: Annotated[str | None, typer.Option(metavar="TASK", help="Continue the list after this review.")] = None,
     limit: Limit = 50,

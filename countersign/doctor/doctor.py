@@ -37,7 +37,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("database", partial(database.database, clock=clock), _ALL, _REACH),
         ("migrations", database.migrations, _ALL, _REACH),
         ("policy", partial(_policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
-        ("definitions", _definitions, _ALL, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
+        ("definitions", _definitions, _ALL, "Correct COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
         ("directory file", database.file, _CALLERS, "Correct the file; the message says where."),
         ("groups", partial(database.groups, clock=clock), _ALL, "Repair database, policy and channels first."),
         ("callers", database.callers, _CALLERS, "Repair the database first."),

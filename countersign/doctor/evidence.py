@@ -44,14 +44,14 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             "evidence retention",
             ok=not deletable,
             detail=_some(deletable, "stored in a bucket without retention") or "nothing was stored in a bucket without",
-            remedy="Whoever may delete objects can delete these: give each version its retention"
+            remedy="Anyone who may delete objects can delete these: give each version its retention"
             " (`aws s3api put-object-retention`).",
         ),
         Fact(
             "legal holds",
             ok=not untold,
             detail=_some([f"{row['run_id']}: {row['error']}" for row in untold], "the archive does not take")
-            or "the archive was told of all",
+            or "the archive applies all of them",
             remedy="Let the worker's key set legal holds (s3:PutObjectLegalHold, s3:GetObjectLegalHold), and see that"
             " the bucket has Object Lock.",
         ),

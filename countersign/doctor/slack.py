@@ -17,7 +17,7 @@ from countersign.settings import Settings
 from countersign.slack import clients_of, make_client, make_vault
 from runtime.clock import Clock
 from runtime.services import health as inspection
-from runtime.services import installations as looking
+from runtime.services import installations
 
 
 async def slack(settings: Settings) -> list[Fact]:
@@ -31,15 +31,15 @@ async def slack(settings: Settings) -> list[Fact]:
         app = [await check_app(client, settings.slack_app_id)] if settings.slack_app_id else []
         return [*await check_slack(client, app_token, channels), *app]
     async with connected(settings) as conn:
-        live = await looking.live(conn, settings.tenant, make_vault(settings))
-        ended = await looking.ended(conn, settings.tenant)
+        live = await installations.live(conn, settings.tenant, make_vault(settings))
+        ended = await installations.ended(conn, settings.tenant)
     return await check_workspaces(live, ended, settings.slack_api_url, app_token, channels)
 
 
 async def members(settings: Settings) -> list[Fact]:
     """Name the people of the directory whose accounts Slack says are all deactivated: nobody can ask them."""
     async with connected(settings) as conn:
-        left = await looking.people_left(conn, settings.tenant)
+        left = await installations.people_left(conn, settings.tenant)
     detail = f"deactivated in Slack: {', '.join(left)}" if left else "everyone in the directory is active in Slack"
     remedy = "Remove them from the directory file, or update their accounts, and load it as a new version."
     return [Fact("members", ok=not left, detail=detail, remedy=remedy)]

@@ -11,7 +11,7 @@ def describe(bundle: OpenBundle) -> str:
     if not bundle.is_begun or not bundle.tries:
         return "not sealed: no worker has claimed it yet"
     if bundle.is_stuck:
-        return f"stuck: {bundle.error}; once that is mended: countersign evidence retry {bundle.run_id}"
+        return f"stuck: {bundle.error}; once this is fixed, run: countersign evidence retry {bundle.run_id}"
     state = "failing" if bundle.is_overdue else "not stored"
     again = f", again at {bundle.next_try_at.isoformat(timespec='seconds')}" if bundle.next_try_at else ""
     tries = "1 try" if bundle.tries == 1 else f"{bundle.tries} tries"

@@ -182,7 +182,7 @@ def _query(model: type[Q], request: Request) -> Q:
     """Return what stands in the query string, each name once."""
     given = request.query_params.multi_items()
     if len(dict(given)) != len(given):
-        raise Problem(422, "a name stands twice in the query string")
+        raise Problem(422, "a name appears twice in the query string")
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:

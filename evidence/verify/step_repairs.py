@@ -53,7 +53,7 @@ class _Course:
         path, act = str(leaf.correlation.step), leaf.data.get("act")
         is_open = path in self.waiting or (path in self.parked and act in _WHILE_WAITING)
         if not is_open or leaf.actor.kind != "person" or act not in _FOLLOWS:
-            raise broken_leaf(leaf, f"step {path} needs no attention, or nobody may let it go on like that")
+            raise broken_leaf(leaf, f"step {path} does not need attention, or may not be repaired like this")
         if (data_of(SettledForm, leaf).result is None) == (act == "supply"):
             raise broken_leaf(leaf, f"a result is what somebody supplied, and this is {act}")
         self.waiting.discard(path)
@@ -65,11 +65,11 @@ class _Course:
         path = str(leaf.correlation.step)
         settled = self.expected.pop(path, None)
         if path in self.waiting and leaf.event != _CANCELED:
-            raise broken_leaf(leaf, f"{leaf.event} of step {path}, which needs attention, and nobody had said so")
+            raise broken_leaf(leaf, f"{leaf.event} of step {path}, which needs attention, and nobody had decided it")
         if settled is not None and not _follows(settled, leaf):
             raise broken_leaf(leaf, f"{leaf.event} of step {path} is not what line {settled.seq} says")
         if leaf.event == _ATTENTION and not self._may_hold(path, leaf):
-            raise broken_leaf(leaf, f"step {path} needs attention, and its error is none that would")
+            raise broken_leaf(leaf, f"step {path} needs attention after an error that does not wait for a person")
         if leaf.event == _FAILED and settled is None and self._may_hold(path, leaf):
             raise broken_leaf(leaf, f"step {path} failed, and its errors need attention")
         self.waiting = self.waiting | {path} if leaf.event == _ATTENTION else self.waiting - {path}

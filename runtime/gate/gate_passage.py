@@ -1,6 +1,6 @@
 """What the steps of the gate share: one effect on its way, its connector, and the writing of what became of it.
 
-Circuit breakers are told how each call of a connector went; what they mean stands in `model.breaker`.
+Circuit breakers are told how each call of a connector went; `model.circuit_breaker` says what they mean.
 """
 
 import asyncio

@@ -172,7 +172,7 @@ async def wait_until_taken(passage: EffectTx, reason: str, retry_after: float | 
 
 
 async def hold(passage: EffectTx, reason: str) -> None:
-    """Nothing was done, and somebody has to mend something first: tried until the deadline, and shown meanwhile."""
+    """Nothing was done, and somebody has to fix the cause first: tried until the deadline, and shown meanwhile."""
     effect, tx = passage.effect, passage.tx
     pause = retry.delay(retry.BLOCKED_BACKOFF, effect.postponed + 1, passage.engine.jitter())
     too_late = _comes_too_late(passage, pause)
@@ -191,7 +191,7 @@ async def hold(passage: EffectTx, reason: str) -> None:
 
 
 async def tell_blocked(engine: Engine, tx: RunTx, step: str, reason: str, name: str) -> None:
-    """Tell those who can mend it, once for each `name`; `step` is "" where a card is blocked."""
+    """Tell those who can fix it, once for each `name`; `step` is "" where a card is blocked."""
     said = Blocked(run=await messages.run_name(tx), step=step, why=reason)
     await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"blocked:{name}", said, None)
 

@@ -55,9 +55,9 @@ async def apply_step_repair(matter: NotificationContext, payload: RepairStepPayl
 def _moved_on(step: FoundStep | None, payload: RepairStepPayload) -> str:
     """Return how the step is another than the person saw, "" where it is not; what else its run did is no matter."""
     if step is None:
-        return f"{payload.step} of it needs no attention: there is no such step"
+        return f"there is no step {payload.step}"
     if step.status not in (StepStatus.NEEDS_ATTENTION, StepStatus.PARKED):
-        return f"{payload.step} of it needs no attention: {step.status}"
+        return f"{payload.step} does not need attention: {step.status}"
     if payload.version not in (None, step.version):
         return f"{payload.step} has moved on: it was at version {payload.version}, and is at {step.version}"
     return ""

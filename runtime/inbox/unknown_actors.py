@@ -21,7 +21,7 @@ from runtime.store import notifications
 
 
 def apply_unknown_actor(matter: NotificationContext, payload: UnknownActorPayload) -> ApplyResult:
-    """Put on record what an unknown person wanted of a step; nothing is done."""
+    """Put on record what an unknown actor wanted of a step; nothing is done."""
     tx, code = matter.run(), str(payload.code)
     if tx is None:
         return ApplyResult(NotificationStatus.REFUSED, {"reason": f"there is no run {payload.run_id}"})

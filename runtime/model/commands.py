@@ -114,7 +114,7 @@ PasskeyCommand = InvitePasskeyPayload | RegisterPasskeyPayload | RevokePasskeyPa
 
 
 class RetryBundlePayload(PayloadModel):
-    """Somebody has mended what a stuck bundle is stuck for, and wants it tried anew."""
+    """An operator has fixed what a bundle was stuck on, and wants it retried."""
 
     kind: Literal["retry_bundle"] = "retry_bundle"
     run_id: str

@@ -110,7 +110,7 @@ class Effect(Acting):
 
 @dataclass
 class ChainedLease:
-    """What is leased with a commit; `begun` is its attempt (`outbox.attempt.Attempt`), if that began with it, too."""
+    """What is leased with a commit; `begun` is its attempt (`outbox.attempts.Attempt`), if that began with it, too."""
 
     effect: Effect
     begun: Any = None

@@ -253,7 +253,7 @@ class Unfulfillable(Message):
 
 
 class Blocked(Message):
-    """Something waits for somebody to mend something outside. `step` is "" where it is a card."""
+    """Something waits until somebody fixes its cause outside. `step` is "" where it is a card."""
 
     kind: Literal["blocked"] = "blocked"
     run: RunName

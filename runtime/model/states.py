@@ -84,7 +84,7 @@ class StepStatus(StrEnum):
     a signal, a timer, a child run's end or the wait's deadline ends it. An operator may supply or skip it."""
     FAILED_RETRYABLE = "failed_retryable"
     """An attempt did nothing and another follows. A worker takes it after the verb's pause, until the tries are
-    used up or the deadline passes. Where somebody has to mend the cause, operators were told once."""
+    used up or the deadline passes. Where somebody has to fix the cause, operators were told once."""
     NEEDS_ATTENTION = "needs_attention"
     """It failed, and the runbook leaves failures of it to a person (`on_error: hold`). An operator retries,
     supplies, skips or ends it; no deadline. Work that was under way for it no longer counts."""
@@ -121,7 +121,7 @@ class EffectStatus(StrEnum):
     """An attempt may have acted, and nobody knows. The gate tries again under the same key, reads the target
     back, or asks people, as the verb declares. It lasts until somebody knows; only chat messages are given up."""
     BLOCKED = "blocked"
-    """The target refused for a reason that somebody can mend, such as a 401 or a channel without the bot.
+    """The target refused for a reason that somebody can fix, such as a 401 or a channel without the bot.
     Operators are told once. Workers try again, after pauses of 2 seconds to 2 minutes, until the deadline."""
     DISPATCHED = "dispatched"
     """Final. The action happened: the connector, the target read back, or a person says so.

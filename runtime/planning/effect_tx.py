@@ -82,7 +82,7 @@ class EffectTx:
         )
 
     async def _dead_letter(self, error: str, *, is_denied: bool) -> None:
-        """Make a letter of what a subscriber cannot be told; what is refused for good ends the subscription."""
+        """Make a dead letter of what a subscriber cannot be told; what is refused for good ends the subscription."""
         is_refused = is_denied or isinstance(self.attempt.said, RefusedError)
         await dead_letter(self.engine, self.tx, self.effect, error, ends=is_refused)
 

@@ -62,7 +62,7 @@ class StepMoved:
 
 @dataclass(frozen=True)
 class StepRepaired:
-    """A person said how a kept step goes on; `result` is what they supplied."""
+    """A person repaired a step that needs attention, or waits; `result` is what they supplied."""
 
     path: str
     act: RepairAction

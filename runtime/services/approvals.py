@@ -24,11 +24,11 @@ from runtime.services.delivery_preferences import DeliveryPreferences
 from runtime.services.editing import EditService, editable_verb
 from runtime.services.links import LinkResolver
 from runtime.services.metrics import MetricsQueries
-from runtime.services.refused_clicks import RefusedClicks
 from runtime.services.request_actions import RequestActions
 from runtime.services.signing_links import SigningLinks
 from runtime.services.slack_people import SlackAccounts, UserGroupSync
 from runtime.services.step_repair import StepRepairService
+from runtime.services.unknown_actors import UnknownActors
 from runtime.store import approvals, directory
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn
@@ -67,14 +67,14 @@ class ApprovalService(CompensationService):
         self.step_repair = StepRepairService(engine, tenant)
         self.metrics = MetricsQueries(engine, tenant)
         self.links = LinkResolver(engine, tenant)
-        self.unknown_actors = RefusedClicks(engine, tenant)
+        self.unknown_actors = UnknownActors(engine, tenant)
         self.notices = DeliveryPreferences(engine, tenant, self.may_decide)
         self.groups = UserGroupSync(engine, tenant)
         self.accounts = SlackAccounts(engine, tenant)
         self.signing = SigningLinks(engine, tenant)
 
     async def people(self, user: str) -> Mapping[str, Sequence[Person]]:
-        """Return every person the directory maps a Slack user to, by the team of the account; {} for a stranger."""
+        """Return every person the directory maps a Slack user to, by the team of the account; {} for an unknown one."""
         async with self.engine.pool.connection() as conn:
             return await directory.people_of(conn, self.tenant, user)
 

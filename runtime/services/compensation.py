@@ -89,7 +89,7 @@ async def preview_cancel(conn: Conn, tenant: str, chosen: Chosen) -> Sequence[di
 
 
 class CompensationService:
-    """Has undone what a card asked about, for people of one tenant."""
+    """Undoes what a card asked about, for people of one tenant."""
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         self.engine = engine

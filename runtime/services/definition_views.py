@@ -1,4 +1,4 @@
-"""What there is to see of definitions and their lives, over one connection."""
+"""Views of definitions: the versions of runbooks, their statuses and differences, over one connection."""
 
 import json
 from dataclasses import dataclass

@@ -94,7 +94,7 @@ async def user_groups(conn: Conn, tenant: str) -> Heard:
 
 
 async def blocked_effects(conn: Conn, tenant: str) -> list[BlockedEffects]:
-    """Return what the tenant's effects wait for somebody to mend, the most frequent first."""
+    """Return what blocks the tenant's effects, the most frequent first."""
     return await list_blocked_effects(conn, tenant)
 
 

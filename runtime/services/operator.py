@@ -112,7 +112,7 @@ class OperatorService:
         return await self._record(by, repair.run_id, RepairStepPayload(**vars(repair), submitted_by=by))
 
     async def retry_bundle(self, by: str, run_id: str, reason: str) -> str:
-        """Ask for the stuck bundle of a run to be tried anew."""
+        """Ask for the stuck bundle of a run to be retried."""
         return await self._record(by, run_id, RetryBundlePayload(run_id=run_id, reason=reason))
 
     async def signal(self, by: str, run_id: str, name: str, data: Mapping[str, Any]) -> str:

@@ -69,7 +69,7 @@ Page = SigningPage | RegistrationPage
 
 @dataclass(frozen=True)
 class PasskeyCeremonies:
-    """That counter; `public_url` is the origin of its pages."""
+    """Opens the pages for passkeys and takes what people do there; `public_url` is their origin."""
 
     desk: ApprovalService
     public_url: str

@@ -190,7 +190,7 @@ class RequestService:
     """The front door of one tenant. What a person may not see is as if it were not there.
 
     A person sees what they asked for, and what their groups may decide, open or not. Operators, who are those told of
-    what is held and in doubt, see everything.
+    what needs attention, is blocked or in doubt, see everything.
     """
 
     engine: Engine
@@ -199,12 +199,12 @@ class RequestService:
 
     @property
     def home(self) -> HomeQueries:
-        """Return the counter of people's desks."""
+        """Return what people's App Homes show."""
         return HomeQueries(self.engine, self.tenant)
 
     @property
     def starting(self) -> FormStarts:
-        """Return the counter of forms."""
+        """Return the service that starts runs by form."""
         return FormStarts(TriggerApi(self.engine, self.tenant, self.catalog))
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:

@@ -10,7 +10,7 @@ from runtime.store.database.pool import Conn
 
 
 async def lock_break_glass_count(conn: Conn, tenant: str, person: str) -> None:
-    """Have no other transaction count what this person has broken before this one ends."""
+    """Let no other transaction count this person's uses of break-glass before this one ends."""
     await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"break_glass:{tenant}:{person}",))
 
 
@@ -44,7 +44,7 @@ async def break_glass_of(conn: Conn, review_id: str) -> dict[str, Any] | None:
 
 
 async def late_reviews(conn: Conn, tenant: str, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return break-glass reviews that are late: `approval_id`, `run_id`, and for the how manieth time (`nth`).
+    """Return break-glass reviews that are late: `approval_id`, `run_id`, and how often its time has passed (`nth`).
 
     Left out are those of which that has been told. `tell` are the groups that hear of it beside those who are asked.
     """

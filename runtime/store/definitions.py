@@ -186,7 +186,7 @@ async def keep_active(conn: Conn, tenant: str, name: str, version: int) -> bool:
 async def move_version(
     conn: Conn, tenant: str, life: RunbookVersion, to: DefinitionStatus, by: Actor, run_id: str | None, now: datetime
 ) -> None:
-    """Move a version, and put it on record; the caller has the lives locked. Raise IllegalTransitionError.
+    """Move a version, and put it on record; the caller has locked the versions. Raise IllegalTransitionError.
 
     To stay is no move: nobody has something on record that was so before.
     """

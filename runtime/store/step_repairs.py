@@ -1,7 +1,7 @@
 """Step repairs and blocked effects: what waits for a person to repair it, and the messages that ask people to.
 
-A step that needs attention failed, and a person says how it goes on. A blocked effect waits until somebody mends
-something outside.
+A step that needs attention failed, and a person says how it goes on. A blocked effect waits until somebody fixes
+its cause outside.
 """
 
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ async def forget_tries(conn: Conn, run_id: str, path: str) -> None:
 
 @dataclass(frozen=True)
 class BlockedEffects:
-    """Effects that wait for somebody to mend the same thing outside."""
+    """Effects that are blocked by the same cause outside."""
 
     operation: str  # with its connector: ``slack::post_card``
     target: str

@@ -207,7 +207,7 @@ async def test_a_worker_killed_before_what_a_person_said_of_a_held_step_is_appli
     await plant.decide("boris", "Approval needed", "1 of 2", ts=second)
     await _ends_well(plant)
     again = await command(*words, env=dict(system.env))
-    assert "nothing was done: filing of it needs no attention" in again.err
+    assert "nothing was done: filing does not need attention" in again.err
 
 
 async def _undone(run_id: str, env: Mapping[str, str]) -> str:

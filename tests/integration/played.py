@@ -20,10 +20,10 @@ from runtime.model.routing import Fallback
 from runtime.model.run import RepairAction
 from runtime.model.votes import CardAct, RefusalCode, VoteVerdict
 from runtime.services.operator import OperatorService
-from runtime.services.refused_clicks import RefusedClicks, UnknownActor
 from runtime.services.review_answers import ReviewAnswer
 from runtime.services.sealing import SealingService, Story
 from runtime.services.tasks import TaskService
+from runtime.services.unknown_actors import UnknownActor, UnknownActors
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.conftest import fresh_database
 from tests.integration.acts_stage import Register, asked, delegate, edit, mend, play_waiting, request_of, say
@@ -254,7 +254,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             case "canceled":
                 operator = OperatorService(bench.engine.pool, bench.engine.clock, "acme")
                 stranger = UnknownActor(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
-                await RefusedClicks(bench.engine, TENANT).on_card(stranger, approval, "undo")
+                await UnknownActors(bench.engine, TENANT).on_card(stranger, approval, "undo")
                 for person in ("ann", "omar"):  # ann may not
                     await inbox.apply(bench.engine, await operator.cancel(person, run_ids[name], "not needed", None))
             case "expired":

@@ -26,7 +26,7 @@ from runtime.model.runbook_version import Activation
 from runtime.services.approvals import ApprovalService
 from runtime.services.audit import Audit, audit
 from runtime.services.callers import TriggerApi, Wish
-from runtime.services.definition_lives import definition_handlers
+from runtime.services.definition_versions import definition_handlers
 from runtime.services.operator import OperatorService
 from runtime.store import definitions
 from runtime.worker.worker import Worker

@@ -174,7 +174,7 @@ async def test_a_run_without_a_bundle_says_why(office: SearchedOffice) -> None:
     assert why(begun).endswith(": away")
     await office.bench.meddle("UPDATE evidence_bundles SET status = 'stuck'")
     (stuck,) = await office.all(states=[EvidenceState.STUCK])
-    assert why(stuck).startswith("stuck: away; once that is mended: countersign evidence retry run_")
+    assert why(stuck).startswith("stuck: away; once this is fixed, run: countersign evidence retry run_")
 
 
 async def test_days_are_whole_and_their_ends_are_exact(office: SearchedOffice) -> None:

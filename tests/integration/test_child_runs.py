@@ -19,7 +19,7 @@ from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
 from runtime.services import listings
 from runtime.services.child_runs import START
-from runtime.services.definition_lives import Mover
+from runtime.services.definition_versions import Mover
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import find_version
 from tests.bench import TENANT, Bench, with_handlers

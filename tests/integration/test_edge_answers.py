@@ -24,7 +24,7 @@ from countersign_kyc.standins import settings as standin_settings
 from countersign.embedded.opa import OpaChild
 from countersign.system import System
 from receipts.chain import Actor
-from runtime.services.definition_lives import Mover
+from runtime.services.definition_versions import Mover
 from runtime.store.definitions import find_version, lock_versions
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import (

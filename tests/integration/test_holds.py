@@ -314,7 +314,7 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: S
         ["run", run_id, "omar"],
     ]
     over = await evidence_("release", run_id, "--by", "omar", "--reason", "settled")
-    assert over.out.endswith("is lifted; bundles that the archive was told of: 1\n")
+    assert over.out.endswith("is released; bundles updated in the archive now: 1\n")
     assert not is_held(office, run_id)
     assert run_id not in (await evidence_("holds")).out
     assert run_id in (await evidence_("holds", "--all")).out

@@ -1,8 +1,8 @@
-"""Metrics: figures, their command, and what the Home offers.
+"""Metrics, their command, and what the Home offers.
 
-Figures: what was asked of whom, how long it took, how often people were called, and what waits for each.
+Metrics: what was asked of whom, how long it took, how often people were called, and what waits for each.
 
-`countersign figures`: the figures of a period, as tables and as JSON.
+`countersign metrics`: the metrics of a period, as tables and as JSON.
 
 What one person may do with requests now, as the Home offers it: read for all of them at once.
 """

@@ -22,7 +22,7 @@ from runtime.model.runbook_version import Activation
 from runtime.model.states import DEFINITION, DefinitionStatus, IllegalTransitionError
 from runtime.planning.runbook_selection import UndecidedError
 from runtime.services.callers import TriggerApi, Wish
-from runtime.services.definition_lives import Mover, TriggerTakenError
+from runtime.services.definition_versions import Mover, TriggerTakenError
 from runtime.services.definition_views import compare
 from runtime.services.requests import FormStarts
 from runtime.services.run_replay import as_recorded, replay

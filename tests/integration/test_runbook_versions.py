@@ -23,7 +23,7 @@ from runtime.handlers import Call, RefusedError
 from runtime.inbox import inbox
 from runtime.model.runbook_version import Activation
 from runtime.services.callers import NoRunbookError, NotActiveError, TriggerConflictError, Wish
-from runtime.services.definition_lives import Mover
+from runtime.services.definition_versions import Mover
 from runtime.store.definitions import find_version, lock_versions, versions_of_trigger
 from tests.bench import BENCH_SECRET, TENANT
 from tests.functions import installed

@@ -297,7 +297,7 @@ async def test_who_asked_for_the_run_neither_supplies_nor_skips_what_others_have
 async def test_a_step_that_is_not_held_is_left_alone(started: Opener) -> None:
     async with started(NOTE) as stage:
         facts = await stage.act("skip")
-        assert (facts["status"], facts["reason"]) == ("stale", "note of it needs no attention: succeeded")
+        assert (facts["status"], facts["reason"]) == ("stale", "note does not need attention: succeeded")
         with pytest.raises(UnknownStepError, match="there is no step other"):
             await stage.act("skip", "other")
 

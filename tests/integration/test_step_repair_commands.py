@@ -235,7 +235,7 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
         assert (done.code, done.out) == (0, f"look of {stage.run_id} has its result\n")
         assert (await stage.status())["run"] == "succeeded"
         late = await stage.command("steps", "skip", stage.run_id, "look", *named)
-        assert is_one_sentence(late, "nothing was done: look of it needs no attention: succeeded")
+        assert is_one_sentence(late, "nothing was done: look does not need attention: succeeded")
 
 
 async def test_runs_show_tells_each_step_with_its_status_and_error(started: Opener, targets: Targets) -> None:

@@ -21,7 +21,7 @@ from runtime.definitions.loading.catalog import Catalog
 from runtime.inbox import inbox
 from runtime.planning.triggers import Claim, TriggerError
 from runtime.services.callers import NotActiveError, TriggerApi, TriggerConflictError, Wish
-from runtime.services.definition_lives import Mover
+from runtime.services.definition_versions import Mover
 from runtime.services.operator import OperatorService
 from runtime.services.run_replay import replay_run
 from runtime.services.signals import Signal, SignalService

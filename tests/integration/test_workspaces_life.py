@@ -13,7 +13,7 @@ from policy.client import OpaEngine
 from runtime.model.installation import InstallPlace
 from runtime.model.states import ApprovalStatus
 from runtime.services import health as inspection
-from runtime.services import installations as looking
+from runtime.services import installations
 from sandbox.harness import SandboxUser
 from tests.bench import TEAM, TENANT
 from tests.integration.conftest import Targets
@@ -161,7 +161,7 @@ async def test_a_removed_app_has_its_cards_held_and_they_go_on_when_it_is_back(s
     await stage.file()
     assert await blocked(stage) == ["Slack refuses: not_installed"]
     async with stage.bench.engine.pool.connection() as conn:
-        assert [one.place.team for one in await looking.ended(conn, TENANT)] == [BETA]
+        assert [one.place.team for one in await installations.ended(conn, TENANT)] == [BETA]
     await stage.install(BETA)
     await stage.bench.later(minutes=3)
     assert await blocked(stage) == []
@@ -284,7 +284,7 @@ async def test_who_is_deactivated_counts_no_more_among_those_who_can_be_asked(st
     requirement |= {"expires_in": "PT1H", "escalate_to": []}
     async with stage.bench.engine.pool.connection() as conn:
         assert await inspection.shortfalls(conn, TENANT, {"high": requirement}, stage.bench.clock())
-        assert await looking.people_left(conn, TENANT) == ["ann", "ben"]
+        assert await installations.people_left(conn, TENANT) == ["ann", "ben"]
     await ann.change_member("UANN", "activate")
     async with stage.bench.engine.pool.connection() as conn:
         assert await inspection.shortfalls(conn, TENANT, {"high": requirement}, stage.bench.clock()) == {}

@@ -74,11 +74,11 @@ def test_an_account_of_two_people_is_loaded_so_that_its_clicks_are_refused(tmp_p
         ),
         (
             "groups: [{name: desk, slack_usergroup: S1}]\npeople:\n- {id: ann, name: Ann, groups: [desk]}",
-            "3: people[0].groups[0]: who is in desk is said by its Slack user group alone",
+            "3: people[0].groups[0]: people of desk come from its Slack user group alone",
         ),
         (
             "people:\n- {id: ann, name: Ann, email: a@b}",
-            "2: people[0].email: nobody is told by an address without match_by_email",
+            "2: people[0].email: addresses are used only with match_by_email",
         ),
         (
             "match_by_email: true\npeople:\n- {id: ann, name: Ann, email: a@b}\n- {id: ben, name: Ben, email: A@b}",

@@ -111,7 +111,7 @@ def test_without_a_rule_a_card_goes_to_its_groups_channel(tmp_path: Path) -> Non
         ),
         ("rules:\n- send: {channels: ['#general']}", "2: rules[0].send.channels[0]: '#general' does not match"),
         ("rules:\n- send: {mention: [U1]}", "2: rules[0].send: says nowhere"),
-        ("rules:\n- send: {nobody: true, direct: true}", "2: rules[0].send: says nobody, and somebody"),
+        ("rules:\n- send: {nobody: true, direct: true}", "2: rules[0].send: nobody excludes channels, direct, mention"),
         ("rules:\n- send: {nobody: false}", "2: rules[0].send.nobody: expected True, not False"),
         ("rules:\n- send: {direct: true, mention: [C1]}", "2: rules[0].send.mention[0]: 'C1' does not match"),
         ("fallback: {}", "1: fallback: names neither groups nor channels"),

@@ -79,7 +79,7 @@ def test_a_package_without_the_program_is_refused(machine: Path) -> None:
 def test_an_npm_that_fails_is_quoted(machine: Path) -> None:
     packages, said = offered(machine, "package/biome"), list[str]()
     (machine / "npm").write_text("#!/bin/sh\necho no network\nexit 1\n", encoding="utf-8")
-    with pytest.raises(SetUpError, match="npm could not fetch @biomejs/cli-x: mend what it says above, or run"):
+    with pytest.raises(SetUpError, match="npm could not fetch @biomejs/cli-x: fix what it says above, or run"):
         ensure(said.append, packages)
     assert said[-1] == "no network"
 

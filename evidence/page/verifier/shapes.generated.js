@@ -136,7 +136,7 @@ const ASKED_EFFECT_SHAPE = open({
 /** For whom a vote was given, and who recorded that its person may. */
 const DELEGATION_RECORD_SHAPE = open({delegator: someText, recorded_by: someText});
 
-/** That a vote used break-glass: the ticket that says why, and the how manieth time that was of its person. */
+/** That a vote used break-glass: its ticket, and how often its person has used it (`nth`), this one included. */
 const BREAK_GLASS_USE_RECORD_SHAPE = open({ticket: someText, nth: counted});
 
 /** Frozen and strict in what it names. Other members are kept, and count when two records are compared. */

@@ -40,7 +40,7 @@ function settle({waiting, parked, expected}, leaf) {
   const {actor, data: {act}} = leaf, path = String(leaf.correlation.step);
   const isOpen = waiting.has(path) || (parked.has(path) && ["supply", "skip"].includes(act));
   if (!isOpen || actor.kind !== "person" || !SETTLED_AS.has(act)) {
-    throw brokenAt(leaf, `step ${path} needs no attention, or nobody may let it go on like that`);
+    throw brokenAt(leaf, `step ${path} does not need attention, or may not be repaired like this`);
   }
   if (((dataOf(SETTLED_FORM_SHAPE, leaf).result ?? null) === null) === (act === "supply")) {
     throw brokenAt(leaf, `a result is what somebody supplied, and this is ${act}`);
@@ -54,13 +54,13 @@ function goOn(facts, {waiting, parked, expected}, leaf) {
   const {event} = leaf, path = String(leaf.correlation.step), settled = expected.get(path);
   expected.delete(path);
   if (waiting.has(path) && event !== "step.canceled") {
-    throw brokenAt(leaf, `${event} of step ${path}, which needs attention, and nobody had said so`);
+    throw brokenAt(leaf, `${event} of step ${path}, which needs attention, and nobody had decided it`);
   }
   if (settled && !isAsSettled(settled, leaf)) {
     throw brokenAt(leaf, `${event} of step ${path} is not what line ${settled.seq} says`);
   }
   if (event === "step.needs_attention" && !mayHold(facts, path, leaf)) {
-    throw brokenAt(leaf, `step ${path} needs attention, and its error is none that would`);
+    throw brokenAt(leaf, `step ${path} needs attention after an error that does not wait for a person`);
   }
   if (event === "step.failed_terminal" && !settled && mayHold(facts, path, leaf)) {
     throw brokenAt(leaf, `step ${path} failed, and its errors need attention`);

@@ -11,12 +11,12 @@ import data.countersign.effect.reasons
 
 # METADATA
 # title: Demand for the end of access
-# description: Nobody signs it; whoever has to wait for a signature keeps access meanwhile.
+# description: Nobody signs it, since access would continue while a signature is awaited.
 demand := {"requirement": "none"} if input.effect.operation == "revoke"
 
 # METADATA
 # title: Access
-# description: Whoever owns the system and whoever is responsible for security sign, two people.
+# description: The owner of the system and a person of security sign, two people.
 # custom:
 #   short_name: access.granted_by_owner
 #   failure_msg: Access needs the system's owner and security
@@ -32,7 +32,7 @@ system := trim_prefix(input.effect.target, "system:") if startswith(input.effect
 
 # METADATA
 # title: Asked for oneself
-# description: Whoever asks is whoever is given access.
+# description: The requester is the person who gets access.
 own if {
 	is_string(input.effect.fields.account)
 	input.effect.fields.account == input.actor.id

@@ -152,7 +152,7 @@ fulfilled if break_glass_used
 break_glass_used if {
 	current
 	some vote in input.votes
-	_breaks(vote, requirement.break_glass)
+	_uses_break_glass(vote, requirement.break_glass)
 }
 
 # METADATA
@@ -235,17 +235,17 @@ _delegated_well(vote) if {
 	not vote.person in {vote.delegation.delegator, vote.delegation.recorded_by}
 }
 
-_breaks(vote, glass) if {
+_uses_break_glass(vote, allowed) if {
 	vote.verdict == "approve"
 	vote.break_glass.ticket != ""
-	vote.break_glass.nth <= glass.at_most
+	vote.break_glass.nth <= allowed.at_most
 	time.parse_rfc3339_ns(vote.at) < _expiry
 	not "delegation" in object.keys(vote)
 	is_string(vote.person)
 	not vote.person in excluded
 	_signed_as_asked(vote)
 	some group in vote.groups
-	group in glass.groups
+	group in allowed.groups
 }
 
 _signed_as_asked(_) if not "sign_with" in object.keys(requirement)

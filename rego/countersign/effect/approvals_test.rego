@@ -198,7 +198,7 @@ test_who_edited_it_signs_where_the_requirement_says_so if {
 	answer.requirement.exclude == ["ann", "hook"]
 }
 
-glass := {
+break_glass := {
 	"groups": ["commanders"],
 	"at_most": 2,
 	"within": "P1D",
@@ -207,48 +207,48 @@ glass := {
 	"review_within": "P3D",
 }
 
-with_glass := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/break_glass", "value": glass}])
+with_break_glass := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/break_glass", "value": break_glass}])
 
-breaking(person, said) := object.union(given.vote(person, "commanders", "approve"), {"break_glass": said})
+using_break_glass(person, said) := object.union(given.vote(person, "commanders", "approve"), {"break_glass": said})
 
 first := {"ticket": "INC1", "nth": 1}
 
 test_one_of_those_named_does_without_the_others if {
-	outcome(given.filing([breaking("eve", first)]), with_glass) == "allow"
-	outcome(given.filing([given.approve("bob"), breaking("eve", {"ticket": "INC1", "nth": 2})]), with_glass) == "allow"
+	outcome(given.filing([using_break_glass("eve", first)]), with_break_glass) == "allow"
+	outcome(given.filing([given.approve("bob"), using_break_glass("eve", {"ticket": "INC1", "nth": 2})]), with_break_glass) == "allow"
 }
 
-test_nobody_breaks_a_glass_that_is_not_there if {
-	filed([breaking("eve", first)]) == "needs_approval"
+test_nobody_uses_break_glass_where_there_is_none if {
+	filed([using_break_glass("eve", first)]) == "needs_approval"
 }
 
-test_glass_is_broken_by_a_ticket_and_within_its_bound if {
-	outcome(given.filing([breaking("eve", {"ticket": "", "nth": 1})]), with_glass) == "needs_approval"
-	outcome(given.filing([breaking("eve", {"ticket": "INC1", "nth": 3})]), with_glass) == "needs_approval"
-	outcome(given.filing([breaking("eve", {"ticket": "INC1"})]), with_glass) == "needs_approval"
+test_break_glass_needs_a_ticket_and_keeps_its_bound if {
+	outcome(given.filing([using_break_glass("eve", {"ticket": "", "nth": 1})]), with_break_glass) == "needs_approval"
+	outcome(given.filing([using_break_glass("eve", {"ticket": "INC1", "nth": 3})]), with_break_glass) == "needs_approval"
+	outcome(given.filing([using_break_glass("eve", {"ticket": "INC1"})]), with_break_glass) == "needs_approval"
 }
 
-test_requester_and_outsiders_break_no_glass if {
-	outcome(given.filing([breaking("ann", first)]), with_glass) == "needs_approval"
-	outcome(given.filing([breaking("hook", first)]), with_glass) == "needs_approval"
-	outsider := object.union(breaking("eve", first), {"groups": ["legal"]})
-	outcome(given.filing([outsider]), with_glass) == "needs_approval"
+test_requester_and_outsiders_may_not_use_break_glass if {
+	outcome(given.filing([using_break_glass("ann", first)]), with_break_glass) == "needs_approval"
+	outcome(given.filing([using_break_glass("hook", first)]), with_break_glass) == "needs_approval"
+	outsider := object.union(using_break_glass("eve", first), {"groups": ["legal"]})
+	outcome(given.filing([outsider]), with_break_glass) == "needs_approval"
 }
 
-test_glass_is_broken_for_nobody_else if {
-	for_another := object.union(breaking("eve", first), {"delegation": {"delegator": "bob", "recorded_by": "omar"}})
-	outcome(given.filing([for_another]), with_glass) == "needs_approval"
+test_break_glass_is_for_nobody_else if {
+	for_another := object.union(using_break_glass("eve", first), {"delegation": {"delegator": "bob", "recorded_by": "omar"}})
+	outcome(given.filing([for_another]), with_break_glass) == "needs_approval"
 }
 
-test_a_rejection_is_not_broken_through if {
-	outcome(given.filing([given.vote("bob", "compliance", "reject"), breaking("eve", first)]), with_glass) == "deny"
+test_break_glass_does_not_override_a_rejection if {
+	outcome(given.filing([given.vote("bob", "compliance", "reject"), using_break_glass("eve", first)]), with_break_glass) == "deny"
 }
 
-test_demand_says_who_may_break_the_glass if {
-	decide(given.filing([]), with_glass).requirement.break_glass == glass
+test_demand_says_who_may_use_break_glass if {
+	decide(given.filing([]), with_break_glass).requirement.break_glass == break_glass
 }
 
-test_glass_without_bound_is_no_configuration if {
-	boundless := json.remove(with_glass, ["/requirements/high/break_glass/at_most"])
-	outcome(given.filing([breaking("eve", first)]), boundless) == "deny"
+test_break_glass_without_bound_is_no_configuration if {
+	boundless := json.remove(with_break_glass, ["/requirements/high/break_glass/at_most"])
+	outcome(given.filing([using_break_glass("eve", first)]), boundless) == "deny"
 }

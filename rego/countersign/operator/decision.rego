@@ -160,7 +160,7 @@ deny contains reasons.of(rego.metadata.rule()) if not known
 
 # METADATA
 # title: Not entitled
-# description: Denies whoever is no person of the tenant's operators.
+# description: Denies an actor who is not one of the tenant's operators.
 # custom:
 #   short_name: operator.not_entitled
 #   failure_msg: Only the tenant's operators may do this
@@ -202,7 +202,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 
 # METADATA
 # title: Answer of others
-# description: Denies an answer in the place of the people who are asked.
+# description: Denies an answer given instead of the people who are asked.
 # custom:
 #   short_name: operator.answer_of_others
 #   failure_msg: Only the people asked may answer; retry to ask them again

@@ -1,4 +1,4 @@
-"""Clicks of people who may ask for nothing: they go on record, once each."""
+"""Unknown actors: what people click who are not in the directory goes on record, once each; nothing is done."""
 
 from dataclasses import dataclass
 
@@ -22,21 +22,21 @@ class UnknownActor:
 
 
 @dataclass(frozen=True)
-class RefusedClicks:
-    """Where the bot hands in what unknown people clicked. What is not there is not put on record."""
+class UnknownActors:
+    """Records what unknown actors clicked. A click on a card or step that is not there is not recorded."""
 
     engine: Engine
     tenant: str
 
     async def on_card(self, actor: UnknownActor, approval_id: str, act: UnknownActorAct) -> None:
-        """Put on record what an unknown person wanted of what a card asked about."""
+        """Put on record what an unknown actor wanted of what a card asked about."""
         async with self.engine.pool.connection() as conn:
             approval = await approvals.get_approval(conn, approval_id)
         if approval is not None:
             await self.on_step(actor, approval.run_id, approval.step, act)
 
     async def on_step(self, actor: UnknownActor, run_id: str, step: str, act: UnknownActorAct) -> None:
-        """Put on record what an unknown person wanted of a step: the first time for each account, step and reason."""
+        """Put on record what an unknown actor wanted of a step: the first time for each account, step and reason."""
         async with self.engine.pool.connection() as conn:
             found = await find_step(conn, self.tenant, run_id, step)
         if found is None:

@@ -1,7 +1,7 @@
 """How versions of definitions arrive, come active and retire.
 
 What a start brings is stored, and known as drafts; some come active. A version moves in the caller's transaction, which
-has the tenant's lives locked. The connector `definition` moves them as an effect that has passed the gate like any
+has locked the tenant's versions. The connector `definition` moves them as an effect that has passed the gate like any
 other.
 """
 
@@ -95,7 +95,7 @@ log = logging.getLogger(__name__)
 
 
 async def keep_own(conn: Conn, tenant: str, definitions: Collection[Definition], now: datetime) -> None:
-    """Store the program's own definitions: they may always run, and have no life. Raise DefinitionChangedError."""
+    """Store the program's own definitions: they may always run, and have no status. Raise DefinitionChangedError."""
     await keep_definitions(conn, tenant, definitions, now)
 
 
