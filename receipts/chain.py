@@ -99,7 +99,7 @@ class Leaf(Exact):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Return what it says."""
+        """Return what it says; never read it in a loop within a loop: it may be built of its bytes each time."""
         value: dict[str, Any] = built(self.said)
         return value
 

@@ -14,6 +14,9 @@ from runtime.services.caller_acts import QuestionApi
 from runtime.services.callers import AnswerConflictError
 
 _REFUSED = {
+    RefusalCode.FAILING: (503, "this is recorded, but could not be applied just now; it is tried again"),
+    RefusalCode.NOT_IN_DIRECTORY: (403, "the caller is not in the directory"),
+    RefusalCode.UNKNOWN: (404, "there is no such question"),
     RefusalCode.CLOSED: (409, "what it was asked about is decided"),
     RefusalCode.EXPIRED: (409, "the time of what it was asked about has run out"),
     RefusalCode.NO_QUESTION: (409, "it was answered before"),
@@ -72,9 +75,5 @@ def add_questions(app: FastAPI, desk: QuestionApi, signed: Signed) -> None:
         except AnswerConflictError as error:
             raise Problem(409, str(error)) from error
         if not facts["counted"]:
-            raise Problem(
-                *_REFUSED.get(
-                    facts["code"], (503, "this is recorded, but could not be applied just now; it is tried again")
-                )
-            )
+            raise Problem(*_REFUSED.get(facts["code"], (409, "this does not count")))
         return ReplyOut(question_id=question_id)

@@ -19,6 +19,7 @@ from runtime.services.tasks import SoughtTasks, TaskService
 Q = TypeVar("Q", bound=Message)
 
 _REFUSED = {
+    RefusalCode.FAILING: (503, "this is recorded, but could not be counted just now; it is tried again"),
     RefusalCode.UNKNOWN: (404, "there is no such task"),
     RefusalCode.NO_TASK: (404, "there is no such task"),
     RefusalCode.CLOSED: (409, "it was answered, or ended, before: {}"),
@@ -209,9 +210,7 @@ async def _bring(desk: TaskService, caller: str, ref: str, said: ReviewAnswer) -
 
 
 def _problem(refusal: Refusal, person: str) -> Problem:
-    status, words = _REFUSED.get(
-        refusal.code, (503, "this is recorded, but could not be counted just now; it is tried again")
-    )
+    status, words = _REFUSED.get(refusal.code, (409, "this does not count"))
     return problem_of(status, words.format(", ".join(refusal.about)), refusal.code, person)
 
 

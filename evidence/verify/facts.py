@@ -1,5 +1,6 @@
 """A bundle of format 2 put together: each record with the leaves about it. The rules of the chain have held before."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -162,8 +163,18 @@ class Facts:
 
     def standing(self, effect_id: str, seq: int) -> str:
         """Return the digest of an effect before a line: as it was proposed, or as it was edited last."""
-        edited = [str(leaf.data.get("to")) for leaf in self.edits.get(effect_id, ()) if leaf.seq < seq]
-        return edited[-1] if edited else self.proposed[effect_id][1].digest
+        edited = [leaf for leaf in self.edits.get(effect_id, ()) if leaf.seq < seq]
+        return str(edited[-1].data.get("to")) if edited else self.proposed[effect_id][1].digest
+
+    @cached_property
+    def questions(self) -> dict[str, list[tuple[int, str, str]]]:
+        """Return what leaves tell of the questions about each approval: the place, the event, the question's id."""
+        found: dict[str, list[tuple[int, str, str]]] = {}
+        for leaf in (leaf for leaf in self.leaves if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED)):
+            data = leaf.data
+            told = (leaf.seq, leaf.event, str(data.get("question_id")))
+            found.setdefault(str(data.get("approval_id")), []).append(told)
+        return found
 
     @cached_property
     def decisions(self) -> list[Decided]:
@@ -246,10 +257,11 @@ class Facts:
 
 def until_withdrawn(votes: list[Counted], about: list[Leaf]) -> list[Counted]:
     """Return the votes, each until a `vote.withdrawn` names it by its digest; of two that are alike, the first."""
-    found = list(votes)
+    found, places = list(votes), dict[str, deque[int]]()
+    for place, vote in enumerate(votes):
+        places.setdefault(str(vote.leaf.data.get("digest")), deque()).append(place)
     for leaf in (leaf for leaf in about if leaf.event == VOTE_WITHDRAWN):
-        for place, vote in enumerate(found):
-            if vote.until is None and vote.leaf.data.get("digest") == leaf.data.get("digest"):
-                found[place] = replace(vote, until=leaf.seq)
-                break
+        if alike := places.get(str(leaf.data.get("digest"))):
+            place = alike.popleft()
+            found[place] = replace(found[place], until=leaf.seq)
     return found
