@@ -28,7 +28,7 @@ MEASURED = """
 import resource, sys
 from pathlib import Path
 try:
-    from evidence.page.report import report_on
+    from evidence.report import report_on
     from evidence.replay import replayed_by
     from evidence.replay_asking import Opa
 except ImportError:  # beside a checkout of before the folders of today

@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from evidence.archive.archive import Archive, ArchiveConflictError, Stored
+from evidence.archive import Archive, ArchiveConflictError, Stored
 from evidence.build import Dossier, DossierError, Sealed, attest, attestation_of, build, file_of
 from evidence.errors import EvidenceError
 from evidence.key_ring import KeyRing

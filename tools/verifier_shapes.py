@@ -49,7 +49,7 @@ WHOLE = (Correlation,)
 """The models of which a record names each member, whatever the program takes for one that is missing."""
 
 WIDTH = 120
-FOLDER = Path(__file__).parents[1] / "evidence/page/verifier"
+FOLDER = Path(__file__).parents[1] / "evidence/browser"
 _HEADER = "// Written by `python -m tools.verifier_shapes` from the program's {what}. Do not change it here.\n"
 _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}

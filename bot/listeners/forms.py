@@ -13,14 +13,14 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.home import command_replies as words
-from bot.home.command_replies import Reply, text_reply
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners.clicks import DEADLINE
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.private_answers import PrivateAnswers
 from bot.payloads import Input, MessageShortcut, Shortcut, Submission, User
-from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views import command_replies as words
+from bot.views.command_replies import Reply, text_reply
 from bot.views.forms import (
     CHOOSE_MODAL,
     RUNBOOK,

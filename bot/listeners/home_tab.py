@@ -14,18 +14,18 @@ from weakref import WeakValueDictionary
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.home import command_replies as words
-from bot.home import home_state as states
-from bot.home.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refusal
-from bot.home.home_state import Corner, HomeState, Section, state_of
-from bot.home.metrics import metrics_modal
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners.bulk_votes import BulkVotes
 from bot.listeners.card_watch import CardChecks
 from bot.listeners.clicks import DEADLINE, ModalListener
 from bot.listeners.identity import identify
 from bot.listeners.installation import InstallationWatch
 from bot.payloads import Actions, EventCallback, Submission, User
-from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views import command_replies as words
+from bot.views import home_state as states
+from bot.views.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refusal
+from bot.views.home_state import Corner, HomeState, Section, state_of
+from bot.views.metrics import metrics_modal
 from bot.views.refusals import refusal_words
 from runtime.clock import Clock
 from runtime.model.person import Person

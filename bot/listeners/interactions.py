@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.home import bulk_votes
-from bot.home.home_state import METRICS, PREFIX
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners import private_answers
 from bot.listeners.cancel_undo import UndoListener
 from bot.listeners.clicks import DEADLINE, Seen, SigningLinks, applied, click, recording, see
@@ -29,11 +28,11 @@ from bot.listeners.more_menu import MoreMenu
 from bot.listeners.private_answers import PrivateAnswers
 from bot.listeners.step_repair import StepRepairListener
 from bot.payloads import Actions, Submission, User
-from bot.slack.client import FAILURES, error_code, slack_logger
-from bot.views import references, step_repair
+from bot.views import bulk_votes, references, step_repair
 from bot.views.delegation import DELEGATION_MODAL
 from bot.views.details import details_modal
 from bot.views.forms import MODALS
+from bot.views.home_state import METRICS, PREFIX
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus

@@ -10,11 +10,11 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners.identity import identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.private_answers import PrivateAnswers
 from bot.payloads import EventCallback, SharedAt, User
-from bot.slack.client import FAILURES, error_code, slack_logger
 from bot.views.blocks import Block
 from bot.views.links import NOT_HERE, card_link, request_unfurl, run_unfurl
 from bot.views.refusals import refusal_words

@@ -192,7 +192,7 @@ def doctor(
     ] = None,
 ) -> None:
     """Check every part; say what is wrong and what to do."""
-    from bot.slack.doctor import Fact
+    from bot.doctor import Fact
     from countersign.doctor.diagnosis import diagnosis
     from countersign.doctor.doctor import examine
     from countersign.embedded.system import PARTS

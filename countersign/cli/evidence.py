@@ -276,7 +276,7 @@ def page(
     ] = Path("verify.html"),
 ) -> None:
     """Write the page that verifies bundles in a browser: one offline file, for people without this program."""
-    from evidence.page.report import write_page
+    from evidence.report import write_page
 
     sha256 = write_page(to)
     out.print(f"sha256: {sha256}\npage:   {to}")

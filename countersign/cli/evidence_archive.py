@@ -18,10 +18,10 @@ from countersign.connection import connected
 from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 from countersign.storage import open_storage
-from evidence.archive.archive import Archive
-from evidence.archive.local import TakenError, write_once
-from evidence.archive.retention import Keeper
+from evidence.archive import Archive
 from evidence.build import attestation_of, attested
+from evidence.local import TakenError, write_once
+from evidence.retention import Keeper
 from runtime.clock import utc_now
 from runtime.services import bundles
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject

@@ -97,7 +97,7 @@ def _print_judgement(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
 
 def report_one(file: Path, given: VerifierInputs | None, to: Path, quick: timedelta = QUICK) -> int:
     """Write the report on a file, say what its verdict is, and return the exit status."""
-    from evidence.page.report import report_on, write_report
+    from evidence.report import report_on, write_report
 
     try:
         trust = given.trust() if given else None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 
 _NOT_SET = re.compile(r"COUNTERSIGN_\w+ is not set\b")
 

@@ -24,9 +24,9 @@ from evidence.export.index import (
 from evidence.statement import PAYLOAD_TYPE, largest
 from evidence.verify.contents import BrokenError, parse
 from evidence.verify.trust import Trust
+from receipts.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError
-from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
-from receipts.log.note import Note, parse_note
+from receipts.note import Note, parse_note
 from receipts.signing import EnvelopeError, Opened, PublicKey, verify_envelope
 
 NEEDED = frozenset({INDEX, RUNS, APPROVALS})

@@ -20,15 +20,15 @@ from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import EVIDENCE_BEGUN, Leaf
+from receipts.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError, ProofError, TileError
 from receipts.fields import timestamp
-from receipts.log.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
-from receipts.log.hashes import HASH_BYTES, TreeHead
-from receipts.log.note import parse_note
-from receipts.log.proofs import consistency_proof, verify_consistency
-from receipts.log.tiles import TILE_WIDTH, Tile, TileSource, nodes_of
+from receipts.hashes import HASH_BYTES, TreeHead
+from receipts.note import parse_note
+from receipts.proofs import consistency_proof, verify_consistency
 from receipts.register import RegisterError, check_signed_at
 from receipts.stamp import Authority, StampError, check_about, no_later_than
+from receipts.tiles import TILE_WIDTH, Tile, TileSource, nodes_of
 
 
 def read_checkpoint(contents: Contents) -> Checkpoint:

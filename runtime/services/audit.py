@@ -21,7 +21,7 @@ from receipts.chain import (
     VOTE_COUNTED,
     Leaf,
 )
-from receipts.log.hashes import EMPTY, CompactRange, TreeHead
+from receipts.hashes import EMPTY, CompactRange, TreeHead
 from runtime.services.audit_chains import Finding, check_bundle, check_rows, check_spans, check_tenant, leaves_of
 from runtime.store import audit as rows
 from runtime.store.audit import ChainRows, Place, RunRows, tenant_rows

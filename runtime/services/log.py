@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from receipts.chain import PROGRAM
 from receipts.errors import TileError
-from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
-from receipts.log.proofs import consistency_proof, prove_inclusion, verify_consistency
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, bundle_data, check_bundle, nodes_of
+from receipts.hashes import HASH_BYTES, NodeSource, TreeHead
+from receipts.proofs import consistency_proof, prove_inclusion, verify_consistency
 from receipts.tenant_acts import LogKeySeen
+from receipts.tiles import TILE_WIDTH, EntryBundle, Tile, bundle_data, check_bundle, nodes_of
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.services.sequencer import Sequencer

@@ -14,7 +14,7 @@ import orjson
 
 from receipts import canonical
 from receipts.chain import GENESIS, entry_of
-from receipts.log.hashes import TreeHead, hash_leaf
+from receipts.hashes import TreeHead, hash_leaf
 from receipts.tenant_acts import chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.log_places import range_of

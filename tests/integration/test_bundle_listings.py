@@ -20,7 +20,7 @@ import pytest
 
 from countersign.doctor.unsealed import why
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from receipts.signing import load_or_create
 from runtime.services.bundles import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench

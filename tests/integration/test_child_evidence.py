@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from countersign.cli.app import app
 from countersign.embedded.opa import OpaChild
 from evidence.errors import UndecidedError
-from evidence.page.report import report_on, write_report
+from evidence.report import report_on, write_report
 from evidence.verify.linked_bundles import ends_below
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify

@@ -23,7 +23,7 @@ from countersign.system import System
 from receipts.signing import public_path
 from runtime.inbox import inbox
 from runtime.store import notifications
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.integration.program_stage import (
     CASE,
     Edge,

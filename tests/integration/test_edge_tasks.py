@@ -18,7 +18,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from edge.signing import headers
 from runtime.clock import utc_now
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.integration.program_stage import (
     SECRETS,
     Answer,

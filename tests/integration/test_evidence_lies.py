@@ -16,16 +16,17 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
-from evidence.archive.local import LocalArchive
 from evidence.build import build
-from evidence.page.report import report_on
+from evidence.local import LocalArchive
 from evidence.reading.step_paths import path_in_words
+from evidence.report import report_on
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from policy.client import OpaEngine
 from receipts import canonical
 from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
+from runtime import sweeps
 from runtime.inbox import inbox
 from runtime.model.payloads import DeadlinePayload, EscalationPayload
 from runtime.services import listings
@@ -33,8 +34,7 @@ from runtime.services.bundles import FoundRun, Sought, find_runs
 from runtime.services.health import run as run_summary
 from runtime.services.sealing import SealingService, Story
 from runtime.store import waits
-from runtime.worker import sweeps
-from runtime.worker.sweeps import Due
+from runtime.sweeps import Due
 from tests.bench import TENANT, Bench, HandClock, open_bench
 from tests.integration import lies_passkeys
 from tests.integration.conftest import PACK, Targets

@@ -13,10 +13,10 @@ from evidence.build import Dossier
 from evidence.log_proofs import LogProof, Span
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError, verify
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import TreeHead
-from receipts.log.note import VerifierKey
-from receipts.log.proofs import _root, _without
+from receipts.checkpoint import sign_checkpoint
+from receipts.hashes import TreeHead
+from receipts.note import VerifierKey
+from receipts.proofs import _root, _without
 from receipts.register import Entry, Register, entry, revoked, succeeded, write_register
 from receipts.signing import load_public
 from tests.browser import report_of, verify_page

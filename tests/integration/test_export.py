@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
 from evidence.export.index import Index
+from evidence.local import LocalArchive
 from evidence.statement import sha256
 from receipts import canonical
 from receipts.signing import load_or_create, public_path

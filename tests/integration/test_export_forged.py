@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.settings import ROOT, Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from receipts.signing import load_or_create
 from runtime.services.sealing import SealingService
 from runtime.services.sequencer import Sequencer

@@ -27,7 +27,7 @@ from runtime.functions import Function, Type
 from runtime.planning.node_repeat import COLLECTED_BYTES
 from runtime.services.approvals import ApprovalService
 from runtime.services.run_replay import replay_run
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, verify_page
 from tests.functions import installed

@@ -12,10 +12,10 @@ from psycopg import AsyncConnection
 
 from countersign.doctor.evidence import evidence
 from countersign.settings import Settings
-from evidence.archive.archive import Archive
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Keeper
-from evidence.archive.s3 import S3Archive
+from evidence.archive import Archive
+from evidence.local import LocalArchive
+from evidence.retention import Keeper
+from evidence.s3 import S3Archive
 from evidence.sealer import Sealer
 from runtime.clock import utc_now
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject

@@ -16,8 +16,8 @@ import pytest
 
 from countersign.cli import operate
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
 from evidence.key_ring import KeyRing
+from evidence.local import LocalArchive
 from evidence.sealer import Sealer
 from evidence.verify.trust import Trust, trust_of
 from evidence.verify.verify import verify

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from receipts.chain import GENESIS, PROGRAM, Correlation, next_leaf
-from receipts.log.hashes import TreeHead
+from receipts.hashes import TreeHead
 from receipts.signing import load_or_create
 from runtime.model.votes import CardAct
 from runtime.services.audit import Audit, audit

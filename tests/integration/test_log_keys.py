@@ -20,11 +20,11 @@ from countersign.archive import make_notary, make_sealer
 from countersign.cli.audit import audited, newest_checkpoint
 from countersign.log_key import log_keys, rotate_log_key
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import verify
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import Algorithm
+from receipts.checkpoint import LogKeys
+from receipts.note import Algorithm
 from receipts.signing import load_or_create, load_public, public_path
 from runtime.model.votes import CardAct
 from runtime.services.audit import Audit, audit

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from evidence.archive.local import LocalArchive
 from evidence.build import build
+from evidence.local import LocalArchive
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine

@@ -244,7 +244,7 @@ def _in_another_package(files: dict[str, str]) -> dict[str, str]:
 
 def _calling(what: str) -> Callable[[dict[str, str]], dict[str, str]]:
     rule = f"package countersign.effect.more\n\nasked := {what}\n"
-    return lambda files: {**files, "countersign/effect/more.rego": rule}
+    return lambda files: {**files, "countersign/more.rego": rule}
 
 
 FOUND: dict[str, tuple[Bend, str]] = {
@@ -252,7 +252,7 @@ FOUND: dict[str, tuple[Bend, str]] = {
     "one signature instead of two": (_require(quorum=1), "requirement is "),
     "other groups than policy asks": (_require(groups=["compliance", "sales"]), "requirement is "),
     "a policy that allows everything": (
-        _rule_by(lambda _: {"countersign/effect/decision.rego": ALLOW_ALL, "countersign/effect/config.rego": NO_FLAWS}),
+        _rule_by(lambda _: {"countersign/decision.rego": ALLOW_ALL, "countersign/config.rego": NO_FLAWS}),
         "and policy answers",
     ),
     "a policy of another package": (_rule_by(_in_another_package), "OPA has no answer: it is undefined"),
@@ -269,7 +269,7 @@ FOUND: dict[str, tuple[Bend, str]] = {
         "OPA has no answer: undefined function opa.runtime",
     ),
     "a policy that is none": (
-        _rule_by(lambda files: {**files, "countersign/effect/more.rego": "package"}),
+        _rule_by(lambda files: {**files, "countersign/more.rego": "package"}),
         "OPA has no answer: ",
     ),
     "a configuration with a flaw": (

@@ -20,7 +20,7 @@ from policy.client import OpaEngine
 from policy.contract import Outcome, Question, Reason, Requirement, Verdict
 from runtime.handlers import BlockedError, NotTakenError, RefusedError, TransientError
 from runtime.model.run import RepairAction
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench, Target, open_bench
 from tests.integration.acts_stage import mend, play_waiting, wish
 from tests.integration.conftest import PACK, Targets

@@ -21,12 +21,12 @@ from countersign.embedded.opa import OpaChild
 from edge.webhooks import Receiver
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.lanes import Lane, room_for, slots_of
 from runtime.model.circuit_breaker import FAILURES, FIRST_PAUSE
 from runtime.model.effect import Effect, Purpose
 from runtime.model.subscription import CONNECTOR, DELIVER, Subscription
 from runtime.store import circuit_breakers, leases
 from runtime.store.leases import Lessee
-from runtime.worker.lanes import Lane, room_for, slots_of
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, verify_page
 from tests.integration.conftest import Targets

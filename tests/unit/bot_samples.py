@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.home.home import HomeContent, home
-from bot.home.home_state import HomeState
+from bot.views.home import HomeContent, home
+from bot.views.home_state import HomeState
 from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.search import Page, PageEdge
 from runtime.model.states import ApprovalStatus

@@ -20,13 +20,13 @@ from evidence.build import Dossier
 from evidence.log_proofs import LogProof, Span
 from evidence.verify.trust import Trust
 from receipts import canonical
+from receipts.checkpoint import LogKeys, sign_checkpoint
 from receipts.fields import timestamp
-from receipts.log.checkpoint import LogKeys, sign_checkpoint
-from receipts.log.hashes import EMPTY, CompactRange, TreeHead
-from receipts.log.note import NoteSigner
-from receipts.log.proofs import prove_inclusion
-from receipts.log.tiles import Tile, tile_data, tiles_between
+from receipts.hashes import EMPTY, CompactRange, TreeHead
+from receipts.note import NoteSigner
+from receipts.proofs import prove_inclusion
 from receipts.signing import load_public
+from receipts.tiles import Tile, tile_data, tiles_between
 from tests.unit.evidence_sample import (
     DEFINITION,
     QUEUED,

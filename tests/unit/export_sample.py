@@ -15,8 +15,8 @@ from evidence.export.export_files import make_export
 from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, csv_of, sheet_of
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import TreeHead
+from receipts.checkpoint import sign_checkpoint
+from receipts.hashes import TreeHead
 from receipts.signing import SigningKey, sign_envelope
 from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN
 from tests.unit.evidence_variants import at, logged

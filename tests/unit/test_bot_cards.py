@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.home.home import ATTENTION_SHOWN, SHOWN
 from bot.views.buttons import confirmation
 from bot.views.card import Card, card
 from bot.views.details import details_modal, details_modals
+from bot.views.home import ATTENTION_SHOWN, SHOWN
 from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from bot.views.vote_modals import reason_modal
 from bot.views.wording import progress_words, result_words

@@ -18,6 +18,7 @@ import yaml
 from pydantic import ValidationError
 
 import bot
+from bot.doctor import SCOPES
 from bot.listeners.card_watch import EVENTS as CARD_EVENTS
 from bot.listeners.clicks import click
 from bot.listeners.commands import NAME
@@ -27,7 +28,6 @@ from bot.listeners.installation import EVENTS
 from bot.listeners.unfurls import EVENT as SHARED_EVENT
 from bot.listeners.user_groups import CHANGED
 from bot.payloads import Input, Option, parse_payload
-from bot.slack.doctor import SCOPES
 from bot.views.buttons import confirmation
 from bot.views.forms import FieldKind, fields_of, form_modal
 from bot.views.references import CardRef, ReasonRef, of, stale

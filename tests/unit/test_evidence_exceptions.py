@@ -19,9 +19,9 @@ import pytest
 
 from countersign.cli.evidence_options import VerifierInputs
 from countersign.cli.verify import verify_all
-from evidence.page.report import report_on
 from evidence.reading.exceptions import QUICK, ExceptionKind, Exceptions, exceptions_of, length
 from evidence.reading.material import Material
+from evidence.report import report_on
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.rules import Rule
 from evidence.verify.trust import trust_of

@@ -24,11 +24,11 @@ from evidence.verify.audit_log import one_log_with, tiles_in
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import Trust, TrustError, open_kept, trust_of
 from evidence.verify.verify import VerificationError, verify
-from receipts.log.hashes import TreeHead
-from receipts.log.note import parse_note
-from receipts.log.tiles import Tile
+from receipts.hashes import TreeHead
+from receipts.note import parse_note
 from receipts.register import Register, RegisterError, entry, revoked, succeeded, write_register
 from receipts.signing import SigningKey
+from receipts.tiles import Tile
 from tests.unit.evidence_bends import resealed
 from tests.unit.evidence_sample import START, Office, story
 from tests.unit.evidence_variants import LOG, OTHER, Grown, bound, checkpoint, logged, run_in_log, trusted

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from evidence.page.filters import blocks_of
-from evidence.page.report import Report, ReportError, report_on, write_report
+from evidence.filters import blocks_of
 from evidence.reading.markdown import visible
+from evidence.report import Report, ReportError, report_on, write_report
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import trust_of
 from receipts.fields import timestamp

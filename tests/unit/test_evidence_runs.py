@@ -364,6 +364,6 @@ def test_the_end_of_no_step_can_be_left_out(tree: Definition, data: st.DataObjec
 
 def test_the_verifier_knows_the_errors_that_the_engine_has() -> None:
     assert frozenset(ErrorCode) == steps.CODES
-    page = (ROOT / "evidence/page/verifier/steps.js").read_text(encoding="utf-8")
+    page = (ROOT / "evidence/browser/steps.js").read_text(encoding="utf-8")
     said = page.partition("const ERROR_CODES = new Set([")[2].partition("])")[0]
     assert frozenset(re.findall(r'"(\w+)"', said)) == steps.CODES

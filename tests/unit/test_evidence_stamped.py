@@ -22,11 +22,11 @@ from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.chain import Leaf
+from receipts.checkpoint import sign_checkpoint
 from receipts.fields import timestamp
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import EMPTY, hash_leaf
-from receipts.log.note import NoteSigner
-from receipts.log.proofs import consistency_proof
+from receipts.hashes import EMPTY, hash_leaf
+from receipts.note import NoteSigner
+from receipts.proofs import consistency_proof
 from receipts.signing import load_public
 from receipts.stamp import StampError, make_request
 from runtime.clock import utc_now

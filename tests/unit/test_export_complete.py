@@ -23,7 +23,7 @@ from evidence.export.verify import ExportFault, ExportReport, verify_export
 from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
-from receipts.log.checkpoint import LogKeys, sign_checkpoint
+from receipts.checkpoint import LogKeys, sign_checkpoint
 from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, key_of, run
 from tests.unit.log_sample import MemoryLog, publish, signer, vkey
 

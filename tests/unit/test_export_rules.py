@@ -15,8 +15,8 @@ from evidence.export.verify import FIRST_RULES, RULES, ExportFault, ExportReport
 from evidence.statement import PAYLOAD_TYPE
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import Trust
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import VerifierKey
+from receipts.checkpoint import LogKeys
+from receipts.note import VerifierKey
 from receipts.register import Register, entry, revoked, succeeded
 from receipts.signing import sign_envelope
 from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run, sealed, votes
