@@ -25,6 +25,7 @@ from countersign.parts import Role
 from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
+from tools.schema import project_version
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -331,6 +332,7 @@ def test_images_are_pinned() -> None:
     )
     assert len(images) == len(SERVICES) + 1
     assert all(re.search(r":\S*\d+\.\d+|:RELEASE\.\d{4}", image) for image in images)
+    assert f"countersign:{project_version()}" in images
 
 
 def test_our_containers_run_without_root_and_without_rights_on_files_that_cannot_be_changed() -> None:
