@@ -15,8 +15,8 @@ from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from tests.opa_server import opa_program
-from tests.unit.evidence_sample import Office, Story, rewrite
-from tests.unit.evidence_variants import bound
+from tests.unit.evidence_bends import rewrite
+from tests.unit.evidence_sample import Office, Story, story
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 2**20
@@ -84,7 +84,7 @@ SHAPES: dict[str, Callable[[int], Any]] = {
 
 def answered(value: Callable[[int], Any], size: int) -> Story:
     """Return a run whose receipts and a decision, in equal parts, hold a value of this size."""
-    told = bound()
+    told = story()
     for record in told.receipts.values():
         record["response"] = {"rows": value(size // 3)}
     told.decisions["d-1"]["note"] = value(size // 3)
@@ -93,16 +93,14 @@ def answered(value: Callable[[int], Any], size: int) -> Story:
 
 def asked(value: Callable[[int], Any], size: int) -> Story:
     """Return a run whose params are so large: they stand in two decisions and a receipt."""
-    told = bound()
+    told = story()
     rewrite(told, fields={"rows": value(size // 3)})
-    proposed = next(data for event, data in told.events if event == "effect.proposed")
-    proposed["digest"] = told.receipts["r-3"]["fingerprint"]
     return told
 
 
 def listed(value: Callable[[int], Any], size: int) -> Story:
     """Return a run whose receipts name so many redacted places, and whose cards, as large as may be, are so many."""
-    told = bound()
+    told = story()
     for record in told.receipts.values():
         record["redacted"] += [f"/response/rows/{number:08d}" for number in range(size // 3 // 26)]
     [card] = told.approvals["a-1"]["cards"]
@@ -116,7 +114,7 @@ def listed(value: Callable[[int], Any], size: int) -> Story:
 
 def chained(value: Callable[[int], Any], size: int) -> Story:
     """Return a run of so many leaves as fit into a member, with a value of a few hundred bytes each."""
-    told = bound()
+    told = story()
     noted = {"step": None, "noted": value(_NOTED)}
     told.events[-2:-2] = [("countersign.noted", {**noted, "minute": 9}) for _ in range(min(size, LARGEST) // _LEAF)]
     return told

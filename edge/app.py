@@ -104,7 +104,9 @@ def build_edge(
     `install` shows browsers the pages by which the Slack app is installed; `passkeys` and `links` are
     there where they reach it.
     """
-    app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app = FastAPI(
+        title="Countersign", version="1", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
+    )
     handle_problems(app, api.refusals.note if api is not None else None)
 
     @app.get("/healthz")

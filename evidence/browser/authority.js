@@ -77,11 +77,8 @@ function demandApproved(bundle, receipt, decision, stated) {
   demandQuorum(name, approval.requirement, decision.input.votes, electorateOf(bundle, approval));
 }
 
-/** Return whether those next in line are told without their times, as in what the first release asked. */
-export const isOfGroups = (line) => Array.isArray(line) && line.some((entry) => typeof entry === "string");
-
 /** Return the groups that a requirement has asked as time runs short, each once. */
-export const leadsOf = ({escalate_to}) => [...new Set(isOfGroups(escalate_to) ? escalate_to : escalate_to.flatMap(({to}) => to))];
+const leadsOf = ({escalate_to}) => [...new Set(escalate_to.flatMap(({to}) => to))];
 
 /** Return the groups that were asked by each vote and edit, by its line: who is next in line, only from then on. */
 export function askedAt(bundle, {id, requirement}) {
@@ -90,8 +87,8 @@ export function askedAt(bundle, {id, requirement}) {
   for (const {event, data, seq} of leavesAbout(bundle, id)) {
     const fallsBack = event === "approval.fell_back" && before === "approval.requested";
     if (event === "wait.escalated" || fallsBack) {
-      const leads = leadsOf(requirement), named = Array.isArray(data.to) ? data.to : leads;
-      asked = [...asked, ...leads.filter((group) => named.includes(group))];
+      const named = Array.isArray(data.to) ? data.to : [];
+      asked = [...asked, ...leadsOf(requirement).filter((group) => named.includes(group))];
     }
     if (event === "vote.counted" || event === EDITED) found.set(seq, asked);
     before = event;

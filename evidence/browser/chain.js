@@ -7,7 +7,7 @@ import {Broken} from "./errors.js";
 import {
   APPROVAL_ENDED, EDITED, PROGRAM, PROPOSED, RUN_ENDED, SETTLED, STEP_OVER, WAIT_AFTER, WAIT_ENDED, wordOf,
 } from "./events.js";
-import {AUDIT, DEFINITION, MAX_LINE, RUN, STATEMENT} from "./names.js";
+import {AUDIT, DEFINITION, FORMAT, MAX_LINE, RUN, STATEMENT} from "./names.js";
 import {demandCounted} from "./register.js";
 import {brokenAt, told} from "./rules.js";
 import {parse} from "./shapes.js";
@@ -80,9 +80,6 @@ async function demandChain(leaves, run) {
   if (runId !== run.run_id) throw new Broken(AUDIT, `is the chain of run ${runId}`);
 }
 
-/** Return the format that the first leaf names; 1 where it names none. */
-const formatOf = (leaves) => (Number.isInteger(leaves[0].data.format) ? leaves[0].data.format : 1);
-
 /** Return each step of which there is word, with what it came to, in the order of the first word. */
 function stepsAsTold(leaves) {
   const found = new Map();
@@ -132,14 +129,14 @@ function waitsAsTold(leaves) {
   return found;
 }
 
-/** Return `run.json` of format 2; a member that no leaf tells is null. */
+/** Return `run.json`; a member that no leaf tells is null. */
 function runAsTold(leaves) {
   const first = leaves[0], last = leaves.at(-1), end = leaves.findLast(({event}) => RUN_ENDED.has(event));
   const queued = first.event === "run.queued" ? first.data : {};
   const member = (prefix, name) => [name, queued[`${prefix}_${name}`] ?? null];
   const members = (prefix, names) => Object.fromEntries(names.map((name) => member(prefix, name)));
   return {
-    format: formatOf(leaves),
+    format: queued.format ?? null,
     run_id: first.run_id,
     tenant: queued.tenant ?? null,
     definition: members("definition", ["name", "version", "digest"]),
@@ -184,14 +181,14 @@ export function demandRun({bundle, leaves}) {
 /** Step 6. */
 export async function checkChain(bundle) {
   const lines = linesOf(memberOf(bundle, AUDIT)), {run} = bundle;
-  const long = bundle.format === "1" ? -1 : lines.findIndex(({length}) => length > MAX_LINE);
+  const long = lines.findIndex(({length}) => length > MAX_LINE);
   if (long >= 0) {
     throw new Broken(AUDIT, `line ${long + 1} has ${lines[long].length} bytes, and may have ${MAX_LINE}`);
   }
   bundle.leaves = lines.map((line, index) => parse(LEAF_SHAPE, `${AUDIT} line ${index + 1}`, line));
   await demandChain(bundle.leaves, run);
-  const {leaves, format} = bundle, said = formatOf(leaves);
-  if (String(said) !== format) throw new Broken(STATEMENT, `is of format ${format}, and the chain of format ${said}`);
+  const said = bundle.leaves[0].data.format ?? null;
+  if (said !== FORMAT) throw new Broken(STATEMENT, `is of format ${FORMAT}, and the chain of format ${told(said)}`);
   demandCounted(bundle);
   return `${run.sealed_seq} audit leaves, unbroken to ${run.audit_head}`;
 }

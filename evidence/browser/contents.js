@@ -85,7 +85,7 @@ export function leavesByApproval(leaves) {
 export const requestsOf = (bundle) => new Map(leavesOf(bundle, "approval.requested").map((leaf) =>
   [`approvals/${leaf.data.approval_id}.json`, leaf]));
 
-/** Return the definition, as every format has it. */
+/** Return the definition. */
 export const definitionOf = (bundle) => parse(DEFINITION_RECORD_SHAPE, DEFINITION, memberOf(bundle, DEFINITION));
 
 /** Return the members that the leaves of an event name, each with its leaf, in their order. */

@@ -92,7 +92,7 @@ function fits(nodes, path) {
 }
 
 /** Return what happens as time runs short for a verb. */
-export const entriesOf = ({escalation}) => [escalation ?? []].flat();
+export const entriesOf = ({escalation}) => escalation ?? [];
 
 /** Return who is asked as time runs short for a verb, and after how long. */
 export const nextInLine = (execution) =>

@@ -1,6 +1,5 @@
 // Step 10: what happened as time ran short.
 
-import {isOfGroups, leadsOf} from "./authority.js";
 import {waitEnd} from "./chain.js";
 import {entriesOf} from "./definition.js";
 import {ESCALATED} from "./events.js";
@@ -66,14 +65,10 @@ function demandEscalation(facts, leaf, opened) {
 
 /** Return after how long whom a wait asks, for how much longer, and which runbook it starts, one after the other. */
 function escalationsOf(facts, opened) {
-  const {data: {type, deadline}, correlation: {step, approval_id}, at: moment} = opened;
+  const {data: {type}, correlation: {step, approval_id}} = opened;
   if (type === "approval") {
     const {name, record: {requirement: {escalate_to}}} = facts.approvals().get(String(approval_id));
-    if (!isOfGroups(escalate_to)) {
-      return escalate_to.map(({after, to}) => ({after: lasts(after, name), to, extend: null, start: null}));
-    }
-    const after = ((microseconds(deadline) - microseconds(moment)) * 3n) / 4n;
-    return [{after, to: leadsOf({escalate_to}), extend: null, start: null}];
+    return escalate_to.map(({after, to}) => ({after: lasts(after, name), to, extend: null, start: null}));
   }
   const verb = calledBy(facts, String(step));  // a step that waits by itself has none
   return entriesOf(verb?.execution ?? {}).map(({after, to = [], extend, start = null}) =>

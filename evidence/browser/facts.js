@@ -1,4 +1,4 @@
-// A bundle of format 2 put together: each record with the leaves about it.
+// A bundle put together: each record with the leaves about it.
 
 import {requestersOf} from "./authority.js";
 import {grouped, isActed, leavesAbout, leavesOf, memberOf, namedBy, peopleOf} from "./contents.js";
@@ -26,7 +26,7 @@ function requestedOf(bundle, leaf) {
   return {name, record, leaf, votes, standing, end: about.find(({event}) => APPROVAL_ENDED.has(event)) ?? null};
 }
 
-/** Return a bundle of format 2 put together: each record with the leaves about it, made as far as it is asked for. */
+/** Return a bundle put together: each record with the leaves about it, made as far as it is asked for. */
 export function factsOf(bundle) {
   const {leaves} = bundle, facts = {bundle, leaves, run: bundle.run};
   const byId = (all, key) => new Map(all.map((one) => [key(one), one]));

@@ -4,7 +4,7 @@ import {sha256} from "./bytes.js";
 import {same} from "./canonical.js";
 import {memberOf} from "./contents.js";
 import {Broken, Misshapen} from "./errors.js";
-import {COUNTED, MAX_SIZE, STATEMENT} from "./names.js";
+import {COUNTED, FORMAT, MAX_SIZE, STATEMENT} from "./names.js";
 import {parse} from "./shapes.js";
 import {MEMBERS, STATEMENT_SHAPE} from "./shapes.generated.js";
 import {keysOf, largestEnvelope, openEnvelope} from "./signing.js";
@@ -35,29 +35,36 @@ export async function checkSignature(bundle) {
   return `signed by the key ${bundle.key.id}`;
 }
 
+/** The types of statements before release 0.2.0; within a text, the quotation marks would be escaped. */
+const EARLIER = /"predicateType":"urn:countersign:evidence-(bundle|export):v([0-9]{1,9})"/u;
+
+/** Raise where a statement was written before release 0.2.0. */
+function refuseEarlier(payload) {
+  const [, what, number] = EARLIER.exec(new TextDecoder().decode(payload)) ?? [];
+  if (what === undefined) return;
+  const when = `before release 0.2.0, in format ${number} of then`;
+  throw new Broken("", `this ${what} was written ${when}, which this program does not read`);
+}
+
 /** Step 3. */
 export function checkStatement(bundle) {
-  const statement = parse(STATEMENT_SHAPE, STATEMENT, bundle.opened.payload);
-  const {predicate} = statement, version = predicate.builder_version;
-  const named = version === "1" ? [bundle.key.id, null] : ["", bundle.key.id];
-  if (!same([bundle.opened.keyid, predicate.key_id ?? null], named)) {
-    throw new Broken(STATEMENT, `does not name the key ${bundle.key.id} where its format does`);
+  refuseEarlier(bundle.opened.payload);
+  const statement = parse(STATEMENT_SHAPE, STATEMENT, bundle.opened.payload), {predicate} = statement;
+  if (!same([bundle.opened.keyid, predicate.key_id], ["", bundle.key.id])) {
+    throw new Broken(STATEMENT, `its predicate alone must name the key, ${bundle.key.id}`);
   }
   const subjects = statement.subject.map(({name}) => name);
   if (!same(subjects, [...new Set(subjects)].sort())) {
     throw new Broken(STATEMENT, "its subjects are out of order, or one stands twice");
   }
-  if (statement.predicateType !== `urn:countersign:evidence-bundle:v${version}`) {
-    throw new Broken(STATEMENT, "its type is of another format than its predicate names");
-  }
-  for (const [since, folder] of COUNTED) {
+  for (const folder of COUNTED) {
     const count = subjects.filter((name) => name.startsWith(`${folder}/`)).length;
-    if (!same(predicate.counts[folder], since > Number(version) ? null : count)) {
+    if (predicate.counts[folder] !== count) {
       throw new Broken(STATEMENT, "its counts are not those of its subjects");
     }
   }
-  Object.assign(bundle, {statement, predicate, format: version});
-  return `an in-toto Statement with ${subjects.length} subjects, in format ${version}`;
+  Object.assign(bundle, {statement, predicate});
+  return `an in-toto Statement with ${subjects.length} subjects, in format ${FORMAT}`;
 }
 
 /** Step 4. */
@@ -73,7 +80,7 @@ export async function checkMembers(bundle) {
   }
   const folded = new Map();
   for (const name of members.keys()) {
-    if (!MEMBERS.get(bundle.format).test(name)) throw new Broken(name, "is no member of a bundle");
+    if (!MEMBERS.test(name)) throw new Broken(name, "is no member of a bundle");
     const other = folded.get(name.toLowerCase());
     if (other) throw new Broken(name, `differs from ${other} in case alone`);
     folded.set(name.toLowerCase(), name);

@@ -98,7 +98,7 @@ function questionsOf(questions) {
 /** Return whether the run says of itself that it is on mocks. */
 const isOnMocks = (bundle) => leavesOf(bundle, "run.queued").some(({data}) => data.mocked === true);
 
-/** Raise unless each receipt is of this run and its format, and each decision's outcome is its answer's. */
+/** Raise unless each receipt is of this run, and each decision's outcome is its answer's. */
 function demandOwn(bundle) {
   const {run} = bundle;
   const onMocks = isOnMocks(bundle);
@@ -108,9 +108,6 @@ function demandOwn(bundle) {
     if ((mocked === true) !== onMocks) {
       throw new Broken(name, `is ${onMocks ? "not " : ""}of a run on mocks, and ${AUDIT} says otherwise`);
     }
-  }
-  for (const [name, {told}] of bundle.format === "1" ? bundle.receipts : []) {
-    if (told) throw new Broken(name, "tells of its call, for which format 1 has no place");
   }
   for (const [name, {outcome, answer}] of bundle.decisions) {
     const said = answer.outcome;
@@ -143,8 +140,7 @@ export async function checkRecords(bundle) {
   demandCardSizes(bundle);
   bundle.standing = await allStanding(bundle);
   bundle.reads = recordsOf(bundle, "reads", READ_RECORD_SHAPE);
-  const reads = bundle.format === "1" ? "" : `${bundle.reads.size} reads, `;
   const votes = [...bundle.approvals.values()].reduce((sum, approval) => sum + approval.votes.length, 0);
-  return `${bundle.decisions.size} decisions, ${bundle.receipts.size} receipts, ${reads}${bundle.approvals.size}`
-    + ` approvals and ${votes} votes are those that the chain names`;
+  return `${bundle.decisions.size} decisions, ${bundle.receipts.size} receipts, ${bundle.reads.size} reads,`
+    + ` ${bundle.approvals.size} approvals and ${votes} votes are those that the chain names`;
 }

@@ -23,5 +23,8 @@ export const PAYLOAD_TYPE = "application/vnd.in-toto+json";
 export const IDENTIFIER = "[A-Za-z0-9_-]{1,128}";
 export const PATH = "[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*";
 
-/** The folders of which the statement counts the files, and since which format. */
-export const COUNTED = [[1, "approvals"], [1, "decisions"], [1, "policies"], [1, "receipts"], [2, "reads"]];
+/** The folders of which the statement counts the files. */
+export const COUNTED = ["approvals", "decisions", "policies", "receipts", "reads"];
+
+/** The format that the first leaf of a run names. */
+export const FORMAT = 1;

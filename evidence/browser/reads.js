@@ -136,8 +136,3 @@ export function demandCosts({bundle}) {
   }
   return `${COSTS} has the sums of ${some(sums.length, "model", "models")}`;
 }
-
-/** Step 12, as far as it is about costs: those of format 2. */
-export function checkCosts({format}) {
-  return format === "1" ? "format 1 tells of no costs" : null;
-}

@@ -1,6 +1,5 @@
 // Steps 7 and 8: what people were asked.
 
-import {isOfGroups, leadsOf} from "./authority.js";
 import {same} from "./canonical.js";
 import {leavesAbout, leavesOf} from "./contents.js";
 import {nextInLine} from "./definition.js";
@@ -60,7 +59,7 @@ export function demandOfReview(facts) {
       tier: [record.tier, tier],
       purpose: [record.purpose, description],
       time: [String(lasts(expires_in, name)), String(lasts(timeout, DEFINITION))],
-      escalate_to: [escalate_to, isOfGroups(escalate_to) ? leadsOf({escalate_to: line}) : line],
+      escalate_to: [escalate_to, line],
     });
     agree(name, "a review", {requirement: [[quorum, all_groups, exclude, reason_required], [1, false, [], false]]});
     const posted = facts.decisions().map((one) => one.record)

@@ -2,8 +2,8 @@
 
 import {costsAgree, isOneThing} from "./forms.js";
 import {
-  all, anything, closed, counted, either, hex64, identifier, like, list, long, mapping, moment, namedLike, natural,
-  oneOf, open, orNull, someText, text, truth, whole, within,
+  all, anything, closed, counted, hex64, identifier, like, list, long, mapping, moment, namedLike, natural, oneOf, open,
+  orNull, someText, text, truth, whole, within,
 } from "./shapes.js";
 
 /** The digests of one subject. */
@@ -14,19 +14,19 @@ const SUBJECT_SHAPE = closed({name: someText, digest: DIGESTS_SHAPE});
 
 /** How many files the folders hold. */
 const COUNTS_SHAPE = closed({
-  decisions: whole, policies: whole, approvals: whole, receipts: whole, "reads?": orNull(whole),
+  decisions: whole, policies: whole, approvals: whole, receipts: whole, reads: whole,
 });
 
 /** What the bundle is about, in the few facts that everything else hangs on. */
 const PREDICATE_SHAPE = closed({
   run_id: identifier, tenant: someText, definition_digest: hex64, sealed_seq: counted, audit_head: hex64,
-  counts: COUNTS_SHAPE, builder_version: like(/^[12]$/u), "key_id?": orNull(hex64),
+  counts: COUNTS_SHAPE, key_id: hex64,
 });
 
 /** The whole statement. */
 export const STATEMENT_SHAPE = closed({
-  _type: oneOf("https://in-toto.io/Statement/v1"), subject: list(SUBJECT_SHAPE), predicateType: someText,
-  predicate: PREDICATE_SHAPE,
+  _type: oneOf("https://in-toto.io/Statement/v1"), subject: list(SUBJECT_SHAPE),
+  predicateType: oneOf("urn:countersign:run-evidence:v1"), predicate: PREDICATE_SHAPE,
 });
 
 /** Which definition the run executed. */
@@ -75,15 +75,15 @@ const END_FORM_SHAPE = open({outcome: someText, "result?": anything});
 /** One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in. */
 const STEP_FORM_SHAPE = all(open({
   id: someText, "verb?": someText, when: anything, "in?": text, "timeout?": orNull(someText),
-  "until?": orNull(someText), "escalation?": orNull(either(ESCALATION_FORM_SHAPE, list(ESCALATION_FORM_SHAPE))),
-  "on_error?": orNull(oneOf("hold")), "switch?": orNull(SWITCH_FORM_SHAPE), "repeat?": orNull(REPEAT_FORM_SHAPE),
-  "wait?": orNull(WAIT_FORM_SHAPE), "end?": orNull(END_FORM_SHAPE),
+  "until?": orNull(someText), "escalation?": orNull(list(ESCALATION_FORM_SHAPE)), "on_error?": orNull(oneOf("hold")),
+  "switch?": orNull(SWITCH_FORM_SHAPE), "repeat?": orNull(REPEAT_FORM_SHAPE), "wait?": orNull(WAIT_FORM_SHAPE),
+  "end?": orNull(END_FORM_SHAPE),
 }), isOneThing);
 
 /** How a verb executes; `wait` is what a durable one waits for. */
 const EXECUTION_FORM_SHAPE = open({
   handler: someText, wait: orNull(text), kind: oneOf("sync", "durable"), timeout: someText,
-  escalation: orNull(either(ESCALATION_FORM_SHAPE, list(ESCALATION_FORM_SHAPE))), correlation_field: orNull(text),
+  escalation: orNull(list(ESCALATION_FORM_SHAPE)), correlation_field: orNull(text),
 });
 
 /** What a verb does to the world; `target` and `idempotency_key` are templates. */
@@ -175,10 +175,10 @@ const EXECUTE_RECORD_SHAPE = open({
   "between?": list(WINDOW_RECORD_SHAPE), "time_zone?": someText, within: someText,
 });
 
-/** What a human authorization had to fulfil; of those next in line, the first release said the groups alone. */
+/** What a human authorization had to fulfil. */
 const REQUIREMENT_RECORD_SHAPE = open({
   quorum: counted, groups: list(text, 1), all_groups: truth, exclude: list(text),
-  escalate_to: either(list(text), list(NEXT_IN_LINE_RECORD_SHAPE)), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
+  escalate_to: list(NEXT_IN_LINE_RECORD_SHAPE), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
 });
 
@@ -228,7 +228,7 @@ const QUESTION_FORM_SHAPE = open({
 /** What a human authorization had to fulfil, with its duration (ISO 8601). */
 const REQUIREMENT_FORM_SHAPE = open({
   quorum: counted, groups: list(text, 1), all_groups: truth, exclude: list(text),
-  escalate_to: either(list(text), list(NEXT_IN_LINE_RECORD_SHAPE)), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
+  escalate_to: list(NEXT_IN_LINE_RECORD_SHAPE), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
   expires_in: someText, reason_required: truth,
 });
@@ -442,8 +442,5 @@ export const CANCEL_FORM_SHAPE = open({reason: text, "policy?": orNull(ALLOWED_F
 /** What a person said of a step that needs attention; `result` is the commitment of what they supplied. */
 export const SETTLED_FORM_SHAPE = open({reason: text, policy: ALLOWED_FORM_SHAPE, "result?": orNull(text)});
 
-/** What members are called that a bundle of a format may have, beside its statement. */
-export const MEMBERS = new Map([
-  ["1", /^(?:run\.json|definition\.json|audit\.jsonl|timeline\.md|README\.md|(decisions|receipts)\/[0-9]{5,}-[A-Za-z0-9_-]{1,128}\.json|approvals\/[A-Za-z0-9_-]{1,128}\.json|policies\/[0-9a-f]{64}\/[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*)$/u],
-  ["2", /^(?:run\.json|definition\.json|audit\.jsonl|timeline\.md|README\.md|(decisions|receipts)\/[0-9]{5,}-[A-Za-z0-9_-]{1,128}\.json|approvals\/[A-Za-z0-9_-]{1,128}\.json|policies\/[0-9a-f]{64}\/[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*|summary\.md|costs\.json|log\/checkpoint\.txt|log\/inclusion\.json|log\/acts\.json|log\/checkpoint\.tsr|reads\/[0-9]{5,}-[A-Za-z0-9_-]{1,128}\.json)$/u],
-]);
+/** What members are called that a bundle may have, beside its statement. */
+export const MEMBERS = /^(?:run\.json|definition\.json|audit\.jsonl|timeline\.md|README\.md|summary\.md|costs\.json|log\/checkpoint\.txt|log\/inclusion\.json|log\/acts\.json|log\/checkpoint\.tsr|(decisions|receipts|reads)\/[0-9]{5,}-[A-Za-z0-9_-]{1,128}\.json|approvals\/[A-Za-z0-9_-]{1,128}\.json|policies\/[0-9a-f]{64}\/[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*)$/u;

@@ -24,7 +24,7 @@ export async function verifyBundle(file, pem, tell = () => undefined, given = {}
     tell({number, title});
     try {
       const said = [await check(bundle)];
-      for (const [, demandIt] of bundle.format === "2" ? bound : []) {
+      for (const [, demandIt] of bound) {
         bundle.facts ??= factsOf(bundle);
         said.push(await demandIt(bundle.facts));
       }

@@ -130,11 +130,10 @@ def as_decided(contents: Contents) -> str:
     " withdrawn (`vote.withdrawn`) by distinct people, among whom are those for whom one was given (`delegation`);"
     " none is by, for, or by leave of (`recorded_by`) the requester or submitter of the run, an actor whom policy was"
     " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
-    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`; all where it names none), or an"
-    " `approval.fell_back` that comes first after `approval.requested`. At least `quorum` of such votes approved; with"
-    " `all_groups`, every group has a person of its own among those who did. Instead of all that, one vote with a"
-    " `break_glass` is enough, by somebody of the groups of the requirement's `break_glass`, for nobody else, whose"
-    " `nth` is no more than its `at_most`.",
+    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`), or an `approval.fell_back` that comes"
+    " first after `approval.requested`. At least `quorum` of such votes approved; with `all_groups`, every group has a"
+    " person of its own among those who did. Instead of all that, one vote with a `break_glass` is enough, by somebody"
+    " of the groups of the requirement's `break_glass`, for nobody else, whose `nth` is no more than its `at_most`.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -293,6 +292,6 @@ def asked_at(contents: Contents, approval: ApprovalRecord) -> dict[int, set[str]
 
 
 def _joined(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
-    """Return who is asked from then on: of those next in line the ones that the leaf names, all where it names none."""
-    later, named = set(approval.requirement.leads), leaf.data.get("to")
-    return later.intersection(map(str, named)) if isinstance(named, list) else later
+    """Return who is asked from then on: of those next in line the ones that the leaf names."""
+    named = leaf.data.get("to")
+    return set(approval.requirement.leads).intersection(map(str, named)) if isinstance(named, list) else set()

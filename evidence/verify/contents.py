@@ -134,11 +134,6 @@ class Contents:
     key_id: str
     trust: Trust
 
-    @property
-    def version(self) -> int:
-        """Return the format that the statement names."""
-        return int(self.statement.predicate.builder_version)
-
     def member(self, name: str) -> bytes:
         """Return a member's bytes."""
         if name not in self.members:
@@ -205,7 +200,7 @@ class Contents:
 
     @cached_property
     def reads(self) -> dict[str, ReadRecord]:
-        """Return the read records by member name; format 1 has none."""
+        """Return the read records by member name."""
         return self._records(names.READS, ReadRecord)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A bundle of format 2 put together: each record with the leaves about it. The rules of the chain have held before."""
+"""A bundle put together: each record with the leaves about it. The rules of the chain have held before."""
 
 from collections import deque
 from collections.abc import Iterator

@@ -4,11 +4,9 @@ Where those who were asked could not decide a request, it went to others as well
 """
 
 from evidence import names
-from evidence.records import NextInLineRecord
 from evidence.verify.contents import BrokenError
-from evidence.verify.definition import ExecutionForm
 from evidence.verify.facts import Facts, Requested
-from evidence.verify.forms import DecisionForm, FellBack, RequirementForm
+from evidence.verify.forms import DecisionForm, FellBack
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule, same
 from receipts.chain import APPROVAL_REQUESTED, FELL_BACK
 from receipts.fields import timestamp
@@ -99,20 +97,13 @@ def _of_review(facts: Facts) -> str:
             tier=(record.tier, verb.effect.tier),
             purpose=(record.purpose, verb.description),
             time=(duration_of(required.expires_in, approval.name), duration_of(timeout, names.DEFINITION)),
-            escalate_to=(required.escalate_to, _next_in_line(required, verb.execution)),
+            escalate_to=(required.escalate_to, verb.execution.next_in_line),
         )
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required)
         agree(approval.name, "a review", requirement=(one, (1, False, [], False)))
         if required.groups not in groups:
             raise BrokenError(approval.name, "asks other groups than the effect that posted it")
     return counted(len(found), "approval")
-
-
-def _next_in_line(required: RequirementForm, execution: ExecutionForm) -> list[str] | list[NextInLineRecord]:
-    """Return who is asked as time runs short of a review, told as its requirement tells it."""
-    line = execution.next_in_line
-    is_of_first_release = any(isinstance(entry, str) for entry in required.escalate_to)
-    return list(dict.fromkeys(group for entry in line for group in entry.to)) if is_of_first_release else line
 
 
 @rule(

@@ -42,7 +42,7 @@ class ExecuteWhen:
 
 @dataclass(frozen=True)
 class NextInLine:
-    """Groups that are asked, too, once `after` (ISO 8601) has passed; "" where the first release asked policy."""
+    """Groups that are asked, too, once `after` (ISO 8601) has passed."""
 
     after: str
     to: tuple[str, ...]
@@ -120,7 +120,7 @@ class Requirement:
             all_groups=document["all_groups"],
             exclude=tuple(document["exclude"]),
             reason_required=document["reason_required"],
-            escalate_to=_next_in_line(document["escalate_to"]),
+            escalate_to=tuple(NextInLine(entry["after"], tuple(entry["to"])) for entry in document["escalate_to"]),
             expires_in=document["expires_in"],
             break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
             sign_with=document.get("sign_with", ""),
@@ -143,18 +143,13 @@ class Requirement:
             "exclude": list(self.exclude),
             "expires_in": self.expires_in,
             "reason_required": self.reason_required,
-            "escalate_to": self._escalate_to(),
+            "escalate_to": [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to],
             **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
             **({"sign_with": self.sign_with} if self.sign_with else {}),
             **({"pause_on_question": self.pause_on_question} if self.pause_on_question else {}),
             **({"editors_may_sign": True} if self.editors_may_sign else {}),
             **({"execute": dict(self.execute.said)} if self.execute else {}),
         }
-
-    def _escalate_to(self) -> list[Any]:
-        if self.escalate_to and not self.escalate_to[0].after:
-            return list(self.leads)
-        return [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to]
 
     @property
     def told_apart(self) -> tuple[tuple[str, ...], ...]:
@@ -181,10 +176,3 @@ class Requirement:
     def electorate(self, joined: Sequence[str]) -> tuple[str, ...]:
         """Return the groups whose members may vote; of those next in line, the ones that have `joined` by now."""
         return (*self.groups, *joined)
-
-
-def _next_in_line(stored: Sequence[Any]) -> tuple[NextInLine, ...]:
-    """Read who is next in line: groups with their times, or the mere groups of what the first release asked."""
-    if stored and isinstance(stored[0], str):
-        return (NextInLine("", tuple(stored)),)
-    return tuple(NextInLine(entry["after"], tuple(entry["to"])) for entry in stored)

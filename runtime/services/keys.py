@@ -38,10 +38,7 @@ async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) 
         register = await signing_keys.lock_register(conn, tenant)
         if key.public.key_id in {one.id for one in register}:
             return register
-        if register:
-            changed = succeeded(register, key, now)
-        else:
-            changed = [entry(key.public, await signing_keys.sealing_since(conn, tenant, now))]
+        changed = succeeded(register, key, now) if register else [entry(key.public, now)]
         await _keep(conn, tenant, register, changed, now)
     return changed
 

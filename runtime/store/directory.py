@@ -33,7 +33,7 @@ class Edition:
 
 
 async def edition_of(conn: Conn, tenant: str) -> Edition | None:
-    """Return which directory is loaded, or None where none was since editions are kept."""
+    """Return which directory is loaded, or None where none is."""
     row = await (await conn.execute("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))).fetchone()
     return Edition(**row) if row else None
 

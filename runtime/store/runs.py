@@ -12,7 +12,6 @@ from typing import Any
 
 from psycopg.types.json import Json
 
-from receipts.chain import EVIDENCE_FORMAT
 from runtime.definitions.model import Definition
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
@@ -30,11 +29,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             """
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, status, requested_by, requester_kind, submitted_by,
-                requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
+                requester_accounts, request_id, salt, trigger_digest, audit_hash,
                 parent, reference, about, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
-                %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
+                %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(genesis)s,
                 %(parent)s, %(about)s, %(about)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
@@ -53,7 +52,6 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "request_id": new.request_id,
                 "salt": new.salt,
                 "trigger_digest": new.trigger_digest,
-                "format": EVIDENCE_FORMAT,
                 "genesis": new.genesis_hash,
                 "parent": None if new.parent is None else Json(dict(new.parent)),
                 "about": new.about,
@@ -68,10 +66,10 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
 
 
 async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -> dict[str, Any]:
-    """Return (run_id, trigger, trigger_digest, salt, requested_by) of the run that claimed the trigger."""
+    """Return (run_id, trigger_digest, salt, requested_by) of the run that claimed the trigger."""
     row = await (
         await conn.execute(
-            "SELECT run_id, trigger, trigger_digest, salt, requested_by FROM runs"
+            "SELECT run_id, trigger_digest, salt, requested_by FROM runs"
             " WHERE tenant = %s AND trigger_type = %s AND trigger_ref = %s",
             (tenant, trigger_type, ref),
         )

@@ -35,8 +35,7 @@ from runtime.store.tenants import put_act
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.once import Once
-from tests.unit.evidence_sample import START, Office
-from tests.unit.evidence_variants import bound
+from tests.unit.evidence_sample import START, Office, story
 from tests.unit.export_sample import Sample
 
 
@@ -47,7 +46,7 @@ def office(tmp_path: Path) -> Office:
 
 def hasty(office: Office) -> Path:
     """Return a bundle in which Ben votes 8 s after opening, and Cat's opening was not recorded."""
-    told = bound()
+    told = story()
     leaf = next(data for event, data in told.events if event == "vote.counted")
     leaf["opened_at"] = timestamp(START + timedelta(minutes=leaf["minute"], seconds=-8))
     return office.seal(told.dossier())

@@ -136,17 +136,6 @@ async def test_a_key_that_was_put_in_the_file_by_hand_is_registered_and_signs(of
     assert needed == {}
 
 
-async def test_first_key_is_registered_as_having_signed_what_was_sealed_before(office: KeyOffice) -> None:
-    await office.noted()
-    assert await office.sealer() == 1
-    await office.bench.meddle("DELETE FROM signing_keys")  # as after the first release, which had none
-    office.bench.clock.move(days=7)
-    await office.noted()
-    assert await office.sealer() == 1
-    (first,), _ = await operate.register_of_keys(office.settings)
-    assert first.since.startswith("2026-01-05")
-
-
 async def test_a_rotation_that_was_cut_off_after_the_files_is_made_good_by_the_next_sealing(office: KeyOffice) -> None:
     await office.noted()
     assert await office.sealer() == 1

@@ -311,13 +311,6 @@ def test_what_was_hidden_on_record_may_have_been_anything(
     verify(office.write(forged.seal(office.key)), office.public, replayed_by(again))
 
 
-def test_both_formats_ask_for_the_same_answers(stories: Mapping[str, Story], again: Opa) -> None:
-    story = stories["kyc"]
-    ((_, files),) = story.policies.items()
-    questions = [canonical.dumps(decision["input"]) for decision in story.decisions]
-    assert again.ask(1, files, questions) == again.ask(2, files, questions)
-
-
 def _program(folder: Path, text: str) -> Path:
     path = folder / "opa"
     path.write_text(f"#!/bin/sh\n{text}\n")

@@ -113,7 +113,7 @@ def everywhere(text: str, count: int = 6) -> ApprovalView:
         reasons=tuple((text, text) for _ in range(count)),
         groups=(text, text),
         votes=tuple(VoteView(text, VoteVerdict.APPROVE, text, NOW, text) for _ in range(count)),
-        result=Result(ResultCode.WORDED, (text,)),
+        result=Result(ResultCode.NOT_PERFORMED, (text,)),
         links=((text, "https://console.example/"),),
     )
 

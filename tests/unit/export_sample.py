@@ -18,8 +18,8 @@ from receipts import canonical
 from receipts.checkpoint import sign_checkpoint
 from receipts.hashes import TreeHead
 from receipts.signing import SigningKey, sign_envelope
-from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN
-from tests.unit.evidence_variants import at, logged
+from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN, at
+from tests.unit.evidence_variants import logged
 from tests.unit.log_sample import signer
 
 MADE_AT = "2026-04-01T08:00:00.000000Z"
@@ -159,7 +159,7 @@ class Sample:
         statement = {
             "_type": "https://in-toto.io/Statement/v1",
             "subject": [{"name": name, "digest": {"sha256": sha256(data)}} for name, data in sorted(files.items())],
-            "predicateType": "urn:countersign:evidence-export:v1",
+            "predicateType": "urn:countersign:period-evidence:v1",
             "predicate": {**{name: told[name] for name in same}, "key_id": key_id, **self.predicate},
         }
         return sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), self.key)
