@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -121,16 +121,11 @@ def using_database() -> Iterator[None]:
         ) from error
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 Row = Mapping[str, Any]
 
 
-def show_rows(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> None:
-    """Print rows, in a table with these columns, or that there are none; as JSON, with all that they hold."""
-    if as_json:
-        show_json(list(rows))
-        return
+def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Print rows, in a table with these columns, or that there are none."""
     if not rows:
         out.print("none")
         return
@@ -155,12 +150,21 @@ def show_one(row: Row, *, as_json: bool) -> None:
     for name, value in row.items():
         if isinstance(value, list) and value:
             out.print(f"\n{name}")
-            show_rows(value, [column for column in value[0] if column not in row], as_json=False)
+            show_rows(value, [column for column in value[0] if column not in row])
 
 
-def show_json(value: Any) -> None:
-    """Print JSON; moments in ISO 8601."""
-    out.print_json(json.dumps(value, default=_plain))
+def show_facts(facts: Row, *lines: str, as_json: bool) -> None:
+    """Print what a command has done or found: in lines, or as one JSON object."""
+    if as_json:
+        show_json(facts)
+        return
+    for line in lines:
+        out.print(line)
+
+
+def show_json(value: Row) -> None:
+    """Print one JSON object, as every command does for programs; moments in UTC, in ISO 8601."""
+    sys.stdout.write(f"{json.dumps(value, default=_plain, ensure_ascii=False, indent=2)}\n")
 
 
 _WIDE = 1000
@@ -182,7 +186,9 @@ def _cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)
 
 
 BlockRow = Mapping[str, Any]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from countersign.cli.command import show_json
 from evidence.export.index import Period, PeriodError, day, end_of, period
 
 if TYPE_CHECKING:
@@ -92,11 +91,8 @@ class VerifierInputs:
 T = TypeVar("T")
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")]
-From = Annotated[str, typer.Option("--from", metavar="DAY", help="The first day, in UTC: 2026-01-01.")]
-To = Annotated[str, typer.Option("--to", metavar="DAY", help="The last day, which is included.")]
-Since = Annotated[str | None, typer.Option("--from", metavar="DAY", help="Triggered on this day (UTC) or later.")]
-Until = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Triggered on this day or earlier.")]
-
+FirstDay = Annotated[str, typer.Option("--since", metavar="DAY", help="The first day, in UTC: 2026-01-01.")]
+LastDay = Annotated[str, typer.Option("--until", metavar="DAY", help="The last day, which is included.")]
 
 QuickVote = Annotated[
     str, typer.Option(metavar="DURATION", help="A vote this soon after opening the request is an exception.")
@@ -115,30 +111,28 @@ def quick_of(text: str) -> timedelta:
 
 def period_of(first: str, last: str) -> Period:
     """Return the period that both options name."""
-    one, other = day_of(first, "--from"), day_of(last, "--to")
-    return _parsed_option(lambda: period(str(one), str(other)), "--from")
+    one, other = _day_of(first, "--since"), _day_of(last, "--until")
+    return _parsed_option(lambda: period(str(one), str(other)), "--since")
 
 
-def day_of(text: str, option: str) -> date:
+def _day_of(text: str, option: str) -> date:
     """Return the day that an option names, one that another follows."""
     found = _parsed_option(lambda: day(text), option)
     _parsed_option(lambda: end_of(found), option)
     return found
 
 
-def show_for_programs(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, as_csv: bool
-) -> bool:
-    """Print rows for programs or spreadsheets; return whether that was wanted."""
+def expect_one_format(*, as_json: bool, as_csv: bool) -> None:
+    """Refuse a command that is to print JSON and CSV."""
     if as_json and as_csv:
         raise typer.BadParameter("give only one of them", param_hint="--json, --csv")
-    if as_json:
-        show_json(list(rows))
-    if as_csv:
-        from evidence.export.index import csv_of
 
-        sys.stdout.buffer.write(csv_of(columns, rows))
-    return as_json or as_csv
+
+def show_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print rows for a spreadsheet."""
+    from evidence.export.index import csv_of
+
+    sys.stdout.buffer.write(csv_of(columns, rows))
 
 
 def _parsed_option(read: Callable[[], T], option: str) -> T:

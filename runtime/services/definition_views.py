@@ -24,6 +24,7 @@ class Sought:
 
     name: str | None
     status: DefinitionStatus | None
+    trigger: str | None  # type that may start it
     after: tuple[str, int] | None
     limit: int
 
@@ -39,8 +40,8 @@ class Comparison:
 
 async def list_versions(conn: Conn, tenant: str, sought: Sought) -> list[dict[str, Any]]:
     """Return versions by name, the newest first."""
-    after = sought.after or ("", 0)
-    return await definitions.list_versions(conn, tenant, sought.name, sought.status, after, sought.limit)
+    after, version = sought.after or ("", 0)
+    return await definitions.list_versions(conn, tenant, {**vars(sought), "after": after, "version": version})
 
 
 async def show_version(conn: Conn, tenant: str, name: str, version: int | None) -> dict[str, Any]:

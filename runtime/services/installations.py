@@ -183,8 +183,11 @@ class Installations:
                     await installations.reencrypt_tokens(conn, one.installation_id, sealed)
 
 
-async def rekey(conn: Conn, tenant: str, vault: Vault, now: datetime) -> int:
-    """Put all tokens under the vault's first key; return of how many installations. Raise VaultError."""
+async def rekey(conn: Conn, tenant: str, vault: Vault, by: Actor, now: datetime) -> int:
+    """Put all tokens under the vault's first key, as the act of a person; return of how many installations.
+
+    Raise VaultError.
+    """
     async with conn.transaction():
         rows = await installations.lock_tokens(conn, tenant)
         for row in rows:
@@ -192,7 +195,7 @@ async def rekey(conn: Conn, tenant: str, vault: Vault, now: datetime) -> int:
             text = vault.open(Sealed(row["key_id"], bytes(row["token"])), about)
             await installations.reencrypt_tokens(conn, about, vault.seal(text, about))
         act = SlackRekeyed(key_id=vault.key_id, installations=len(rows))
-        await put_act(conn, tenant, act, PROGRAM, now)
+        await put_act(conn, tenant, act, by, now)
     return len(rows)
 
 

@@ -160,9 +160,11 @@ async def test_a_trigger_is_sent_signed_and_its_answer_printed(office: Office, t
     payload.write_text(json.dumps(CASE), encoding="utf-8")
     words = ["trigger", "kyc.onboarding", str(payload), "--ref", "1", "--edge", office.edge.url]
     words += ["--caller", "onboarding-portal"]
-    sent = await command(*words, "--on-behalf-of", "rita", env=office.env)
+    sent = await command(*words, "--as", "rita", "--json", env=office.env)
     assert sent.code == 0
     answer = json.loads(sent.out)
+    again = await command("runs", *words, "--as", "rita", env=office.env)
+    assert (again.code, again.out) == (0, f"{answer['run_id']} was started before by this reference\n")
     assert answer["is_new"]
     assert (await office.edge.run(answer["run_id"])).body["requested_by"] == "rita"
 
