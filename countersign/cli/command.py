@@ -177,12 +177,12 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return moment_text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
-    return json.dumps(value) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value, default=_plain) if isinstance(value, dict | list) else str(value)
 
 
 def _plain(value: Any) -> str:
@@ -202,7 +202,7 @@ def run_block(row: BlockRow) -> str:
     lines = (
         f"{row['reference']}  {row['outcome']}, {row['state']}",
         f"{row['definition']} v{row['definition_version']}",
-        f"requested by {row['requester_name']} on {_moment_text(row['created_at'])}",
+        f"requested by {row['requester_name']} on {moment_text(row['created_at'])}",
         evidence,
         row["run_id"],
     )
@@ -213,7 +213,7 @@ def vote_block(row: BlockRow) -> str:
     """Return a vote: who said what when, on what, why, by which rule, and what it changed."""
     reason = f"“{' '.join(row['reason'].split())}”" if row["reason"] else "no reason given"
     lines = (
-        f"{_moment_text(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
+        f"{moment_text(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
         f"which means: {row['name']} {row['meaning']}",
         f"on:      {row['reference']}",
         f"why:     {reason}",
@@ -228,7 +228,7 @@ def exception_block(row: BlockRow) -> str:
     """Return an exception: when, who, of which kind, what, and where it is on record."""
     from evidence.reading.exceptions import LABELS
 
-    at = _moment_text(datetime.fromisoformat(row["at"])) if row["at"] else ""
+    at = moment_text(datetime.fromisoformat(row["at"])) if row["at"] else ""
     label = LABELS[row["kind"]].lower() if row["kind"] in LABELS else "opening not recorded"
     leaf = f", leaf {row['leaf']}" if row["leaf"] else ""
     run = f"on:      {row['reference']}, {row['definition']}" if row["definition"] else ""  # "" outside runs
@@ -246,5 +246,6 @@ def _block(lines: Sequence[str]) -> str:
     return "\n  ".join("".join(one if one.isprintable() else _MARK for one in line) for line in lines)
 
 
-def _moment_text(at: datetime) -> str:
+def moment_text(at: datetime) -> str:
+    """Return a moment for people: in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

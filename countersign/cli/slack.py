@@ -1,11 +1,12 @@
 """`slack`: who may install the app in which workspace, where it is installed, and the keys that keep its tokens."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from countersign.cli.command import Row, out, run, shared_settings, show_facts, show_json
+from countersign.cli.command import Row, moment_text, out, run, shared_settings, show_facts, show_json
 from countersign.cli.lists import cut, show_list
 from countersign.cli.options import AsJson, By, Page, Reason, page, takes
 from evidence.reading.words import counted
@@ -44,15 +45,17 @@ def list_(*, as_json: AsJson = False, page: Page) -> None:
 
 
 def _key(place: Row) -> str:
-    return f"{place['team'] or place['enterprise']}:{place['installed_at'] or place['removed_at']}"
+    since: datetime = place["installed_at"] or place["removed_at"]
+    return f"{place['team'] or place['enterprise']}:{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _print_places(places: Sequence[Row]) -> None:
     if not places:
         out.print("nowhere by a link: where COUNTERSIGN_SLACK_BOT_TOKEN is set, it is for one workspace")
     for one in places:
-        since = f"installed {one['installed_at']}" if one["installed_at"] else f"{one['why']} {one['removed_at']}"
-        out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {since}")
+        since = one["installed_at"] or one["removed_at"]
+        why = "installed" if one["installed_at"] else one["why"]
+        out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {why} {moment_text(since)}")
 
 
 @slack.command()

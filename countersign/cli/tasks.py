@@ -134,7 +134,7 @@ def _more(view: "ApprovalView") -> dict[str, Any]:
     word = view.progress
     votes = [{"person": vote.person_name, "verdict": str(vote.verdict), "reason": vote.reason} for vote in view.votes]
     return {
-        "progress": None if word is None else {**vars(word), "at": word.at.isoformat()},
+        "progress": None if word is None else vars(word),
         "stamp": view.stamp,
         "fields": [{"name": field.name, "value": field.after} for field in view.fields],
         "votes": votes,

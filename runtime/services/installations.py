@@ -219,12 +219,12 @@ async def places(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return team, enterprise, name, installed_at, removed_at, why of all places, those that are installed first."""
     here: list[dict[str, Any]] = [
         {"team": row["team"], "enterprise": row["enterprise"], "name": row["name"], "why": None, "removed_at": None}
-        | {"installed_at": row["installed_at"].isoformat()}
+        | {"installed_at": row["installed_at"]}
         for row in await installations.live_installations(conn, tenant)
     ]
     gone: list[dict[str, Any]] = [
         {"team": one.place.team, "enterprise": one.place.enterprise, "name": one.name, "why": one.why}
-        | {"removed_at": one.removed_at.isoformat(), "installed_at": None}
+        | {"removed_at": one.removed_at, "installed_at": None}
         for one in await ended(conn, tenant)
     ]
     return [*here, *gone]

@@ -6,7 +6,8 @@ REFERENCE = "coalesce(nullif(r.reference, ''), r.trigger_ref)"
 """What people call a run by: its business reference, and as long as it has none, its trigger's."""
 
 _OF_RUNS = {
-    "reference": f"{REFERENCE} = %(reference)s",
+    # as above, but each by an index
+    "reference": "(r.reference = %(reference)s OR r.reference = '' AND r.trigger_ref = %(reference)s)",
     "requester": """
         (r.requested_by = %(requester)s OR r.requested_by IN (
             SELECT q.actor_id FROM actors q WHERE q.tenant = r.tenant AND lower(q.name) = lower(%(requester)s)))
