@@ -95,6 +95,6 @@ async def _bring_in(
         out.print(begun)
     await brought.replied()
     reply, workspace = example.reply, settings.slack_api_url.removesuffix("api/")
-    facts = {"run_id": brought.run_id, "pack": pack, "case": example.name, "then": example.then, "at": workspace}
+    facts = {"run_id": brought.run_id, "pack": pack, "case": example.name, "then": example.then, "workspace": workspace}
     lines = [*([f"The {reply.who} {reply.does}."] if reply else []), f"Then {example.then}: {workspace}"]
     show_facts(facts, *lines, as_json=as_json)

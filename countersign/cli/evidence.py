@@ -6,7 +6,7 @@ by a named person. `list` and `exceptions` stand in `evidence_queries`, `approva
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,23 +14,18 @@ from countersign.cli.acts import act
 from countersign.cli.approval_queries import approvals
 from countersign.cli.command import run, shared_settings, show_facts
 from countersign.cli.evidence_options import (
-    Checkpoint,
     Child,
     FirstDay,
+    Given,
     Key,
-    Keys,
     LastDay,
-    Log,
-    LogKey,
     QuickVote,
-    Stamp,
-    Tsa,
     Undoes,
     VerifierInputs,
-    Witness,
-    Witnesses,
+    compared,
     period_of,
     quick_of,
+    trusted,
 )
 from countersign.cli.evidence_queries import exceptions, list_evidence
 from countersign.cli.lists import cut, keyed, show_list, table
@@ -64,13 +59,10 @@ def export(
     raise typer.Exit(1 if made.index.log.findings else 0)
 
 
+@takes(trusted=trusted)
 def verify_export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The export.")],
     key: Key,
-    keys: Keys = None,
-    log_key: LogKey = None,
-    witness: Witness = None,
-    witnesses: Witnesses = None,
     log: Annotated[
         Path | None,
         typer.Option(
@@ -79,6 +71,7 @@ def verify_export(
     ] = None,
     *,
     as_json: AsJson = False,
+    trusted: Given,
 ) -> None:
     """Verify an export offline: its signature and files, and each line, derived again from its bundles and the log.
 
@@ -87,7 +80,7 @@ def verify_export(
     """
     from countersign.cli.verify import verify_export_folder
 
-    given = VerifierInputs(key=key, register=keys, log_keys=log_key or [], witnesses=witness or [], needed=witnesses)
+    given = VerifierInputs(key=key, **trusted)
     raise typer.Exit(verify_export_folder(folder, given, log, as_json=as_json))
 
 
@@ -197,22 +190,17 @@ for command in (approvals, exceptions, export, verify_export, get, hold, release
 
 
 @evidence.command()
+@takes(trusted=trusted, compared=compared)
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
     key: Key,
-    keys: Keys = None,
-    log_key: LogKey = None,
-    witness: Witness = None,
-    witnesses: Witnesses = None,
-    checkpoint: Checkpoint = None,
-    log: Log = None,
-    tsa: Tsa = None,
-    stamp: Stamp = None,
     child: Child = None,
     undoes: Undoes = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJson = False,
+    trusted: Given,
+    compared: Given,
 ) -> None:
     """Verify bundles offline: no database, no network, no private key. Names the first thing that does not hold.
 
@@ -225,40 +213,23 @@ def verify(
         raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
     if undoes and len(files) > 1:
         raise typer.BadParameter("--undoes goes with one FILE: that of the run that undoes")
-    given = VerifierInputs(
-        key=key,
-        register=keys,
-        log_keys=log_key or [],
-        witnesses=witness or [],
-        needed=witnesses,
-        checkpoints=checkpoint or [],
-        log=log,
-        tsa=tsa,
-        stamps=stamp or [],
-        children=child or [],
-        undone=undoes,
-    )
+    given = VerifierInputs(key=key, **trusted, **compared, children=child or [], undone=undoes)
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 
 
 @evidence.command()
+@takes(trusted=trusted, compared=compared)
 def report(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
     to: Annotated[Path | None, output("FILE", "The page to write; default: the bundle's name, with .html.")] = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The public key; without it nothing is verified.")
     ] = None,
-    keys: Keys = None,
-    log_key: LogKey = None,
-    witness: Witness = None,
-    witnesses: Witnesses = None,
-    checkpoint: Checkpoint = None,
-    log: Log = None,
-    tsa: Tsa = None,
-    stamp: Stamp = None,
     quick_vote: QuickVote = "PT10S",
     *,
     as_json: AsJson = False,
+    trusted: Given,
+    compared: Given,
 ) -> None:
     """Write a report on a bundle: cover, exceptions, requests, signatures, actions, and whether the bundle holds.
 
@@ -267,13 +238,9 @@ def report(
     """
     from countersign.cli.verify import report_one
 
-    beside: dict[str, Any] = {
-        "register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses,
-        "checkpoints": checkpoint or [], "log": log, "tsa": tsa, "stamps": stamp or [],
-    }  # fmt: skip
-    if key is None and any(beside.values()):
+    if key is None and any({**trusted, **compared}.values()):
         raise typer.BadParameter("the other options need --key")
-    given = None if key is None else VerifierInputs(key=key, **beside)
+    given = None if key is None else VerifierInputs(key=key, **trusted, **compared)
     raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html"), quick_of(quick_vote), as_json=as_json))
 
 

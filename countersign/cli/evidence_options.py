@@ -16,34 +16,6 @@ if TYPE_CHECKING:
 
 
 Key = Annotated[Path, typer.Option(metavar="FILE", help="The public key, from a source that you trust.")]
-Keys = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The key register (keys.json), for bundles signed by earlier keys.")
-]
-LogKey = Annotated[
-    list[str] | None,
-    typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must be in its log."),
-]
-Witness = Annotated[list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")]
-Witnesses = Annotated[
-    int | None, typer.Option(min=0, metavar="NUMBER", help="How many witnesses must have cosigned; default: all.")
-]
-Checkpoint = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE", help="A checkpoint that you kept: the bundle's log must extend it; may be repeated."),
-]
-Log = Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder of the published log, to compare with.")]
-Tsa = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Certificates (PEM) of a time stamping authority: the bundle must have its time stamp.",
-    ),
-]
-Stamp = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
-]
-
 Undoes = Annotated[
     Path | None,
     typer.Option(
@@ -86,6 +58,56 @@ class VerifierInputs:
 
         needed = len(self.witnesses) if self.needed is None else self.needed
         return trust_of(self.key, self.register, self.log_keys, self.witnesses, needed, self.tsa, self.stamps)
+
+
+Given = dict[str, Any]
+"""Members of `VerifierInputs`."""
+
+
+def trusted(
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The key register (keys.json), for bundles signed by earlier keys."),
+    ] = None,
+    log_key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must be in its log."),
+    ] = None,
+    witness: Annotated[
+        list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")
+    ] = None,
+    witnesses: Annotated[
+        int | None, typer.Option(min=0, metavar="NUMBER", help="How many witnesses must have cosigned; default: all.")
+    ] = None,
+) -> Given:
+    """Return what is trusted beside the key."""
+    return {"register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses}
+
+
+def compared(
+    checkpoint: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="A checkpoint that you kept: the bundle's log must extend it; may be repeated."
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The folder of the published log, to compare with.")
+    ] = None,
+    tsa: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Certificates (PEM) of a time stamping authority: the bundle must have its time stamp.",
+        ),
+    ] = None,
+    stamp: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
+    ] = None,
+) -> Given:
+    """Return what a bundle is compared with."""
+    return {"checkpoints": checkpoint or [], "log": log, "tsa": tsa, "stamps": stamp or []}
 
 
 T = TypeVar("T")
