@@ -8,7 +8,7 @@ import yaml
 
 from countersign.cli.command import Row, out, run, shared_settings, show_facts, show_json, show_rows
 from countersign.cli.lists import show_list, table
-from countersign.cli.options import AsJson, By, Page, Reason, page, takes
+from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 from evidence.reading.words import counted
 from runtime.model.states import DefinitionStatus
 
@@ -20,7 +20,7 @@ _LIST_COLUMNS = ("name", "version", "status", "trigger_type", "changed_by", "cha
 _MOVE_COLUMNS = ("at", "event", "by", "run_id")
 
 
-@takes(page=page)
+@takes(changed=between, page=page)
 def list_(
     name: Annotated[
         str | None, typer.Option("--definition", "--name", metavar="NAME", help="Only this runbook.")
@@ -31,13 +31,21 @@ def list_(
     trigger: Annotated[str | None, typer.Option(metavar="TYPE", help="Only what this trigger may start.")] = None,
     *,
     as_json: AsJson = False,
+    changed: Between,
     page: Page,
 ) -> None:
     """List the versions of runbooks by name, the newest first: the status of each, and who changed it last."""
     from countersign.cli.operate import looked_up
     from runtime.services.definition_views import Sought, list_versions
 
-    sought = Sought(name, status, trigger, _version_after(page.after), page.limit + 1)
+    sought = Sought(
+        **vars(changed),
+        name=name,
+        status=status,
+        trigger=trigger,
+        after=_version_after(page.after),
+        limit=page.limit + 1,
+    )
     rows = run(looked_up(shared_settings("database_url"), list_versions, sought))
     show_list("versions", rows, page, _key, table(*_LIST_COLUMNS), as_json=as_json)
 

@@ -28,8 +28,8 @@ from countersign.cli.evidence_options import (
     trusted,
 )
 from countersign.cli.evidence_queries import exceptions, list_evidence
-from countersign.cli.lists import cut, keyed, show_list, table
-from countersign.cli.options import AsJson, By, Page, Reason, output, page, takes
+from countersign.cli.lists import cut, keyed, show_list, table, within
+from countersign.cli.options import AsJson, Between, By, OfRun, Page, Reason, between, output, page, takes
 
 if TYPE_CHECKING:
     from runtime.services.legal_holds import Subject
@@ -146,17 +146,23 @@ def release(
     show_facts({"hold_id": hold_id, "bundles": done}, text, as_json=as_json)
 
 
-@takes(page=page)
+@takes(was_set=between, page=page)
 def holds(
+    run_id: OfRun = None,
+    reference: Annotated[str | None, typer.Option(metavar="REFERENCE", help="Only holds on this reference.")] = None,
     *,
     lifted: Annotated[bool, typer.Option("--all", help="Include lifted holds.")] = False,
     as_json: AsJson = False,
+    was_set: Between,
     page: Page,
 ) -> None:
     """List legal holds, newest first: subject, person, reason, and how many bundles the archive holds."""
     from countersign.cli.evidence_archive import list_holds
 
-    rows, key = run(list_holds(shared_settings("database_url"), lifted=lifted)), keyed("hold_id")
+    found = within(run(list_holds(shared_settings("database_url"), lifted=lifted)), was_set, "set_at")
+    named = {"run": run_id, "reference": reference}
+    rows = [row for row in found if not any(named.values()) or named[row["kind"]] == row["subject"]]
+    key = keyed("hold_id")
     show_list("holds", cut(rows, page, key), page, key, table(*_HOLD_COLUMNS), as_json=as_json)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from countersign.cli.command import Row, out, show_json, show_rows
-from countersign.cli.options import Page
+from countersign.cli.options import Between, Page
 
 Key = Callable[[Row], str]
 
@@ -12,6 +12,12 @@ Key = Callable[[Row], str]
 def keyed(column: str) -> Key:
     """Return what tells a row by this column."""
     return lambda row: str(row[column])
+
+
+def within(rows: Sequence[Row], period: Between, column: str) -> Sequence[Row]:
+    """Return the rows of a short list whose moment in a column is of the period."""
+    since, until = period.since, period.until
+    return [row for row in rows if (not since or row[column] >= since) and (not until or row[column] < until)]
 
 
 @contextmanager

@@ -16,8 +16,8 @@ import typer
 
 from countersign.cli.acts import act
 from countersign.cli.command import out, run, shared_settings, show_facts, show_json, show_one, show_rows
-from countersign.cli.lists import cut, keyed, show_list, table
-from countersign.cli.options import AsJson, By, Page, Reason, page, takes
+from countersign.cli.lists import cut, keyed, show_list, table, within
+from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 from evidence.reading.words import counted
 
 if TYPE_CHECKING:
@@ -267,18 +267,20 @@ def invite(
 
 
 @passkeys.command("list")
-@takes(page=page)
+@takes(was_made=between, page=page)
 def list_registered(
     person: Annotated[str | None, typer.Option(metavar="PERSON", help="Only one person's.")] = None,
     *,
     as_json: AsJson = False,
+    was_made: Between,
     page: Page,
 ) -> None:
     """List passkeys, newest first, including revoked ones."""
     from countersign.cli.operate import looked_up
     from runtime.services.delegations import list_passkeys
 
-    found, key = run(looked_up(shared_settings("database_url"), list_passkeys, person)), keyed("credential_id")
+    found = within(run(looked_up(shared_settings("database_url"), list_passkeys, person)), was_made, "registered_at")
+    key = keyed("credential_id")
     show_list("passkeys", cut(found, page, key), page, key, table(*_PASSKEY_COLUMNS), as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from runtime.definitions.canonical import definition_document, from_canonical
@@ -18,14 +19,16 @@ class UnknownVersionError(Exception):
     """The tenant has no such version; the message says which it has."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sought:
-    """Which versions to list, behind the one named by `after`: ``(name, version)``."""
+    """Which versions to list, behind the one named by `after`: ``(name, version)``; None leaves it wide."""
 
-    name: str | None
-    status: DefinitionStatus | None
-    trigger: str | None  # type that may start it
-    after: tuple[str, int] | None
+    name: str | None = None
+    status: DefinitionStatus | None = None
+    trigger: str | None = None  # type that may start it
+    since: datetime | None = None  # somebody moved it then or later
+    until: datetime | None = None  # before that
+    after: tuple[str, int] | None = None
     limit: int
 
 

@@ -117,6 +117,9 @@ async def test_a_link_registers_a_passkey_which_is_listed_and_revoked(
     listed = await command("people", "passkeys", "list", "--person", "sam", "--json", env=passkeys_env)
     (one,) = json.loads(listed.out)["passkeys"]
     assert (one["credential_id"], one["person"], one["revoked_by"]) == (mine.id, "sam", "omar")
+    for words in (("--since", "9000-01-01"), ("--after", mine.id)):
+        none = await command("people", "passkeys", "list", *words, "--json", env=passkeys_env)
+        assert (none.code, json.loads(none.out)["passkeys"]) == (0, [])
     nobodys = await command("people", "passkeys", "list", "--person", "pam", "--json", env=passkeys_env)
     assert json.loads(nobodys.out) == {"passkeys": [], "next": None}
 
@@ -177,6 +180,8 @@ async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
     assert (await _definitions_json(office, "list", "--status", "draft"))["versions"] == []
     found = await _definitions_json(office, "list", "--trigger", "kyc.onboarding", "--limit", "1")
     assert ([row["name"] for row in found["versions"]], found["next"]) == (["kyc-onboarding"], None)
+    assert len((await _definitions_json(office, "list", "--since", "P1D"))["versions"]) == len(listed)
+    assert (await _definitions_json(office, "list", "--until", "P1D"))["versions"] == []
     wrong = await command("definitions", "list", "--after", "incident-triage", env=office.env)
     assert (wrong.code, "incident-triage is not NAME:VERSION" in wrong.err) == (2, True)
 

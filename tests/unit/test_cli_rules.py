@@ -68,6 +68,12 @@ _ACT_WITHOUT_A_NAME = {
 _LISTS = {"evidence list", "evidence holds", *(path for path in LEAVES if path.endswith(" list"))}
 _OF_RUNS = {"runs list", "waits list", "effects list", "steps list", "tasks list", "evidence list"}
 _BY_RUNS = {"--reference", "--requester", "--trigger", "--definition", "--since", "--until"}
+_WITHOUT_MOMENTS = {
+    "people list": "who is in the directory now",
+    "subscriptions list": "what a file says now",
+    "slack list": "each has a beginning or an end",
+    "keys list": "a register of few lines, which is read whole",
+}
 _STATUSES = {"runs list", "waits list", "effects list", "dead-letters list", "definitions list"}
 _WRITE = {
     *("evidence export", "evidence get", "evidence report", "evidence page", "keys export", "log stamp"),
@@ -101,6 +107,11 @@ def test_a_list_has_pages(path: str) -> None:
 @pytest.mark.parametrize("path", sorted(_OF_RUNS))
 def test_a_list_of_what_belongs_to_runs_is_narrowed_by_runs(path: str) -> None:
     assert _options(path).keys() >= _BY_RUNS
+
+
+@pytest.mark.parametrize("path", sorted(_LISTS))
+def test_a_list_of_what_came_at_some_moment_is_narrowed_by_moments(path: str) -> None:
+    assert ({"--since", "--until"} <= _options(path).keys()) != (path in _WITHOUT_MOMENTS)
 
 
 @pytest.mark.parametrize("path", sorted(_STATUSES))
