@@ -56,8 +56,8 @@ class CancelAllIn(_WishIn):
 
     def chosen(self, types: Sequence[str]) -> Chosen:
         """Return which runs are meant, of types that the sender may cancel."""
-        named = self.model_dump(include={"reference", "definition", "status", "started_after", "started_before"})
-        return Chosen(**named, types=list(types))
+        named = self.model_dump(include={"reference", "definition", "status"})
+        return Chosen(**named, since=self.started_after, until=self.started_before, types=list(types))
 
 
 class UndoIn(_WishIn):

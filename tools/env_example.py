@@ -25,6 +25,8 @@ HEAD = """\
 
 # The YAML file of people and agents, which the service `people` loads; docker/directory.yaml is one to start from.
 DIRECTORY_FILE=./directory.yaml
+# Your id in it: who loads it is on record.
+DIRECTORY_LOADED_BY=
 # Folder of the secrets' files, and folder of what is your own.
 #SECRETS_FOLDER=./secrets
 #OWN_FOLDER=./own

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from receipts.chain import PROGRAM
+from receipts.chain import PROGRAM, Actor
 from receipts.errors import TileError
 from receipts.hashes import HASH_BYTES, NodeSource, TreeHead
 from receipts.proofs import consistency_proof, prove_inclusion, verify_consistency
@@ -29,6 +29,12 @@ __all__ = [
     "Stamped",
     "unstamped_since",
 ]
+
+
+async def note_key(conn: Conn, tenant: str, key: str, by: Actor, now: datetime) -> None:
+    """Put a key that signs the log from now on (vkey) on record, unless it is there already."""
+    async with conn.transaction():
+        await put_act(conn, tenant, LogKeySeen(key=key), by, now)
 
 
 T = TypeVar("T")
@@ -95,8 +101,8 @@ class AuditLogService:
 
     async def note_key(self, key: str) -> None:
         """Put a key that signs the log (vkey) on record, unless it is there already."""
-        async with self.engine.pool.connection() as conn, conn.transaction():
-            await put_act(conn, self.engine.tenant, LogKeySeen(key=key), PROGRAM, self.engine.clock())
+        async with self.engine.pool.connection() as conn:
+            await note_key(conn, self.engine.tenant, key, PROGRAM, self.engine.clock())
 
     async def note_fault(self, fault: str) -> None:
         """Keep why the log cannot be signed or published, until it is."""

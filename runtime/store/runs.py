@@ -14,10 +14,12 @@ from psycopg.types.json import Json
 
 from runtime.definitions.model import Definition
 from runtime.model.run import NewRun
+from runtime.model.search import RunFilter
 from runtime.model.states import RunStatus
 from runtime.model.steps import class_of
 from runtime.store.database.pool import Conn
 from runtime.store.records import costs_of_run
+from runtime.store.run_clauses import REFERENCE, narrowed
 from runtime.store.steps import _insert_steps
 from runtime.store.waits import progress_by_step
 
@@ -216,19 +218,11 @@ async def run_by_subject(conn: Conn, tenant: str, runbook: str, about: str) -> s
     return row["run_id"] if row else None
 
 
-REFERENCE = "coalesce(nullif(r.reference, ''), r.trigger_ref)"
-"""What people call a run by: its business reference, and as long as it has none, its trigger's."""
-
-
-@dataclass(frozen=True)
-class Chosen:
+@dataclass(frozen=True, kw_only=True)
+class Chosen(RunFilter):
     """Which runs are meant; None leaves it wide. `types` are the trigger types that a caller may ask about."""
 
-    reference: str | None = None
-    definition: str | None = None
     status: RunStatus | None = None
-    started_after: datetime | None = None
-    started_before: datetime | None = None
     types: list[str] | None = None
 
 
@@ -238,12 +232,8 @@ async def find_runs_to_cancel(conn: Conn, tenant: str, chosen: Chosen, limit: in
         SELECT r.run_id, r.status, r.version, r.definition_name, r.definition_version, {REFERENCE} AS reference,
                r.requested_by, r.created_at
           FROM runs r
-         WHERE r.tenant = %(tenant)s AND r.finished_at IS NULL
-           AND (%(reference)s::text IS NULL OR {REFERENCE} = %(reference)s)
-           AND (%(definition)s::text IS NULL OR r.definition_name = %(definition)s)
+         WHERE r.tenant = %(tenant)s AND r.finished_at IS NULL AND {narrowed(chosen, "r.created_at")}
            AND (%(status)s::text IS NULL OR r.status = %(status)s)
-           AND (%(started_after)s::timestamptz IS NULL OR r.created_at >= %(started_after)s)
-           AND (%(started_before)s::timestamptz IS NULL OR r.created_at < %(started_before)s)
            AND (%(types)s::text[] IS NULL OR r.trigger_type = ANY (%(types)s))
          ORDER BY r.created_at, r.run_id LIMIT %(limit)s
     """  # noqa: S608 - our own columns

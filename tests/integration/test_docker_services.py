@@ -182,7 +182,7 @@ async def test_the_programs_login_works_with_what_migrate_made_and_deletes_no_re
             with pytest.raises(psycopg.errors.InsufficientPrivilege), conn.transaction():
                 conn.execute(f"DELETE FROM {table}".encode())
     env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": logins["countersign_directory_database_url"]}
-    loaded = await command("people", "load", str(ROOT / "docker/directory.yaml"), env=env)
+    loaded = await command("people", "load", str(ROOT / "docker/directory.yaml"), "--as", "omar", env=env)
     assert (loaded.code, loaded.err) == (0, "")
 
 

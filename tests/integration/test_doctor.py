@@ -310,7 +310,7 @@ def test_one_cause_is_one_failure_and_what_hangs_on_it_is_not_checked() -> None:
         Fact("key", ok=True, detail="there"),
         Fact("blocked effects", ok=False, detail=away, remedy="Mend."),
     ]
-    assert list(diagnosis(facts, None)) == [
+    assert [one.line() for one in diagnosis(facts, None)] == [
         "FAIL  database: connection refused\n      Start it.",
         "ok    key: there",
         "-     blocked effects: not checked: see database",

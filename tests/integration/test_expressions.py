@@ -208,7 +208,7 @@ async def test_the_command_that_plans_a_run_again_knows_the_functions_of_listed_
             run_id = await ran(bench, LEI)
             for pack, code in (("kyc", 0), ("access-request", 1)):
                 settings = settings_of(dsn, opa.url, tmp_path / "home", packs=[ROOT / "packs" / pack])
-                done = await command("replay", run_id, env=environment(settings))
+                done = await command("runs", "replay", run_id, env=environment(settings))
                 assert done.code == code, (done.out, done.err)
 
 

@@ -67,7 +67,7 @@ class KeyOffice:
 
     async def rotate(self) -> str:
         """Rotate, and return the id of the new key."""
-        return (await operate.rotate_key(self.settings))[-1].id
+        return (await operate.rotate_key(self.settings, "omar"))[-1].id
 
 
 @pytest.fixture
@@ -151,11 +151,11 @@ async def test_a_key_is_rotated_only_where_it_is(office: KeyOffice, tmp_path: Pa
     elsewhere = office.settings.model_copy(update={"home": tmp_path / "elsewhere"})
     for _ in range(2):
         with pytest.raises(operate.OperateError, match="is not the key that seals now"):
-            await operate.rotate_key(elsewhere)
+            await operate.rotate_key(elsewhere, "omar")
         assert not elsewhere.key_path.exists()
     load_or_create(elsewhere.key_path)
     with pytest.raises(operate.OperateError, match="rotate where it is"):
-        await operate.rotate_key(elsewhere)
+        await operate.rotate_key(elsewhere, "omar")
     await office.noted()
     assert await office.sealer() == 1, "the workers' key still seals"
 
@@ -172,11 +172,11 @@ async def test_a_revoked_key_is_on_record_with_its_reason(office: KeyOffice) -> 
     assert await office.sealer() == 1
     old = office.ring.keys().current.public.key_id
     await office.rotate()
-    register = await operate.revoke_key(office.settings, old, "the machine was stolen")
+    register = await operate.revoke_key(office.settings, old, "omar", "the machine was stolen")
     assert register[0].revoked
     assert register[0].revoked.why == "the machine was stolen"
     with pytest.raises(RegisterError, match="rotate first"):
-        await operate.revoke_key(office.settings, register[-1].id, "no")
+        await operate.revoke_key(office.settings, register[-1].id, "omar", "no")
 
 
 def test_a_retired_key_that_others_can_read_is_refused(office: KeyOffice) -> None:

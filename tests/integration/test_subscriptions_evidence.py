@@ -84,7 +84,7 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
     }
     checked = await command("subscriptions", "check", str(file), env=env)
     assert (checked.code, checked.out.split(": ")[1].strip()) == (0, "1 subscription, no faults")
-    listed = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
+    listed = json.loads((await command("subscriptions", "list", "--json", env=env)).out)["subscriptions"]
     wanted = {"name": "ears", "on": ["run.completed"], "target": "https://ears.hooks.example", "sends": True}
     assert listed == [{**wanted, "waiting": 0, "dead_letters": 0}]
     async with open_ears() as ears:
@@ -96,7 +96,7 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
     assert "it is gone" in (await command("runs", "show", run["run_id"], env=env)).out
     shown = await command("dead-letters", "show", letter["notification_id"], env=env)
     assert "it is gone" in shown.out
-    (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
+    (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)["subscriptions"]
     assert (now["sends"], now["dead_letters"]) == (True, 1), "the one that is gone was another"
 
 

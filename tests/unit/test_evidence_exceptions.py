@@ -286,7 +286,7 @@ def test_a_key_that_cannot_be_read_verifies_nothing(files: dict[str, Path], caps
 def test_programs_are_told_one_object_for_each_file(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     order = ("holds", "broken", "unsigned", "absent")
     verify_all([files[name] for name in order], VerifierInputs(key=files["key"]), None, as_json=True)
-    told = dict(zip(order, map(json.loads, capsys.readouterr().out.splitlines()), strict=True))
+    told = dict(zip(order, json.loads(capsys.readouterr().out)["bundles"], strict=True))
     holds = told["holds"]
     assert (holds["run"], holds["tenant"], holds["format"], holds["holds"]) == ("run-1", "acme", 1, True)
     assert {"name": "votes.in-time", "step": 8, "found": "2 votes"} in holds["checks"]

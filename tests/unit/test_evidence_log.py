@@ -349,7 +349,7 @@ def test_the_exit_status_tells_a_fork_from_what_cannot_be_compared(
         key=kept.office.public, log_keys=[str(vkey(LOG))], checkpoints=[file], log=kept.folder.parent / folder
     )
     assert verify_all([kept.path], given, None, as_json=True) == code
-    told = json.loads(capsys.readouterr().out)
+    (told,) = json.loads(capsys.readouterr().out)["bundles"]
     assert (told["holds"], told["failed"] and told["failed"]["name"]) == (code == 0, name)
     assert verify_all([kept.path], given, None, as_json=False) == code
     told_people = capsys.readouterr()
