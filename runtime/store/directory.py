@@ -14,6 +14,7 @@ from receipts.chain import PROGRAM
 from receipts.tenant_acts import DirectoryLoaded
 from runtime.model.person import NO_SOURCES, Person, Sources
 from runtime.store.database.pool import Conn
+from runtime.store.delegations import HOLDS
 from runtime.store.tenants import directory_digest, put_act
 from runtime.store.usergroups import carry_over, lock_directory, usergroup_state
 
@@ -224,7 +225,7 @@ async def accounts_in_groups(
     """
     rows = await (
         await conn.read(
-            """
+            f"""
             WITH asked AS (
                 SELECT a.actor_id FROM actors a
                  WHERE a.tenant = %(tenant)s AND a.kind = 'person' AND a.groups::jsonb ?| %(groups)s
@@ -232,7 +233,7 @@ async def accounts_in_groups(
                 SELECT p.actor_id FROM delegations d
                   JOIN actors a ON a.tenant = d.tenant AND a.actor_id = d.delegator AND a.kind = 'person'
                   JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
-                 WHERE d.tenant = %(tenant)s AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
+                 WHERE d.tenant = %(tenant)s AND {HOLDS}
                    AND a.actor_id <> ALL(%(without)s)
                    AND EXISTS (SELECT FROM jsonb_array_elements_text(a.groups::jsonb) AS g (name)
                                 WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
@@ -242,7 +243,7 @@ async def accounts_in_groups(
                AND NOT EXISTS (SELECT FROM slack_absentees x
                                 WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
              ORDER BY s.account
-            """,
+            """,  # noqa: S608 - our own condition
             {"tenant": tenant, "groups": list(groups), "now": now, "without": list(without)},
         )
     ).fetchall()

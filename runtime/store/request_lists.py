@@ -16,7 +16,8 @@ from runtime.model.search import COUNTED, ListFilter, PageEdge
 from runtime.model.votes import Vote
 from runtime.store.approvals import JOINED, SHOWN, VIEW, counted_votes
 from runtime.store.database.pool import Conn
-from runtime.store.electorate import IS_FREE, MAY_ANSWER
+from runtime.store.delegations import HOLDS
+from runtime.store.electorate import MAY_ANSWER, MAY_DECIDE, groups_reached
 
 Row = dict[str, Any]
 
@@ -88,19 +89,14 @@ async def read_along_index(conn: Conn) -> AsyncIterator[None]:
 
 _UNTIL = "coalesce(a.prolonged_until, a.expires_at)"
 # Whoever is in none of these groups may not answer: read once, and looked at before what costs more.
-_GROUPS = """
-    ARRAY(SELECT jsonb_array_elements_text(q.groups::jsonb) FROM actors q
-           WHERE q.tenant = %(tenant)s AND (q.actor_id = %(person)s OR q.actor_id IN (
-                 SELECT d.delegator FROM delegations d
-                  WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND d.ended_at IS NULL)))
-"""
+_GROUPS = groups_reached("%(person)s")
 _WAITS = f"""
     SELECT a.approval_id, {_UNTIL} AS key_at
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
      WHERE a.tenant = %(tenant)s AND a.status = 'requested'
        AND ((a.requirement::jsonb -> 'groups') ?| {_GROUPS} OR a.joined::jsonb ?| {_GROUPS})
-       AND {MAY_ANSWER} AND {IS_FREE}
+       AND {MAY_DECIDE}
 """  # noqa: S608 - our own clauses
 
 
@@ -213,15 +209,14 @@ async def groups_of_viewer(conn: Conn, looker: Viewer) -> list[str]:
     """Return the groups for which the person may decide: their own, and those that somebody gave them for a time."""
     rows = await (
         await conn.execute(
-            """
+            f"""
             SELECT jsonb_array_elements_text(p.groups::jsonb) AS name FROM actors p
              WHERE p.tenant = %(tenant)s AND p.actor_id = %(person)s
             UNION
             SELECT jsonb_array_elements_text(d.groups::jsonb) FROM delegations d
-             WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND d.ended_at IS NULL
-               AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
+             WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND {HOLDS}
              ORDER BY name
-            """,
+            """,  # noqa: S608 - our own condition
             vars(looker),
         )
     ).fetchall()
