@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from receipts.chain import PROGRAM
+from receipts.chain import PROGRAM, Actor
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -54,7 +54,7 @@ from runtime.model.commands import (
     UnknownActorPayload,
 )
 from runtime.model.limits import error_text, first_line
-from runtime.model.notification import Addressed, ApplyResult, Command, Notification, Said
+from runtime.model.notification import Addressed, ApplyResult, Command, ConflictError, Notification, Payload, Said
 from runtime.model.payloads import (
     AskPayload,
     ChildEndedPayload,
@@ -124,6 +124,20 @@ async def record_addressed(engine: Engine, notification: Notification) -> Addres
     recorded = await engine.record_addressed(notification)
     at(Point.NOTIFICATION_RECORDED)
     return recorded
+
+
+async def submit(engine: Engine, payload: Payload, *, by: Actor, about: str, key: str) -> tuple[str, Mapping[str, Any]]:
+    """Record what somebody sends and apply it; return the notification's id and the facts of its outcome.
+
+    Sent again, it gets the present outcome. Raise ConflictError where its key was used for something else.
+    """
+    new = engine.notification(payload, by=by, about=about, key=key)
+    recorded = await record_addressed(engine, new)
+    if not isinstance(recorded, str):
+        return new.notification_id, await apply(engine, recorded)
+    if recorded != new.notification_id and not (await engine.addressed(recorded)).notification.is_repeated_by(new):
+        raise ConflictError
+    return recorded, await apply(engine, recorded)
 
 
 async def apply(engine: Engine, recorded: str | Addressed) -> Mapping[str, Any]:

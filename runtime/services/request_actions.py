@@ -245,7 +245,6 @@ class RequestActions:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
         return await record_said(
             self.engine,
-            self.tenant,
             CancelPayload(run_id=wish.run_id, reason=error_text(wish.reason)),
             by=wish.person_id,
             about=wish.run_id,
