@@ -28,39 +28,35 @@ the ones that the delegator is still in, as long as the delegate is still known.
 
 async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) -> list[StandIn]:
     """Return for whom a person may vote now, in the order in which that was recorded."""
-    rows = await (
-        await conn.read(
-            f"""
-            SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
-                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
-                      FROM slack_accounts s WHERE s.tenant = d.tenant AND s.actor_id = d.delegator) AS accounts
-              FROM delegations d
-              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
-             WHERE d.tenant = %(tenant)s AND d.delegate = %(delegate)s AND {HOLDS}
-             ORDER BY d.recorded_at, d.delegation_id
-            """,  # noqa: S608 - our own columns
-            {"tenant": tenant, "delegate": delegate, "now": now},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        f"""
+        SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
+               (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                  FROM slack_accounts s WHERE s.tenant = d.tenant AND s.actor_id = d.delegator) AS accounts
+          FROM delegations d
+          JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+         WHERE d.tenant = %(tenant)s AND d.delegate = %(delegate)s AND {HOLDS}
+         ORDER BY d.recorded_at, d.delegation_id
+        """,  # noqa: S608 - our own columns
+        {"tenant": tenant, "delegate": delegate, "now": now},
+    )
     return [_stand_in(row) for row in rows]
 
 
 async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[tuple[str, str]]:
     """Return by their names who may now vote for whom in these groups, and is in none of them: a few, by name."""
-    rows = await (
-        await conn.read(
-            f"""
-            SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
-              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
-              JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
-             WHERE d.tenant = %(tenant)s AND {HOLDS} AND NOT p.groups::jsonb ?| %(groups)s
-               AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
-                            WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
-             ORDER BY delegate, delegator LIMIT 5
-            """,  # noqa: S608 - our own condition
-            {"tenant": tenant, "groups": list(groups), "now": now},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        f"""
+        SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
+          JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+          JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
+         WHERE d.tenant = %(tenant)s AND {HOLDS} AND NOT p.groups::jsonb ?| %(groups)s
+           AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                        WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
+         ORDER BY delegate, delegator LIMIT 5
+        """,  # noqa: S608 - our own condition
+        {"tenant": tenant, "groups": list(groups), "now": now},
+    )
     return [(row["delegate"], row["delegator"]) for row in rows]
 
 
@@ -90,7 +86,7 @@ async def end_delegation(conn: Conn, delegation_id: str, by: str, reason: str, n
 async def find_delegation(conn: Conn, tenant: str, delegation_id: str) -> Delegation | None:
     """Return a delegation that nobody has ended, or None."""
     query = f"{_ALL} AND d.delegation_id = %(id)s AND d.ended_at IS NULL"
-    row = await (await conn.execute(query.encode(), {"tenant": tenant, "id": delegation_id})).fetchone()
+    row = await conn.row(query, {"tenant": tenant, "id": delegation_id})
     return delegation_of(row) if row else None
 
 
@@ -101,7 +97,7 @@ async def list_delegations(conn: Conn, tenant: str, person: str | None, *, over:
            AND (%(over)s OR d.ended_at IS NULL AND d.ends_at > clock_timestamp())
          ORDER BY d.recorded_at DESC, d.delegation_id
     """
-    return await (await conn.execute(query.encode(), {"tenant": tenant, "person": person, "over": over})).fetchall()
+    return await conn.rows(query, {"tenant": tenant, "person": person, "over": over})
 
 
 def delegation_of(row: Mapping[str, Any]) -> Delegation:

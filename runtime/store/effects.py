@@ -204,25 +204,20 @@ async def insert_message(conn: Conn, row: Sequence[Any]) -> None:
 
 async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[bool]:
     """Put messages into the outbox; False of what is there already (same dedupe key), and then stays as it is."""
-    done = await (
-        await conn.execute(
-            f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (run_id, dedupe_key) DO NOTHING"
-            " RETURNING effect_id",
-            {_PROPOSED.name: document_of(_PROPOSED, rows)},
-        )
-    ).fetchall()
+    done = await conn.rows(
+        f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (run_id, dedupe_key) DO NOTHING RETURNING effect_id",
+        {_PROPOSED.name: document_of(_PROPOSED, rows)},
+    )
     put = {row["effect_id"] for row in done}
     return [row[0] in put for row in rows]
 
 
 async def get_effect(conn: Conn, effect_id: str) -> Effect:
     """Return an effect as it is, locking it in the caller's transaction."""
-    row = await (
-        await conn.execute(
-            f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
-            (effect_id,),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
+        (effect_id,),
+    )
     if row is None:
         raise LookupError(f"no effect {effect_id}")
     return effect_of(row)
@@ -322,13 +317,11 @@ async def release(
 
 async def list_hiding(conn: Conn, run_id: str) -> list[Effect]:
     """Return the effects of a run's steps whose fields hold what nobody may see, locked in the transaction."""
-    rows = await (
-        await conn.execute(
-            f"SELECT {COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
-            " AND hides AND forgotten IS NULL FOR UPDATE",
-            (run_id,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"SELECT {COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
+        " AND hides AND forgotten IS NULL FOR UPDATE",
+        (run_id,),
+    )
     return [effect_of(row) for row in rows]
 
 
@@ -342,7 +335,7 @@ async def forget_fields(conn: Conn, effect_id: str, public: Action) -> None:
 
 async def run_of(conn: Conn, effect_id: str) -> str:
     """Return the run of an effect."""
-    row = await (await conn.execute("SELECT run_id FROM effects WHERE effect_id = %s", (effect_id,))).fetchone()
+    row = await conn.row("SELECT run_id FROM effects WHERE effect_id = %s", (effect_id,))
     if row is None:
         raise LookupError(f"no effect {effect_id}")
     return str(row["run_id"])
@@ -350,25 +343,21 @@ async def run_of(conn: Conn, effect_id: str) -> str:
 
 async def expired(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
     """Return an effect whose lease has run out, locked in the caller's transaction, or None if it has been settled."""
-    row = await (
-        await conn.execute(
-            f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
-            " AND status = 'leased' AND lease_expires_at < %s FOR UPDATE",
-            (effect_id, now),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
+        " AND status = 'leased' AND lease_expires_at < %s FOR UPDATE",
+        (effect_id, now),
+    )
     return effect_of(row) if row else None
 
 
 async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) -> list[str]:
     """Let what waits for a pause to pass be tried now: one effect of a run, or all; return the ids."""
-    rows = await (
-        await conn.execute(
-            "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'blocked')"
-            " AND next_try_at > %(now)s AND effect_id = coalesce(%(effect_id)s, effect_id) RETURNING effect_id",
-            {"run_id": run_id, "effect_id": effect_id, "now": now},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'blocked')"
+        " AND next_try_at > %(now)s AND effect_id = coalesce(%(effect_id)s, effect_id) RETURNING effect_id",
+        {"run_id": run_id, "effect_id": effect_id, "now": now},
+    )
     return [row["effect_id"] for row in rows]
 
 
@@ -377,12 +366,10 @@ async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = N
 
     Return the ids in their order, each with its newest approval.
     """
-    rows = await (
-        await conn.execute(
-            "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
-            " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status IN ('pending', 'blocked', 'deferred') RETURNING effect_id, approval_id",
-            {"reason": reason, "run_id": run_id, "step": step},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
+        " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
+        " AND status IN ('pending', 'blocked', 'deferred') RETURNING effect_id, approval_id",
+        {"reason": reason, "run_id": run_id, "step": step},
+    )
     return dict(sorted((row["effect_id"], row["approval_id"]) for row in rows))

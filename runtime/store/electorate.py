@@ -46,7 +46,7 @@ async def electorate_of(
     `without` leaves out one delegation, by its id.
     """
     given = {"tenant": tenant, "groups": list(groups), "now": now, "without": without}
-    found = await (await conn.execute(_ASKED.encode(), given)).fetchone()
+    found = await conn.row(_ASKED, given)
     if found is None:
         raise LookupError("a statement of aggregates gives one row")
     deputies: dict[str, list[Mapping[str, Any]]] = {}
@@ -134,20 +134,18 @@ MAY_ANSWER = _may_answer(lambda _: "true")
 
 async def directory_state(conn: Conn, tenant: str, now: datetime) -> str:
     """Return a text that is another once somebody who may decide comes, leaves, or may decide for another."""
-    row = await (
-        await conn.execute(
-            f"""
-            SELECT json_build_array(
-                (SELECT json_build_array(digest, version, loaded_at, refreshed_at) FROM directories
-                  WHERE tenant = %(tenant)s),
-                (SELECT json_build_array(count(*), max(since)) FROM slack_absentees WHERE tenant = %(tenant)s),
-                (SELECT json_agg(d.delegation_id ORDER BY d.delegation_id) FROM delegations d
-                  WHERE d.tenant = %(tenant)s AND {HOLDS})
-            )::text AS state
-            """,  # noqa: S608 - our own condition
-            {"tenant": tenant, "now": now},
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"""
+        SELECT json_build_array(
+            (SELECT json_build_array(digest, version, loaded_at, refreshed_at) FROM directories
+              WHERE tenant = %(tenant)s),
+            (SELECT json_build_array(count(*), max(since)) FROM slack_absentees WHERE tenant = %(tenant)s),
+            (SELECT json_agg(d.delegation_id ORDER BY d.delegation_id) FROM delegations d
+              WHERE d.tenant = %(tenant)s AND {HOLDS})
+        )::text AS state
+        """,  # noqa: S608 - our own condition
+        {"tenant": tenant, "now": now},
+    )
     return str(row["state"]) if row else ""
 
 
@@ -168,12 +166,12 @@ _OPEN = """
 async def open_requests(conn: Conn, tenant: str, after: str, limit: int) -> list[dict[str, Any]]:
     """Return open requests by their ids, with the people whose votes are on record as lapsed."""
     query = f"{_OPEN} AND a.approval_id > %s ORDER BY a.approval_id LIMIT %s"
-    return await (await conn.execute(query.encode(), (tenant, after, limit))).fetchall()
+    return await conn.rows(query, (tenant, after, limit))
 
 
 async def open_request(conn: Conn, tenant: str, approval_id: str) -> dict[str, Any] | None:
     """Return one of them, or None where it is not open."""
-    return await (await conn.execute(f"{_OPEN} AND a.approval_id = %s".encode(), (tenant, approval_id))).fetchone()
+    return await conn.row(f"{_OPEN} AND a.approval_id = %s", (tenant, approval_id))
 
 
 async def set_shortfall(conn: Conn, approval_id: str, why: str) -> None:
@@ -183,35 +181,31 @@ async def set_shortfall(conn: Conn, approval_id: str, why: str) -> None:
 
 async def request_after(conn: Conn, approval_id: str) -> str:
     """Return the request about the same effect that was asked next, "" where none was."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT n.approval_id FROM approvals a JOIN approvals n USING (effect_id)
-             WHERE a.approval_id = %s AND n.kind = 'effect' AND n.approval_id <> a.approval_id
-               AND n.requested_at >= a.decided_at
-             ORDER BY n.requested_at, n.approval_id LIMIT 1
-            """,
-            (approval_id,),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT n.approval_id FROM approvals a JOIN approvals n USING (effect_id)
+         WHERE a.approval_id = %s AND n.kind = 'effect' AND n.approval_id <> a.approval_id
+           AND n.requested_at >= a.decided_at
+         ORDER BY n.requested_at, n.approval_id LIMIT 1
+        """,
+        (approval_id,),
+    )
     return str(row["approval_id"]) if row else ""
 
 
 async def outgrown_voters(conn: Conn, effect_id: str, approval_id: str) -> Sequence[str]:
     """Return who approved the request that a new one took the place of, since policy asks for more; none otherwise."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT DISTINCT v.person FROM votes v
-             WHERE v.withdrawn_at IS NULL AND v.approval_id = (
-                SELECT approval_id FROM approvals
-                 WHERE effect_id = %s AND kind = 'effect' AND approval_id <> %s
-                 ORDER BY requested_at DESC, approval_id DESC LIMIT 1)
-               AND EXISTS (SELECT FROM approvals a
-                            WHERE a.approval_id = v.approval_id AND a.result->>'code' = 'outgrown')
-             ORDER BY v.person
-            """,
-            (effect_id, approval_id),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT DISTINCT v.person FROM votes v
+         WHERE v.withdrawn_at IS NULL AND v.approval_id = (
+            SELECT approval_id FROM approvals
+             WHERE effect_id = %s AND kind = 'effect' AND approval_id <> %s
+             ORDER BY requested_at DESC, approval_id DESC LIMIT 1)
+           AND EXISTS (SELECT FROM approvals a
+                        WHERE a.approval_id = v.approval_id AND a.result->>'code' = 'outgrown')
+         ORDER BY v.person
+        """,
+        (effect_id, approval_id),
+    )
     return [row["person"] for row in rows]

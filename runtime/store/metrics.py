@@ -84,26 +84,24 @@ async def count_metrics(
     """
     given = {"tenant": tenant, "since": since, "until": until, "now": now}
     given["groups"] = None if groups is None else list(groups)
-    asked = await (await conn.execute(_GROUPS, given)).fetchall()
-    people = await (await conn.execute(_PEOPLE.encode(), given)).fetchall()
+    asked = await conn.rows(_GROUPS, given)
+    people = await conn.rows(_PEOPLE, given)
     return Metrics(since, until, [_group(row) for row in asked], [_person(row) for row in people])
 
 
 async def groups_escalating_to(conn: Conn, tenant: str, since: datetime) -> dict[str, list[str]]:
     """Return, of each group that is next in line for requests made since, the groups that these asked first."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT lead, array_agg(DISTINCT g.name ORDER BY g.name) AS asked
-              FROM approvals a, json_array_elements_text(a.requirement -> 'groups') AS g (name),
-                   jsonb_array_elements_text(
-                       jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]')) AS lead
-             WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s
-             GROUP BY lead
-            """,
-            {"tenant": tenant, "since": since},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT lead, array_agg(DISTINCT g.name ORDER BY g.name) AS asked
+          FROM approvals a, json_array_elements_text(a.requirement -> 'groups') AS g (name),
+               jsonb_array_elements_text(
+                   jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]')) AS lead
+         WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s
+         GROUP BY lead
+        """,
+        {"tenant": tenant, "since": since},
+    )
     return {row["lead"]: row["asked"] for row in rows}
 
 
@@ -141,23 +139,21 @@ class SeenByVoter(NamedTuple):
 
 async def seen_by_voters(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[SeenByVoter]:
     """Return what there was to see, of many (approval, person) in one read."""
-    rows = await (
-        await conn.look(
-            """
-            SELECT w.approval_id, w.who, a.cards -> -1 AS card, m.at
-              FROM unnest(%(approvals)b::text[], %(people)b::text[]) AS w (approval_id, who)
-              JOIN approvals a USING (approval_id)
-              LEFT JOIN marks m ON m.approval_id = w.approval_id AND m.mark = %(mark)s AND m.who = w.who
-            """,
-            {
-                "mark": Mark.LOOKED,
-                "approvals": [approval for approval, _ in wanted],
-                "people": [person for _, person in wanted],
-            },
-            table="approvals",
-            keys={approval for approval, _ in wanted},
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT w.approval_id, w.who, a.cards -> -1 AS card, m.at
+          FROM unnest(%(approvals)b::text[], %(people)b::text[]) AS w (approval_id, who)
+          JOIN approvals a USING (approval_id)
+          LEFT JOIN marks m ON m.approval_id = w.approval_id AND m.mark = %(mark)s AND m.who = w.who
+        """,
+        {
+            "mark": Mark.LOOKED,
+            "approvals": [approval for approval, _ in wanted],
+            "people": [person for _, person in wanted],
+        },
+        table="approvals",
+        keys={approval for approval, _ in wanted},
+    )
     found = {
         (row["approval_id"], row["who"]): SeenByVoter(None if row["card"] is None else digest(row["card"]), row["at"])
         for row in rows
@@ -196,7 +192,7 @@ _BEFORE = f"""
 async def before_votes(conn: Conn, approval_ids: Sequence[str]) -> dict[tuple[str, str], Before]:
     """Return what came before each counted vote, by request and person."""
     given = {"ids": list(approval_ids), "mark": Mark.LOOKED}
-    rows = await (await conn.read(_BEFORE, given)).fetchall()
+    rows = await conn.read(_BEFORE, given)
     return {
         (row["approval_id"], row["person"]): Before(row["opened_at"], row["reviewed_at"], row["signed_at"])
         for row in rows

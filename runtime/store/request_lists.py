@@ -128,7 +128,7 @@ async def find_waiting(
     """  # noqa: S608 - our own clauses
     given = {**clause_values(narrowed, edge), **vars(looker), "limit": limit, "counted": max(counted + 1, limit)}
     async with read_along_index(conn):
-        return await (await conn.execute(query.encode(), given)).fetchall()
+        return await conn.rows(query, given)
 
 
 def _some(narrowed: ListFilter, edge: PageEdge | None, limit: str) -> str:
@@ -169,7 +169,7 @@ async def find_asked_for(
     """  # noqa: S608 - our own clauses
     given = {**clause_values(narrowed, edge), **vars(looker), "limit": limit}
     async with read_along_index(conn):
-        return await (await conn.execute(query.encode(), given)).fetchall()
+        return await conn.rows(query, given)
 
 
 async def find_decided(
@@ -190,36 +190,34 @@ async def find_decided(
     """  # noqa: S608 - our own clauses
     given = {**clause_values(narrowed, edge), **vars(looker), "limit": limit}
     async with read_along_index(conn):
-        return await (await conn.execute(query.encode(), given)).fetchall()
+        return await conn.rows(query, given)
 
 
 async def find_requests(conn: Conn, tenant: str, approval_ids: list[str]) -> list[Row]:
     """Return what cards show of requests, by their ids, open or not."""
     query = f"SELECT {SHOWN} {JOINED} WHERE a.tenant = %s AND a.approval_id = ANY(%s)"
-    return await (await conn.execute(query.encode(), (tenant, approval_ids))).fetchall()
+    return await conn.rows(query, (tenant, approval_ids))
 
 
 async def find_runbooks(conn: Conn, limit: int) -> list[str]:
     """Return the names of runbooks, in their order."""
     query = "SELECT DISTINCT name FROM definitions ORDER BY name LIMIT %s"
-    return [row["name"] for row in await (await conn.execute(query, (limit,))).fetchall()]
+    return [row["name"] for row in await conn.rows(query, (limit,))]
 
 
 async def groups_of_viewer(conn: Conn, looker: Viewer) -> list[str]:
     """Return the groups for which the person may decide: their own, and those that somebody gave them for a time."""
-    rows = await (
-        await conn.execute(
-            f"""
-            SELECT jsonb_array_elements_text(p.groups::jsonb) AS name FROM actors p
-             WHERE p.tenant = %(tenant)s AND p.actor_id = %(person)s
-            UNION
-            SELECT jsonb_array_elements_text(d.groups::jsonb) FROM delegations d
-             WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND {HOLDS}
-             ORDER BY name
-            """,  # noqa: S608 - our own condition
-            vars(looker),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"""
+        SELECT jsonb_array_elements_text(p.groups::jsonb) AS name FROM actors p
+         WHERE p.tenant = %(tenant)s AND p.actor_id = %(person)s
+        UNION
+        SELECT jsonb_array_elements_text(d.groups::jsonb) FROM delegations d
+         WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND {HOLDS}
+         ORDER BY name
+        """,  # noqa: S608 - our own condition
+        vars(looker),
+    )
     return [row["name"] for row in rows]
 
 
@@ -243,7 +241,7 @@ async def find_concerns(conn: Conn, tenant: str, person: str, approval_ids: Sequ
           FROM approvals a WHERE a.tenant = %(tenant)s AND a.approval_id = ANY(%(ids)s)
     """
     given = {"tenant": tenant, "person": person, "ids": list(approval_ids)}
-    return await (await conn.execute(query, given)).fetchall()
+    return await conn.rows(query, given)
 
 
 NOBODY = "none"
@@ -277,7 +275,7 @@ async def find_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime
          ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
     """  # noqa: S608 - our own clauses
     given = {"tenant": tenant, "now": now, **vars(sought)}
-    return await (await conn.execute(query.encode(), given)).fetchall()
+    return await conn.rows(query, given)
 
 
 @dataclass(frozen=True)
@@ -293,20 +291,18 @@ class OpenRequest:
 
 async def open_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[OpenRequest]:
     """Return the open requests that ask one of these groups, now or next in line, the oldest first."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT a.approval_id, a.requirement, r.requested_by, r.submitted_by,
-                   coalesce(r.reference, r.trigger_ref) AS reference
-              FROM approvals a JOIN runs r USING (run_id)
-             WHERE a.tenant = %(tenant)s AND a.status = 'requested'
-               AND ((a.requirement::jsonb -> 'groups') ?| %(groups)s
-                    OR jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]') ?| %(groups)s)
-             ORDER BY a.requested_at, a.approval_id
-            """,
-            {"tenant": tenant, "groups": list(groups)},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT a.approval_id, a.requirement, r.requested_by, r.submitted_by,
+               coalesce(r.reference, r.trigger_ref) AS reference
+          FROM approvals a JOIN runs r USING (run_id)
+         WHERE a.tenant = %(tenant)s AND a.status = 'requested'
+           AND ((a.requirement::jsonb -> 'groups') ?| %(groups)s
+                OR jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]') ?| %(groups)s)
+         ORDER BY a.requested_at, a.approval_id
+        """,
+        {"tenant": tenant, "groups": list(groups)},
+    )
     votes = await counted_votes(conn, [row["approval_id"] for row in rows])
     return [
         OpenRequest(

@@ -264,12 +264,10 @@ async def lock_runs(
     """
     others = "" if wait else " SKIP LOCKED"
     # IS TRUE: by their ids, and not by a look at the tenant's, of which a planner without statistics expects but a few
-    rows = await (
-        await conn.execute(
-            f"SELECT * FROM runs WHERE run_id = ANY(%b) AND (tenant = %s) IS TRUE ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
-            (list(run_ids), tenant),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"SELECT * FROM runs WHERE run_id = ANY(%b) AND (tenant = %s) IS TRUE ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
+        (list(run_ids), tenant),
+    )
     loads = BatchedReads(conn)
     return {
         # a clock that was set back, or another machine's, must not make what came later look earlier

@@ -20,17 +20,13 @@ async def lock_register(conn: Conn, tenant: str) -> list[Entry]:
 
 async def register_of(conn: Conn, tenant: str) -> list[Entry]:
     """Return the tenant's register, the oldest key first."""
-    rows = await (
-        await conn.execute("SELECT entry FROM signing_keys WHERE tenant = %s ORDER BY number", (tenant,))
-    ).fetchall()
+    rows = await conn.rows("SELECT entry FROM signing_keys WHERE tenant = %s ORDER BY number", (tenant,))
     return [Entry.model_validate(row["entry"]) for row in rows]
 
 
 async def newest_key(conn: Conn, tenant: str) -> str | None:
     """Return the id of the key that signs, or None where none has been registered."""
-    row = await (
-        await conn.execute("SELECT key_id FROM signing_keys WHERE tenant = %s ORDER BY number DESC LIMIT 1", (tenant,))
-    ).fetchone()
+    row = await conn.row("SELECT key_id FROM signing_keys WHERE tenant = %s ORDER BY number DESC LIMIT 1", (tenant,))
     return str(row["key_id"]) if row else None
 
 
@@ -45,11 +41,9 @@ async def keep_register(conn: Conn, tenant: str, entries: Sequence[Entry]) -> No
 
 async def sealing_since(conn: Conn, tenant: str, now: datetime) -> datetime:
     """Return since when the tenant's first key has signed: since its first run that is sealed ended, or now."""
-    row = await (
-        await conn.execute(
-            "SELECT coalesce(min(finished_at), %s) AS since FROM runs WHERE tenant = %s AND sealed", (now, tenant)
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT coalesce(min(finished_at), %s) AS since FROM runs WHERE tenant = %s AND sealed", (now, tenant)
+    )
     if row is None:
         raise LookupError("an aggregate that returns a row, did not")
     return cast("datetime", row["since"])
@@ -57,11 +51,9 @@ async def sealing_since(conn: Conn, tenant: str, now: datetime) -> datetime:
 
 async def needed_by(conn: Conn, tenant: str) -> dict[str, int]:
     """Return how many bundles that were begun and are not stored each key is still needed for."""
-    rows = await (
-        await conn.execute(
-            "SELECT b.key_id, count(*) AS n FROM evidence_bundles b JOIN runs r USING (run_id)"
-            " WHERE r.tenant = %s AND b.stored_at IS NULL AND b.key_id IS NOT NULL GROUP BY b.key_id",
-            (tenant,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT b.key_id, count(*) AS n FROM evidence_bundles b JOIN runs r USING (run_id)"
+        " WHERE r.tenant = %s AND b.stored_at IS NULL AND b.key_id IS NOT NULL GROUP BY b.key_id",
+        (tenant,),
+    )
     return {row["key_id"]: row["n"] for row in rows}
