@@ -23,7 +23,7 @@ from runtime.inbox.cancellations import apply_cancel, apply_undo, authorize_canc
 from runtime.inbox.definition_activation import apply_status_change
 from runtime.inbox.delegations import apply_delegation, authorize_delegation
 from runtime.inbox.notification_context import NotificationContext, addressed_runs, addressed_waits
-from runtime.inbox.operator_acts import apply_install_link, authorize_install_link
+from runtime.inbox.operator_acts import apply_install_link, judge
 from runtime.inbox.passkey_registration import apply_passkey_act, authorize_passkey_act
 from runtime.inbox.request_edits import apply_edit, foresee_edit
 from runtime.inbox.retries import apply_bundle_retry, apply_dead_letter, apply_redelivery, apply_retry
@@ -222,7 +222,7 @@ async def _authorize(engine: Engine, found: Addressed) -> Addressed:
     if isinstance(payload, DelegatePayload | UndelegatePayload):
         return await authorize_delegation(engine, found, payload)
     if isinstance(payload, InstallLinkPayload):
-        return await authorize_install_link(engine, found)
+        return await judge(engine, found, payload.kind)
     if isinstance(payload, InvitePasskeyPayload | RevokePasskeyPayload):
         return await authorize_passkey_act(engine, found, payload)
     if found.run_id is None:

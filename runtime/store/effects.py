@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from runtime.model.action import Action, Tier
 from runtime.model.effect import (
@@ -252,19 +252,20 @@ async def begin_attempt(
     await conn.gather(_BEGUN, row)
 
 
+class SettledWith(TypedDict, total=False):
+    """What is written with an effect's new status, each only where there is something to say."""
+
+    next_try_at: datetime | None
+    approval_id: str
+    digest: str
+    postponed: bool
+    uncounted: bool
+    asked: bool
+    is_blocked: bool
+
+
 async def settle(
-    conn: Conn,
-    effect: Effect,
-    status: EffectStatus,
-    *,
-    error: str = "",
-    next_try_at: datetime | None = None,
-    approval_id: str | None = None,
-    digest: str | None = None,
-    postponed: bool = False,
-    uncounted: bool = False,
-    asked: bool = False,
-    is_blocked: bool = False,
+    conn: Conn, effect: Effect, status: EffectStatus, *, error: str = "", **more: Unpack[SettledWith]
 ) -> None:
     """End this worker's lease with a new status; LeaseLostError at the commit if the lease is no longer ours.
 
@@ -274,8 +275,9 @@ async def settle(
     check(EFFECT, EffectStatus.LEASED, status)
     lease = (effect.effect_id, effect.attempt, effect.lease_owner)
     keeps_key = status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT)
-    then = (next_try_at, approval_id, digest, postponed, uncounted, asked, is_blocked)
-    await conn.gather(_SETTLED, (*lease, status, error, keeps_key, *then))
+    moved = (more.get("next_try_at"), more.get("approval_id"), more.get("digest"))
+    flags = (more.get(name, False) for name in ("postponed", "uncounted", "asked", "is_blocked"))
+    await conn.gather(_SETTLED, (*lease, status, error, keeps_key, *moved, *flags))
 
 
 async def try_until(conn: Conn, effect_id: str, give_up_at: datetime) -> None:
