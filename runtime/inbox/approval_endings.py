@@ -81,8 +81,8 @@ async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vot
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
     await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, wait, tx.now)
-    execute = approval.requirement.execute
-    give_up_at = tx.now + (execute.lasts if execute else engine.timing.effect_deadline)
+    when = approval.requirement.when
+    give_up_at = tx.now + (when.lasts if when else engine.timing.effect_deadline)
     if status is ApprovalStatus.APPROVED:
         await effects.release(
             tx.conn,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.model.effect import Effect
-from runtime.model.passage_facts import EarlierSuccess, PassageFacts, passage_facts
+from runtime.model.passage_facts import PassageFacts, passage_facts
 from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
 from runtime.store.delegations import GROUPS_NOW
@@ -133,20 +133,6 @@ async def chained_effect_facts(conn: Conn, following: Sequence[ChainedEffect]) -
 
 
 def _facts(one: ChainedEffect, row: Mapping[str, Any]) -> PassageFacts:
-    run = one.run
-    return PassageFacts(
-        salt=run["salt"],
-        version=run["version"],
-        requested_by=run["requested_by"],
-        requester_kind=run["requester_kind"],
-        requester_groups=tuple(row["requester_groups"]),
-        submitted_by=run["submitted_by"],
-        definition_name=run["definition_name"],
-        definition_version=run["definition_version"],
-        trigger_type=run["trigger_type"],
-        step_status=StepStatus.READY,
-        writes=one.writes + row["begun"],
-        task_id=None,
-        approval=None,
-        done=None if row["done_fingerprint"] is None else EarlierSuccess(row["done_fingerprint"], row["done_response"]),
-    )
+    nothing_yet = {"approval_status": None, "task_id": None, "edits": None}
+    writes = one.writes + row["begun"]
+    return passage_facts({**one.run, **row, **nothing_yet, "step_status": StepStatus.READY, "writes": writes})
