@@ -142,10 +142,10 @@ class Engine:
     jitter: Callable[[], float] = jitter
 
     @asynccontextmanager
-    async def run_tx(self, run_id: str, request_id: str = "") -> AsyncIterator[RunTx]:
+    async def run_tx(self, run_id: str) -> AsyncIterator[RunTx]:
         """Lock the run in a transaction of its own and commit what is done to it; raise UnknownRunError."""
         async with self.pool.connection() as conn, conn.transaction():
-            tx = await self.lock_run(conn, run_id, request_id)
+            tx = await self.lock_run(conn, run_id)
             yield tx
             await tx.flush()
 

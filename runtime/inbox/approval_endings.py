@@ -28,13 +28,7 @@ async def end_approval(
         return
     await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now)
     facts = {"approval_id": approval.approval_id, "votes": len(votes)}
-    tx.leaf(
-        f"approval.{status}",
-        facts,
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    tx.leaf_about(approval, f"approval.{status}", facts)
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)

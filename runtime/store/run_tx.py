@@ -16,6 +16,7 @@ from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, nex
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
+from runtime.model.approval import Approval, NewApproval
 from runtime.model.effect import LeaseSlot
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.batched_reads import BatchedReads, Batcher
@@ -198,6 +199,13 @@ class RunTx:
         self.leaves.append(written)
         self.head = Head(written.leaf.seq, written.leaf.hash)
         return written.leaf.seq
+
+    def leaf_about(
+        self, request: Approval | NewApproval, event: str, data: Mapping[str, Any], *, actor: Actor = PROGRAM
+    ) -> int:
+        """Append an audit leaf about a request to people, the step and the effect that it is for; return its number."""
+        about = {"step": request.step, "approval_id": request.approval_id, "effect_id": request.effect_id}
+        return self.leaf(event, data, actor=actor, **about)
 
     async def privacy(self) -> Privacy:
         """Return what every text from outside passes before it is put on record in this run or shown.
