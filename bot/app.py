@@ -16,6 +16,7 @@ from bot.listeners import commands
 from bot.listeners.admission import Admission, TimelyAcks
 from bot.listeners.bulk_votes import BulkVotes
 from bot.listeners.card_watch import ChangedCards
+from bot.listeners.clicks import ListenerContext
 from bot.listeners.commands import ListPaging, Mentions
 from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import ASK_APPROVAL, NEW_REQUEST, Forms
@@ -212,19 +213,18 @@ def build_bot(
     )
     answers = PrivateAnswers(client, desk.notices)
     timely = TimelyAcks(client, answers)
-    forms = Forms(client, desk, front, installation, answers)
-    delegating = DelegationListener(client, desk, front, installation, answers, clock)
-    several = BulkVotes(client, desk, front.home, installation, answers, clock)
-    home = HomeTab(HomePublisher(client, desk, front.home, ledger, installation, clock), several)
-    interactions = Interactions(client, desk, installation, answers, forms, home, delegating)
-    asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
+    context = ListenerContext(client, desk, front, installation, answers, clock)
+    forms, delegating = Forms(context), DelegationListener(context)
+    home = HomeTab(HomePublisher(context, ledger), BulkVotes(context))
+    interactions = Interactions(context, forms, home, delegating)
+    asked = commands.Commands(context, forms, delegating)
     app.action(references.TURN)(ListPaging(asked).on_turn)
     app.action(_ANY)(timely(interactions.on_action))
     app.view(_ANY)(timely(interactions.on_submission))
     app.command(commands.NAME)(timely(asked.on_command))
     app.shortcut(NEW_REQUEST)(timely(forms.on_shortcut))
     app.shortcut(ASK_APPROVAL)(timely(forms.on_message_shortcut))
-    app.event(EVENT)(LinkUnfurls(client, desk, front, installation, answers, clock).on_shared)
+    app.event(EVENT)(LinkUnfurls(context).on_shared)
     app.event("app_mention")(Mentions(client, asked, answers).on_mention)
     app.event("app_home_opened")(home.on_opened)
     groups = UserGroupWatch(client, desk.groups, installation)

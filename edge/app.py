@@ -42,7 +42,6 @@ from runtime.model.states import NotificationStatus
 from runtime.services.caller_acts import CompensationApi, QuestionApi
 from runtime.services.callers import (
     Answer,
-    AnswerConflictError,
     Claim,
     NoRunbookError,
     NotActiveError,
@@ -168,10 +167,7 @@ class _Routes:
     async def notify(self, request: Request) -> NotificationOut:
         caller, body = await self.signed(request)
         answer = _answer(parse_body(NotificationIn, body))
-        try:
-            notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
-        except AnswerConflictError as error:
-            raise Problem(409, str(error)) from error
+        notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
         reason = str(facts.get("reason", ""))
         if facts["status"] == NotificationStatus.REFUSED:
             code = AnswerCode(facts["code"])

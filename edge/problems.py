@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from runtime.model.limits import first_line
+from runtime.model.notification import ConflictError
 
 FORBIDDEN = 403
 
@@ -68,7 +69,7 @@ def handle_problems(app: FastAPI, note: Callable[[Request, Denied], None] | None
         return await _answer(request, error)
 
     app.add_exception_handler(Denied, deny)
-    ours = (Problem, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
+    ours = (Problem, ConflictError, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
     for kind in (*ours, Exception):
         app.add_exception_handler(kind, _answer)
 
@@ -85,6 +86,8 @@ async def _answer(_: Request, error: Exception) -> JSONResponse:
             if error.status in _TELLING:
                 log.warning("refused with %s: %s", error.status, TITLES[error.status].lower(), extra={"sampled": True})
             return response(error.status, error.detail, error.headers)
+        case ConflictError():
+            return response(409, str(error))
         case RequestValidationError():
             faults = [(*map(str, one["loc"]), one["msg"]) for one in error.errors()]
             status = 404 if all(where == "path" for where, *_ in faults) else 422

@@ -11,7 +11,6 @@ from edge.messages import Id, Message, Word, parse_body
 from edge.problems import Problem
 from runtime.model.votes import RefusalCode
 from runtime.services.caller_acts import QuestionApi
-from runtime.services.callers import AnswerConflictError
 
 _REFUSED = {
     RefusalCode.FAILING: (503, "this is recorded, but could not be applied just now; it is tried again"),
@@ -72,8 +71,6 @@ def add_questions(app: FastAPI, desk: QuestionApi, signed: Signed) -> None:
             facts = await desk.reply(caller.id, sent.ref, question_id, sent.text)
         except LookupError as error:
             raise Problem(404, str(error)) from error
-        except AnswerConflictError as error:
-            raise Problem(409, str(error)) from error
         if not facts["counted"]:
             raise Problem(*_REFUSED.get(facts["code"], (409, "this does not count")))
         return ReplyOut(question_id=question_id)

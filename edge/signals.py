@@ -9,7 +9,6 @@ from edge.callers import Caller, Signed
 from edge.messages import Id, Message, WaitOut, Word, parse_body
 from edge.problems import Problem
 from runtime.model.states import NotificationStatus
-from runtime.services.callers import AnswerConflictError
 from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalService
 
 Name = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z][a-z0-9_]*$")]
@@ -60,7 +59,7 @@ async def _send(desk: SignalService, caller: Caller, signal: Signal) -> SignalOu
         notification_id, run_id, facts = await desk.send(caller.id, caller.grants.signals, signal)
     except NoSuchRunError as error:
         raise Problem(404, str(error)) from error
-    except (SeveralRunsError, AnswerConflictError) as error:
+    except SeveralRunsError as error:
         raise Problem(409, str(error)) from error
     reason = str(facts.get("reason", ""))
     if facts["status"] == NotificationStatus.REFUSED:

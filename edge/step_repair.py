@@ -12,7 +12,6 @@ from edge.problems import Problem, problem_of
 from runtime.model.commands import RepairStepPayload
 from runtime.model.run import RepairAction
 from runtime.model.states import NotificationStatus
-from runtime.services.callers import AnswerConflictError
 from runtime.services.step_repair import StepRepairApi
 
 _STATUS = {NotificationStatus.STALE: 409, NotificationStatus.REFUSED: 404}
@@ -58,8 +57,6 @@ def add_step_repair(app: FastAPI, desk: StepRepairApi, signed: Signed, requester
             facts = await desk.repair(by, sent.id, payload)
         except LookupError as error:
             raise Problem(404, str(error)) from error
-        except AnswerConflictError as error:
-            raise Problem(409, str(error)) from error
         return _out(facts, by.id)
 
 

@@ -12,7 +12,6 @@ from edge.problems import Denied, Problem, problem_of
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
-from runtime.services.callers import AnswerConflictError
 from runtime.services.review_answers import ReviewAnswer, outcome_of
 from runtime.services.tasks import SoughtTasks, TaskService
 
@@ -199,10 +198,7 @@ def _expect(view: ApprovalView | None, task_id: str, person: str) -> ApprovalVie
 
 
 async def _bring(desk: TaskService, caller: str, ref: str, said: ReviewAnswer) -> SaidOut:
-    try:
-        facts = await desk.bring(caller, ref, said)
-    except AnswerConflictError as error:
-        raise Problem(409, str(error)) from error
+    facts = await desk.bring(caller, ref, said)
     refusal, status = outcome_of(facts)
     if refusal is not None:
         raise _problem(refusal, said.person)

@@ -11,10 +11,10 @@ from edge.callers import Requester, Signed
 from edge.messages import Id, Message, Word, parse_body
 from edge.problems import Denied, Problem
 from runtime.model.commands import CancelPayload, UndoPayload
+from runtime.model.notification import ConflictError
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
 from runtime.services.caller_acts import CompensationApi, Wish, Wisher
-from runtime.services.callers import AnswerConflictError
 from runtime.services.compensation import Chosen, TooManyError
 
 _STATUS = {NotificationStatus.REFUSED: 422, NotificationStatus.STALE: 409}
@@ -157,7 +157,7 @@ async def _cancel_one(
     payload = CancelPayload(run_id=row["run_id"], reason=sent.reason, submitted_by=wisher.caller)
     try:
         _, facts = await desk.wish(wisher, f"{sent.id}:{row['run_id']}", payload)
-    except AnswerConflictError as error:
+    except ConflictError as error:
         facts = {"status": NotificationStatus.REFUSED, "reason": str(error)}
     return facts
 
@@ -177,8 +177,6 @@ async def _done(desk: CompensationApi, wisher: Wisher, wish_id: str, wish: Wish)
         _, facts = await desk.wish(wisher, wish_id, wish)
     except LookupError as error:
         raise Problem(404, str(error)) from error
-    except AnswerConflictError as error:
-        raise Problem(409, str(error)) from error
     if (status := facts["status"]) != NotificationStatus.APPLIED:
         denied = _denied(facts, wisher)
         raise denied or Problem(_STATUS.get(NotificationStatus(status), 503), str(facts.get("reason", status)))

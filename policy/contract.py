@@ -221,8 +221,8 @@ class OperatorQuestion(Exact):
         "revoke_passkey",
         "install_link",
     ]
-    run: OperatedRun | None
-    step: StepInput | None
+    run: OperatedRun | None = None
+    step: StepInput | None = None
     delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     passkey: PasskeyInput | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
 

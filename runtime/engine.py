@@ -10,13 +10,14 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from policy.contract import PolicyEngine, Question, Verdict
+from receipts.chain import Actor
 from receipts.privacy import Privacy
 from runtime.clock import Clock, utc_now
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
 from runtime.model.effect import Effect, SlotOffer
-from runtime.model.notification import Addressed, Notification
+from runtime.model.notification import Addressed, Notification, Payload
 from runtime.model.passage_facts import PassageFacts
 from runtime.model.payloads import PayloadError
 from runtime.model.routing import Destination, Fallback, Rule, Subject, first_fit
@@ -141,10 +142,10 @@ class Engine:
     jitter: Callable[[], float] = jitter
 
     @asynccontextmanager
-    async def run_tx(self, run_id: str, request_id: str = "") -> AsyncIterator[RunTx]:
+    async def run_tx(self, run_id: str) -> AsyncIterator[RunTx]:
         """Lock the run in a transaction of its own and commit what is done to it; raise UnknownRunError."""
         async with self.pool.connection() as conn, conn.transaction():
-            tx = await self.lock_run(conn, run_id, request_id)
+            tx = await self.lock_run(conn, run_id)
             yield tx
             await tx.flush()
 
@@ -196,6 +197,13 @@ class Engine:
     async def _read_actors(self, ids: Sequence[str]) -> Sequence[dict[str, Any] | None]:
         async with self.pool.connection() as conn:
             return await directory.actors(conn, [(self.tenant, one) for one in ids])
+
+    def notification(
+        self, payload: Payload, *, by: Actor, about: str, key: str, request_id: str | None = None
+    ) -> Notification:
+        """Return what somebody says, not recorded yet; `about` is what it is correlated by, `key` its dedupe key."""
+        request_id = self.new_id("req") if request_id is None else request_id
+        return Notification(self.new_id("ntf"), self.tenant, key, about, payload, by, request_id)
 
     @cached_property
     def addressed(self) -> Batcher[str, Addressed]:

@@ -169,9 +169,6 @@ class Handler:
     writes: bool = True
 
 
-HandlerFactory = Callable[[Mapping[str, str]], Mapping[str, Handler]]
-
-
 @dataclass(frozen=True)
 class Caller:
     """An agent of the demo: what it may trigger, whether it speaks for people, and the verbs it answers for.

@@ -38,7 +38,6 @@ from runtime.handlers import (
     TransientError,
 )
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
 from runtime.model.payloads import CompletionPayload
 
 KEPT = RESERVED_NAMESPACES - {"crud"}
@@ -219,15 +218,8 @@ def completing(engine: Engine) -> Complete:
     """Return what answers for the other side, as its own notification would: on record, and applied once."""
 
     async def complete(call: Call, mock: Mock) -> None:
-        notification = Notification(
-            notification_id=engine.new_id("ntf"),
-            tenant=call.tenant,
-            dedupe_key=f"{call.tenant}:{MOCK.id}:{call.token}",
-            correlation_key=call.correlation_key,
-            payload=CompletionPayload(result=dict(mock.answer or {}), token=call.token, verbs=list(mock.verbs)),
-            actor=MOCK,
-            request_id=engine.new_id("req"),
-        )
-        await inbox.apply(engine, await inbox.record(engine, notification))
+        payload = CompletionPayload(result=dict(mock.answer or {}), token=call.token, verbs=list(mock.verbs))
+        key = f"{call.tenant}:{MOCK.id}:{call.token}"
+        await inbox.submit(engine, payload, by=MOCK, about=call.correlation_key, key=key)
 
     return complete

@@ -94,15 +94,9 @@ async def _record(engine: Engine, due: Due, kind: type[DeadlinePayload | Escalat
 
 
 def _signal(engine: Engine, payload: DeadlinePayload | EscalationPayload) -> Notification:
-    return Notification(
-        notification_id=engine.new_id("ntf"),
-        tenant=engine.tenant,
-        dedupe_key=f"{payload.kind}:{payload.wait_id}:{payload.token}" + (f":{payload.turn}" if payload.turn else ""),
-        correlation_key=payload.wait_id,
-        payload=payload,
-        actor=Actor(id="countersign", kind="schedule"),
-        request_id="",
-    )
+    key = f"{payload.kind}:{payload.wait_id}:{payload.token}" + (f":{payload.turn}" if payload.turn else "")
+    by = Actor(id="countersign", kind="schedule")
+    return engine.notification(payload, by=by, about=payload.wait_id, key=key, request_id="")
 
 
 async def _apply(engine: Engine, notification_id: str) -> int:

@@ -9,24 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.client import FAILURES, error_code
 from bot.listeners import private_answers
 from bot.listeners.clicks import DEADLINE, ModalListener, applied, click, recording
 from bot.listeners.identity import Identity
-from bot.listeners.installation import InstallationWatch
-from bot.listeners.private_answers import PrivateAnswers
 from bot.payloads import Actions, Submission
 from bot.views import bulk_votes, references
 from bot.views.home_state import state_of
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import REASON_MAX, reason_fault
-from runtime.clock import Clock
 from runtime.model.votes import JointDecision, VoteVerdict
-from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click, ClickOutcome
-from runtime.services.home import HomeQueries
 
 AT_ONCE = 8
 """Votes of one act that are applied side by side."""
@@ -42,19 +36,6 @@ _OTHER_MODAL = "This list is out of date. Please close it and start again."
 class BulkVotes(ModalListener):
     """The listener for the button on the Home, and for the two modals."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        homes: HomeQueries,
-        installation: InstallationWatch,
-        answers: PrivateAnswers,
-        clock: Clock,
-    ) -> None:
-        super().__init__(client, desk, installation, answers)
-        self._homes = homes
-        self._clock = clock
-
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Open the list to choose from: what the Home shows, from the beginning, as far as one act goes."""
         await ack()
@@ -63,7 +44,7 @@ class BulkVotes(ModalListener):
             await self._tell(payload, refusal_words(identity.refusal) if identity.refusal else "")
             return
         state = state_of(payload.view.private_metadata if payload.view else "").turned()
-        waiting = await self._homes.waiting(identity.person.id, state.look(bulk_votes.MOST))
+        waiting = await self._front.home.waiting(identity.person.id, state.look(bulk_votes.MOST))
         if not waiting.page.entries:
             await self._tell(payload, "Nothing here is waiting for you now.")
             return
@@ -84,7 +65,7 @@ class BulkVotes(ModalListener):
                 await ack(response_action="errors", errors={bulk_votes.EVERY: why})
                 return
             chosen = await self._chosen(payload, identity.person.id)
-            standings = await self._homes.standings_of(identity.person.id, chosen) if chosen else []
+            standings = await self._front.home.standings_of(identity.person.id, chosen) if chosen else []
         if not standings:
             await ack(response_action="errors", errors={bulk_votes.EVERY: _NOTHING_CHOSEN})
             return
@@ -96,7 +77,7 @@ class BulkVotes(ModalListener):
         if bulk_votes.EVERY not in payload.ticked:
             return payload.ticked[: bulk_votes.MOST]
         state = bulk_votes.ChooseRef.model_validate_json(payload.view.private_metadata).state
-        waiting = await self._homes.waiting(person_id, state.look(bulk_votes.MOST))
+        waiting = await self._front.home.waiting(person_id, state.look(bulk_votes.MOST))
         return [entry.view.approval_id for entry in waiting.page.entries]
 
     async def _decide(self, payload: Submission, ack: AsyncAck) -> None:
@@ -158,7 +139,7 @@ class BulkVotes(ModalListener):
 
         outcomes = await asyncio.gather(*map(one, notifications))
         try:
-            entries = {entry.view.approval_id: entry for entry in await self._homes.requests(ids)}
+            entries = {entry.view.approval_id: entry for entry in await self._front.home.requests(ids)}
         except Exception as error:  # noqa: BLE001 - the outcomes are known, and are said without what they are about
             self._log.error("what several votes were about was not read: %s", type(error).__name__)
             entries = {}

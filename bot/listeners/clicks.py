@@ -28,10 +28,12 @@ from bot.views.more_menu import MoreRef
 from bot.views.references import CardRef, stale
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, signing_modal
+from runtime.clock import Clock
 from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
+from runtime.services.requests import RequestService
 from runtime.services.signing_links import SigningWish
 from runtime.services.unknown_actors import UnknownActor
 
@@ -153,20 +155,36 @@ async def applied(what: str, applying: Awaitable[T]) -> T | None:
         return None
 
 
-class ModalListener:
-    """Who clicks is known or told so; a modal opens or its person is told why not."""
+@dataclass(frozen=True)
+class ListenerContext:
+    """What listeners work with."""
 
-    def __init__(
-        self, client: AsyncWebClient, desk: ApprovalService, installation: InstallationWatch, answers: PrivateAnswers
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._installation = installation
-        self._answers = answers
+    client: AsyncWebClient
+    desk: ApprovalService
+    front: RequestService
+    installation: InstallationWatch
+    answers: PrivateAnswers
+    clock: Clock
+
+
+class Listener:
+    """Knows who clicks, or why not."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._client = context.client
+        self._desk = context.desk
+        self._front = context.front
+        self._installation = context.installation
+        self._answers = context.answers
+        self._clock = context.clock
         self._log = slack_logger()
 
     async def _identity(self, user: User) -> Identity:
         return await identify(user, self._installation, self._desk)
+
+
+class ModalListener(Listener):
+    """A modal opens, or its person is told why not."""
 
     @staticmethod
     def _unknown_actor(identity: Identity) -> UnknownActor | None:

@@ -18,12 +18,11 @@ from slack_bolt.async_app import AsyncAck, AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.client import FAILURES, error_code, slack_logger
-from bot.listeners.clicks import DEADLINE
+from bot.listeners.clicks import DEADLINE, Listener, ListenerContext
 from bot.listeners.delegation import COMMAND as DELEGATE
 from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import Forms, Modal
-from bot.listeners.identity import Identity, identify
-from bot.listeners.installation import InstallationWatch
+from bot.listeners.identity import Identity
 from bot.listeners.private_answers import TELL_SECONDS, UNKNOWN_BUTTON, PrivateAnswers
 from bot.payloads import Actions, Command, Event, EventCallback, User
 from bot.views import command_replies as words
@@ -41,40 +40,23 @@ from bot.views.command_replies import (
 from bot.views.metrics import metrics_reply
 from bot.views.references import TurnRef
 from bot.views.refusals import refusal_words
-from runtime.clock import Clock
 from runtime.model.person import Person
 from runtime.model.search import PageEdge
-from runtime.services.approvals import ApprovalService
 from runtime.services.home import Look
-from runtime.services.requests import RequestService
 
 NAME = "/countersign"
 
 Answering = Callable[[Person, str], Awaitable[Reply]]
 
 
-class Commands:
+class Commands(Listener):
     """The listener for the slash command. People of the directory alone are shown anything."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        front: RequestService,
-        installation: InstallationWatch,
-        clock: Clock,
-        forms: Forms,
-        delegating: DelegationListener,
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._front = front
-        self._installation = installation
-        self._clock = clock
+    def __init__(self, context: ListenerContext, forms: Forms, delegating: DelegationListener) -> None:
+        super().__init__(context)
         self._forms = forms
         self._delegating = delegating
-        self._log = slack_logger()
-        self._answers: dict[str, Answering] = {
+        self._replies: dict[str, Answering] = {
             "pending": self._pending,
             "mine": self._mine,
             "show": self._show,
@@ -103,15 +85,15 @@ class Commands:
         """Return what one command is answered with: the text of a reply, or a form."""
         name, _, rest = text.strip().partition(" ")
         name = name.lower()
-        identity = await identify(user, self._installation, self._desk)
+        identity = await self._identity(user)
         if identity.person is None:
-            known = (*self._answers, "request", DELEGATE)
+            known = (*self._replies, "request", DELEGATE)
             return await self._refuse(identity, name if name in known else "help")
         if name == "request":
             return await self._forms.form(identity.person, rest.strip(), channel)
         if name == DELEGATE:
             return self._delegating.modal(identity.person, channel)
-        answer = self._answers.get(name)
+        answer = self._replies.get(name)
         return await answer(identity.person, rest.strip()) if answer else text_reply(words.HELP)
 
     async def _refuse(self, identity: Identity, command: str) -> Reply:
@@ -121,7 +103,7 @@ class Commands:
 
     async def turned(self, user: User, ref: TurnRef) -> Reply:
         """Return what of a list is behind an entry, as it is for the person now."""
-        identity = await identify(user, self._installation, self._desk)
+        identity = await self._identity(user)
         if identity.person is None:
             return await self._refuse(identity, ref.list)
         person = identity.person

@@ -11,14 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.client import slack_logger
 from bot.listeners import private_answers
-from bot.listeners.clicks import applied, came_of, recording
-from bot.listeners.identity import Identity, identify
-from bot.listeners.installation import InstallationWatch
-from bot.listeners.private_answers import PrivateAnswers
+from bot.listeners.clicks import Listener, applied, came_of, recording
+from bot.listeners.identity import Identity
 from bot.payloads import Input, Submission, User
 from bot.views import command_replies as words
 from bot.views import references
@@ -29,36 +25,16 @@ from bot.views.refusals import refusal_words
 from bot.views.text import plain
 from bot.views.vote_modals import reason_fault
 from receipts.canonical import digest
-from runtime.clock import Clock
 from runtime.model.person import Person
-from runtime.services.approvals import ApprovalService
 from runtime.services.delegations import StandInWish
-from runtime.services.requests import RequestService
 
 COMMAND = "delegate"
 
 Faults = Mapping[str, str]
 
 
-class DelegationListener:
+class DelegationListener(Listener):
     """The modal of a person who will be away, and what they submit."""
-
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        front: RequestService,
-        installation: InstallationWatch,
-        answers: PrivateAnswers,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._front = front
-        self._installation = installation
-        self._clock = clock
-        self._answers = answers
-        self._log = slack_logger()
 
     def modal(self, person: Person, channel: str | None) -> Reply | dict[str, Any]:
         """Return the modal, or why there is none: who is in no group has nothing to hand on."""
@@ -88,7 +64,7 @@ class DelegationListener:
         return await self._front.stand_in(who.person, wish), _done(wish, whom)
 
     async def _who(self, user: User) -> Identity:
-        identity = await identify(user, self._installation, self._desk)
+        identity = await self._identity(user)
         if identity.refusal is not None:
             await self._front.refused(identity.account, COMMAND, identity.refusal.code)
         return identity
@@ -96,7 +72,7 @@ class DelegationListener:
     async def _whom(self, payload: Submission) -> Identity:
         chosen = _input(payload, WHOM).selected_user or ""
         user = User(id=chosen, team_id=(await self._installation.known()).team)
-        return await identify(user, self._installation, self._desk)
+        return await self._identity(user)
 
     def _wish(self, payload: Submission, ref: DelegationRef, person: Person, whom: Identity) -> StandInWish | Faults:
         """Return what is wished for, or by input what is wrong with it."""

@@ -11,14 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.client import FAILURES, error_code, slack_logger
-from bot.listeners.clicks import DEADLINE
-from bot.listeners.identity import Identity, identify
-from bot.listeners.installation import InstallationWatch
-from bot.listeners.private_answers import PrivateAnswers
-from bot.payloads import Input, MessageShortcut, Shortcut, Submission, User
+from bot.client import FAILURES, error_code
+from bot.listeners.clicks import DEADLINE, Listener
+from bot.listeners.identity import Identity
+from bot.payloads import Input, MessageShortcut, Shortcut, Submission
 from bot.views import command_replies as words
 from bot.views.command_replies import Reply, text_reply
 from bot.views.forms import (
@@ -36,8 +33,7 @@ from bot.views.refusals import refusal_words
 from bot.views.text import Shown, chunks
 from bot.views.vote_modals import note_modal
 from runtime.model.person import Person
-from runtime.services.approvals import ApprovalService
-from runtime.services.requests import Filled, Form, FormError, RequestService, Started
+from runtime.services.requests import Filled, Form, FormError, Started
 
 _INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,15}"), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
@@ -106,23 +102,8 @@ _LONGEST_FAULT = 1_000
 Modal = dict[str, Any]
 
 
-class Forms:
+class Forms(Listener):
     """The listeners for the shortcut and the modals of requests. People of the directory alone are shown any."""
-
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        front: RequestService,
-        installation: InstallationWatch,
-        answers: PrivateAnswers,
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._front = front
-        self._installation = installation
-        self._answers = answers
-        self._log = slack_logger()
 
     async def on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """Ask what the person asks for."""
@@ -227,9 +208,6 @@ class Forms:
             return
         at: dict[str, str] = {name if name in fields else fields[0]: _fault(fault) for name, fault in faults.items()}
         await ack(response_action="errors", errors=at)
-
-    async def _identity(self, user: User) -> Identity:
-        return await identify(user, self._installation, self._desk)
 
     async def _refuse(self, identity: Identity) -> Reply:
         assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none

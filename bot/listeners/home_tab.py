@@ -12,14 +12,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners.bulk_votes import BulkVotes
 from bot.listeners.card_watch import CardChecks
-from bot.listeners.clicks import DEADLINE, ModalListener
-from bot.listeners.identity import identify
-from bot.listeners.installation import InstallationWatch
+from bot.listeners.clicks import DEADLINE, Listener, ListenerContext, ModalListener
 from bot.payloads import Actions, EventCallback, Submission, User
 from bot.views import command_replies as words
 from bot.views import home_state as states
@@ -27,13 +24,11 @@ from bot.views.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refus
 from bot.views.home_state import Corner, HomeState, Section, state_of
 from bot.views.metrics import metrics_modal
 from bot.views.refusals import refusal_words
-from runtime.clock import Clock
 from runtime.model.person import Person
 from runtime.model.search import Page
 from runtime.services.approval_view import Act
-from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
-from runtime.services.home import AskedFor, Entry, HomeQueries, Waiting
+from runtime.services.home import AskedFor, Entry, Waiting
 from runtime.services.step_repair import StepsNeedingAttention
 
 AT_ONCE = 2
@@ -43,24 +38,12 @@ _REMEMBERED = 1000
 _NO_STEP_WAITS = StepsNeedingAttention(0, ())
 
 
-class HomePublisher:
+class HomePublisher(Listener):
     """Knows what Homes show, and has them drawn."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        homes: HomeQueries,
-        ledger: StoredCards,
-        installation: InstallationWatch,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._homes = homes
-        self._installation = installation
-        self._clock = clock
-        self._cards = CardChecks(client, ledger, clock)
+    def __init__(self, context: ListenerContext, ledger: StoredCards) -> None:
+        super().__init__(context)
+        self._cards = CardChecks(context.client, ledger, context.clock)
         self._turn = asyncio.Semaphore(AT_ONCE)
         self._shown: dict[str, tuple[User, HomeState]] = {}
         self._hashes: dict[str, str] = {}  # of what is in the Homes of those, as far as it is known here
@@ -114,7 +97,7 @@ class HomePublisher:
         return entries
 
     async def _view(self, user: User, state: HomeState) -> tuple[dict[str, Any], list[Entry]]:
-        identity = await identify(user, self._installation, self._desk)
+        identity = await self._identity(user)
         if identity.refusal or identity.person is None:
             return home_refusal(refusal_words(identity.refusal) if identity.refusal else ""), []
         seen = await self._seen(identity.person, state)
@@ -128,7 +111,7 @@ class HomePublisher:
             return await self._seen(person, state.turned())
         if isinstance(found, Waiting):
             found = await self._with_acts(person, found)
-        choices = await self._homes.choices(person.id)
+        choices = await self._front.home.choices(person.id)
         is_first = state.section is Section.WAITING and state.corner is None
         attention = await self._desk.step_repair.waiting(person, ATTENTION_SHOWN) if is_first else _NO_STEP_WAITS
         leads = await self._desk.metrics.leads(person)
@@ -147,10 +130,10 @@ class HomePublisher:
     async def _found(self, person: Person, state: HomeState) -> Waiting | Page[AskedFor] | Page[Entry]:
         look = state.look(SHOWN)
         if state.section is Section.MINE:
-            return await self._homes.asked_for(person.id, look)
+            return await self._front.home.asked_for(person.id, look)
         if state.section is Section.DECIDED:
-            return await self._homes.decided(person.id, look)
-        return await self._homes.waiting(person.id, look)
+            return await self._front.home.decided(person.id, look)
+        return await self._front.home.waiting(person.id, look)
 
 
 _MENUS = {states.RUNBOOK: "runbook", states.TIER: "tier", states.GROUP: "group"}

@@ -7,8 +7,8 @@ revoked tokens, members and channels are recorded before they are acknowledged, 
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
-from slack_bolt.async_app import AsyncBoltContext
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.web.async_client import AsyncWebClient
@@ -86,18 +86,8 @@ class InstallationWatch(AsyncAuthorize):
         """Return each installation, with the origin by which calls are for it; None where there is one at most."""
         return [(await self.known(), None)]
 
-    async def __call__(
-        self,
-        *,
-        context: AsyncBoltContext,  # noqa: ARG002 - Bolt's signature
-        enterprise_id: str | None,  # noqa: ARG002
-        team_id: str | None,  # noqa: ARG002
-        user_id: str | None,  # noqa: ARG002
-        actor_enterprise_id: str | None = None,  # noqa: ARG002
-        actor_team_id: str | None = None,  # noqa: ARG002
-        actor_user_id: str | None = None,  # noqa: ARG002
-    ) -> AuthorizeResult:
-        """Return what is known; what the payload says about teams is not asked, and who acted is checked later."""
+    async def __call__(self, **_: Any) -> AuthorizeResult:
+        """Return what is known: what Bolt passes of the payload is not asked, and who acted is checked later."""
         user, bot = self._bot
         here = self._installation
         return AuthorizeResult(
@@ -152,17 +142,7 @@ class WorkspaceWatch(InstallationWatch):
             for place in places
         ]
 
-    async def __call__(
-        self,
-        *,
-        context: AsyncBoltContext,  # noqa: ARG002 - Bolt's signature
-        enterprise_id: str | None,  # noqa: ARG002
-        team_id: str | None,  # noqa: ARG002
-        user_id: str | None,  # noqa: ARG002
-        actor_enterprise_id: str | None = None,  # noqa: ARG002
-        actor_team_id: str | None = None,  # noqa: ARG002
-        actor_user_id: str | None = None,  # noqa: ARG002
-    ) -> AuthorizeResult:
+    async def __call__(self, **_: Any) -> AuthorizeResult:
         """Return what is known; who acted, and where, is checked later."""
         try:
             one: Installed | None = await origin_or_none(self._workspaces)

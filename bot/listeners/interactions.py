@@ -13,19 +13,16 @@ from typing import Any
 
 from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.client import FAILURES, error_code, slack_logger
+from bot.client import FAILURES, error_code
 from bot.listeners import private_answers
 from bot.listeners.cancel_undo import UndoListener
-from bot.listeners.clicks import DEADLINE, Seen, SigningLinks, applied, click, recording, see
+from bot.listeners.clicks import DEADLINE, Listener, ListenerContext, Seen, SigningLinks, applied, click, recording, see
 from bot.listeners.delegation import DelegationListener
 from bot.listeners.forms import Forms
 from bot.listeners.home_tab import HomeTab, MetricsButton
-from bot.listeners.identity import Identity, identify
-from bot.listeners.installation import InstallationWatch
+from bot.listeners.identity import Identity
 from bot.listeners.more_menu import MoreMenu
-from bot.listeners.private_answers import PrivateAnswers
 from bot.listeners.step_repair import StepRepairListener
 from bot.payloads import Actions, Submission, User
 from bot.views import bulk_votes, references, step_repair
@@ -38,7 +35,6 @@ from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import ApprovalService
 
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,
@@ -63,33 +59,20 @@ def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict | ClaimAct) ->
     return verdict is VoteVerdict.REJECT or (view is not None and view.reason_required)
 
 
-class Interactions:
+class Interactions(Listener):
     """The listeners for buttons and modals."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        installation: InstallationWatch,
-        answers: PrivateAnswers,
-        forms: Forms,
-        home: HomeTab,
-        delegating: DelegationListener,
-    ) -> None:
-        self._client = client
-        self._desk = desk
+    def __init__(self, context: ListenerContext, forms: Forms, home: HomeTab, delegating: DelegationListener) -> None:
+        super().__init__(context)
         self._forms = forms
         self._home = home
         self._delegating = delegating
-        self._installation = installation
-        self._answers = answers
-        self._step_repair = StepRepairListener(client, desk, installation, self._answers)
-        self._links = SigningLinks(desk)
-        self._metrics = MetricsButton(client, desk, installation, self._answers)
-        self._undo = UndoListener(client, desk, installation, self._answers)
-        self._more = MoreMenu(client, desk, installation, self._answers)
+        self._step_repair = StepRepairListener(context)
+        self._links = SigningLinks(context.desk)
+        self._metrics = MetricsButton(context)
+        self._undo = UndoListener(context)
+        self._more = MoreMenu(context)
         self._telling: set[asyncio.Task[None]] = set()
-        self._log = slack_logger()
 
     async def on_action(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """Handle a click on any button."""
@@ -186,11 +169,11 @@ class Interactions:
         await self._tell(payload, private_answers.UNKNOWN_BUTTON)
 
     async def _standing(self, user: User, ref: references.CardRef) -> Seen:
-        return await see(self._desk, await identify(user, self._installation, self._desk), ref)
+        return await see(self._desk, await self._identity(user), ref)
 
     async def _unjudged(self, user: User) -> Seen:
         """Return who acts, and nothing of the request: the inbox judges, under its lock, whether the vote counts."""
-        identity = await identify(user, self._installation, self._desk)
+        identity = await self._identity(user)
         return Seen(identity, None, identity.refusal)
 
     async def _record(
@@ -268,7 +251,7 @@ class Interactions:
         """Open or turn the pages of everything, for people of the directory only."""
         ref = references.PageRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
-            identity = await identify(payload.user, self._installation, self._desk)
+            identity = await self._identity(payload.user)
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
                 await self._desk.metrics.looked(view.approval_id, identity.person)

@@ -11,13 +11,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.listeners import private_answers
 from bot.listeners.break_glass import BreakGlassListener
 from bot.listeners.cancel_undo import CancelListener
 from bot.listeners.clicks import (
     DEADLINE,
+    ListenerContext,
     MenuAct,
     ModalListener,
     Seen,
@@ -29,8 +29,6 @@ from bot.listeners.clicks import (
 )
 from bot.listeners.edits import EditListener
 from bot.listeners.identity import Identity, only_person
-from bot.listeners.installation import InstallationWatch
-from bot.listeners.private_answers import PrivateAnswers
 from bot.payloads import Actions, Submission
 from bot.views import references
 from bot.views.blocks import Block
@@ -50,21 +48,13 @@ from bot.views.more_menu import (
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault
 from runtime.model.votes import CardAct, Refusal, RefusalCode, VoteVerdict
-from runtime.services.approvals import ApprovalService
 
 
 class WrittenActListener(ModalListener):
     """The listeners of one such act. What cannot count is told before anybody writes in vain, and is on record."""
 
-    def __init__(
-        self,
-        saying: WrittenAct,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        installation: InstallationWatch,
-        answers: PrivateAnswers,
-    ) -> None:
-        super().__init__(client, desk, installation, answers)
+    def __init__(self, saying: WrittenAct, context: ListenerContext) -> None:
+        super().__init__(context)
         self._saying = saying
 
     async def on_chosen(self, payload: Actions, ref: MoreRef, ack: AsyncAck) -> None:
@@ -234,17 +224,14 @@ class _Named(BaseModel):
 class MoreMenu:
     """The listeners for the menu and its modals; raise ValidationError for what is none of ours."""
 
-    def __init__(
-        self, client: AsyncWebClient, desk: ApprovalService, installation: InstallationWatch, answers: PrivateAnswers
-    ) -> None:
-        parts = (client, desk, installation, answers)
-        self.canceling = CancelListener(*parts)
-        self.replying = QuestionReplyListener(*parts)
-        said = {saying.act: WrittenActListener(saying, *parts) for saying in (ASK, CHANGES, WITHDRAW)}
+    def __init__(self, context: ListenerContext) -> None:
+        self.canceling = CancelListener(context)
+        self.replying = QuestionReplyListener(context)
+        said = {saying.act: WrittenActListener(saying, context) for saying in (ASK, CHANGES, WITHDRAW)}
         own: dict[str, MenuAct] = {
-            "edit": EditListener(*parts),
-            "hand": HandOverListener(HAND, *parts),
-            "break_glass": BreakGlassListener(*parts),
+            "edit": EditListener(context),
+            "hand": HandOverListener(HAND, context),
+            "break_glass": BreakGlassListener(context),
             "cancel": self.canceling,
         }
         self._acts: dict[str, MenuAct] = {**said, **own}

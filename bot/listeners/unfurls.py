@@ -8,23 +8,17 @@ answer, so nobody can probe links. An account that belongs to no person is told 
 from collections.abc import Mapping
 from typing import Any
 
-from slack_sdk.web.async_client import AsyncWebClient
-
 from bot.client import FAILURES, error_code, slack_logger
-from bot.listeners.identity import identify
-from bot.listeners.installation import InstallationWatch
-from bot.listeners.private_answers import PrivateAnswers
+from bot.listeners.clicks import Listener
 from bot.payloads import EventCallback, SharedAt, User
 from bot.views.blocks import Block
 from bot.views.links import NOT_HERE, card_link, request_unfurl, run_unfurl
 from bot.views.refusals import refusal_words
 from bot.views.text import Shown
-from runtime.clock import Clock
 from runtime.model.person import Person
 from runtime.services.approval_view import ApprovalView
-from runtime.services.approvals import ApprovalService
 from runtime.services.links import Linked, LinkTo
-from runtime.services.requests import RequestService, RunView
+from runtime.services.requests import RunView
 
 EVENT = "link_shared"
 SHARED = "link"
@@ -34,24 +28,8 @@ MOST = 5
 """Links of one message that are looked at."""
 
 
-class LinkUnfurls:
+class LinkUnfurls(Listener):
     """The listener for link_shared. Slack was answered before: nothing of it waits for us."""
-
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        desk: ApprovalService,
-        front: RequestService,
-        installation: InstallationWatch,
-        answers: PrivateAnswers,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._front = front
-        self._installation = installation
-        self._clock = clock
-        self._answers = answers
 
     async def on_shared(self, body: dict[str, Any]) -> None:
         """Have links of ours shown, or say why they are not.
@@ -76,7 +54,7 @@ class LinkUnfurls:
         return dict(list(ours.items())[:MOST])
 
     async def _answer(self, user: User, shared: SharedAt, linked: Mapping[str, Linked]) -> None:
-        identity = await identify(user, self._installation, self._desk)
+        identity = await self._identity(user)
         if identity.person is None:
             assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none
             await self._front.refused(identity.account, SHARED, identity.refusal.code)

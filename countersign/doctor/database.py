@@ -70,7 +70,7 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
     """Check that it takes connections such as those of a process that serves; and version, role and clock."""
     await asyncio.to_thread(try_connection, settings)
     async with connected(settings) as conn:
-        server, took = await inspection.server(conn), await inspection.round_trip(conn)
+        server, took = await inspection.server_state(conn), await inspection.measure_round_trip(conn)
         rights = await inspection.directory_rights(conn)
     skew = abs((server["now"] - clock()).total_seconds())
     return [
@@ -148,7 +148,9 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     text = await policy_text(settings, clock)
     named |= _asked_by_policy(text, settings.tenant)
     async with connected(settings) as conn:
-        empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
+        empty = [
+            group for group in sorted(named) if not await inspection.is_group_reachable(conn, settings.tenant, group)
+        ]
         requirements = requirements_of(text, settings.tenant)
         short = await inspection.shortfalls(conn, settings.tenant, requirements, clock())
     wrong = [f"no eligible approver in: {', '.join(empty)}"] if empty else []

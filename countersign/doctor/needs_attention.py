@@ -15,7 +15,7 @@ _COUNTED = 1000
 async def stopped_work(settings: Settings) -> list[Fact]:
     """Return the facts on stopped work: what is blocked and why, and which steps need attention."""
     async with connected(settings) as conn:
-        waiting = await inspection.blocked_effects(conn, settings.tenant)
+        waiting = await inspection.list_blocked_effects(conn, settings.tenant)
         steps = await inspection.list_steps_needing_attention(conn, settings.tenant, _COUNTED)
     return [_blocked_effects(waiting), _steps_needing_attention(steps)]
 

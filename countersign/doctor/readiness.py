@@ -56,7 +56,7 @@ class Readiness:
         try:
             async with self._system.engine.pool.connection(timeout=PATIENCE) as conn, asyncio.timeout(PATIENCE):
                 await inspection.try_write(conn)
-                self._note(await inspection.round_trip(conn))
+                self._note(await inspection.measure_round_trip(conn))
         except (psycopg.Error, OSError) as error:
             return first_line(error) or type(error).__name__
         return ""

@@ -52,7 +52,7 @@ _LATE = timedelta(hours=1)
 async def user_groups(settings: Settings, clock: Clock) -> list[Fact]:
     """Look for each user group in Slack, and when the directory last heard of those that it has people from."""
     async with connected(settings) as conn:
-        heard = await inspection.user_groups(conn, settings.tenant)
+        heard = await inspection.usergroup_state(conn, settings.tenant)
         clients = await clients_of(settings, conn)
     routed = read_routing(settings.routing) if settings.routing else RoutingFile()
     named = {*heard.sources.groups.values(), *routed.usergroups}

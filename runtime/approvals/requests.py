@@ -262,7 +262,8 @@ async def ask(passage: EffectTx, new: NewApproval, first: str | None = None) -> 
     tx = passage.tx
     new = replace(await routed(passage, new, first), shown=await declared_card(passage, new.before))
     await approvals.insert_approval(tx.conn, tx.run_id, tx.tenant, new, tx.now)
-    tx.leaf(
+    tx.leaf_about(
+        new,
         "approval.requested",
         {
             "approval_id": new.approval_id,
@@ -271,9 +272,6 @@ async def ask(passage: EffectTx, new: NewApproval, first: str | None = None) -> 
             "requirement": new.requirement.document(),
             "asked": digest(new.document(tx.now)),
         },
-        step=new.step,
-        approval_id=new.approval_id,
-        effect_id=new.effect_id,
     )
     tell_fallback(passage, new)
     if new.shortfall:
@@ -285,7 +283,7 @@ async def _tell_unfulfillable(passage: EffectTx, new: NewApproval) -> None:
     """Put on record that there are not enough eligible approvers, and tell who can change directory or policy."""
     engine, tx = passage.engine, passage.tx
     facts = {"approval_id": new.approval_id, "why": new.shortfall}
-    tx.leaf("approval.unfulfillable", facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)
+    tx.leaf_about(new, "approval.unfulfillable", facts)
     said = Unfulfillable(run=await messages.run_name(tx), step=new.step, why=new.shortfall)
     groups, name = list(engine.routing.doubt_groups), f"unfulfillable:{new.approval_id}"
     await messages.tell_groups(engine, tx, groups, name, said, new.approval_id)

@@ -66,7 +66,7 @@ def tell_fallback(passage: EffectTx, new: NewApproval) -> None:
     """Put on record that a request went to others as well, and from then on to whom: of these who may decide."""
     if new.route.why:
         facts = {"approval_id": new.approval_id, "why": new.route.why, "to": list(new.route.fallback)}
-        passage.tx.leaf(FELL_BACK, facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)
+        passage.tx.leaf_about(new, FELL_BACK, facts)
 
 
 async def _reach(passage: EffectTx, requirement: Requirement) -> Reach:

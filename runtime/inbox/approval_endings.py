@@ -28,13 +28,7 @@ async def end_approval(
         return
     await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now)
     facts = {"approval_id": approval.approval_id, "votes": len(votes)}
-    tx.leaf(
-        f"approval.{status}",
-        facts,
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    tx.leaf_about(approval, f"approval.{status}", facts)
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
@@ -81,8 +75,8 @@ async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vot
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
     await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, wait, tx.now)
-    execute = approval.requirement.execute
-    give_up_at = tx.now + (execute.lasts if execute else engine.timing.effect_deadline)
+    when = approval.requirement.when
+    give_up_at = tx.now + (when.lasts if when else engine.timing.effect_deadline)
     if status is ApprovalStatus.APPROVED:
         await effects.release(
             tx.conn,

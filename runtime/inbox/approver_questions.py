@@ -182,11 +182,4 @@ def _note(
 ) -> None:
     approval = answer.approval
     facts = {"approval_id": approval.approval_id, "question_id": question.question_id, "digest": said}
-    answer.tx.leaf(
-        event,
-        {**facts, "person": question.person, **moved},
-        actor=actor,
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    answer.tx.leaf_about(approval, event, {**facts, "person": question.person, **moved}, actor=actor)

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from policy.contract import ActorInput, OperatedRun, OperatorQuestion
 from receipts.chain import PROGRAM
-from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.notification_context import NotificationContext
-from runtime.inbox.operator_acts import DENIED, actor_of, denial, policy_of, refuse_operator_act
+from runtime.inbox.operator_acts import DENIED, denial, judge, operated_run, policy_of, refuse_operator_act
 from runtime.model.approval import Result, ResultCode
 from runtime.model.commands import CancelPayload, UndoPayload
-from runtime.model.notification import Addressed, ApplyResult, Judged, Notification
+from runtime.model.notification import Addressed, ApplyResult, Notification
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.undo import Item, Standing
 from runtime.planning.advance import advance
@@ -137,24 +135,4 @@ async def authorize_cancel(engine: Engine, found: Addressed, payload: CancelPayl
         run = await find_run(conn, engine.tenant, payload.run_id)
     if run is None or run["finished_at"] is not None:
         return found
-    actor = await actor_of(engine, found.notification, payload.submitted_by)
-    return replace(found, judged=Judged(await engine.policy.judge(cancel_question(engine, run, actor))))
-
-
-def cancel_question(engine: Engine, run: Mapping[str, Any], actor: ActorInput) -> OperatorQuestion:
-    """Return what policy is asked about the end of a run that somebody wishes for."""
-    return OperatorQuestion(
-        time=timestamp(engine.clock()),
-        tenant=engine.tenant,
-        actor=actor,
-        act="cancel",
-        run=OperatedRun(
-            id=run["run_id"],
-            definition=run["definition_name"],
-            version=run["definition_version"],
-            trigger_type=run["trigger_type"],
-            requested_by=run["requested_by"],
-            submitted_by=run["submitted_by"],
-        ),
-        step=None,
-    )
+    return await judge(engine, found, payload.kind, payload.submitted_by, run=operated_run(run))

@@ -5,12 +5,11 @@ these messages pass the gate like any other.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from policy.contract import Authorization, DelegationInput, OperatorQuestion
+from policy.contract import Authorization, DelegationInput
 from receipts.acts import Allowed, DelegationRefused
 from receipts.canonical import dumps
 from receipts.chain import PROGRAM
@@ -22,12 +21,12 @@ from runtime.definitions.model import Definition, StepDefinition
 from runtime.definitions.nodes import NodeKind, SetSpec
 from runtime.engine import Engine
 from runtime.inbox.notification_context import NotificationContext
-from runtime.inbox.operator_acts import actor_of, denial, policy_of
+from runtime.inbox.operator_acts import denial, judge, policy_of
 from runtime.model.approval import Approval
 from runtime.model.chat_message import DelegateVoted, DelegationChanged
 from runtime.model.commands import DelegatePayload, UndelegatePayload
 from runtime.model.delegation import Delegation, StandIn
-from runtime.model.notification import Addressed, ApplyResult, Judged
+from runtime.model.notification import Addressed, ApplyResult
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import Vote
 from runtime.outbox import messages
@@ -151,22 +150,14 @@ async def authorize_delegation(
             said = await delegations.find_delegation(conn, engine.tenant, payload.delegation_id)
     if said is None:
         return found
-    question = OperatorQuestion(
-        time=timestamp(engine.clock()),
-        tenant=engine.tenant,
-        actor=await actor_of(engine, found.notification, ""),
-        act=payload.kind,
-        run=None,
-        step=None,
-        delegation=DelegationInput(
-            delegator=said.delegator,
-            delegate=said.delegate,
-            groups=list(said.groups),
-            starts_at=timestamp(said.starts_at),
-            ends_at=timestamp(said.ends_at),
-        ),
+    about = DelegationInput(
+        delegator=said.delegator,
+        delegate=said.delegate,
+        groups=list(said.groups),
+        starts_at=timestamp(said.starts_at),
+        ends_at=timestamp(said.ends_at),
     )
-    return replace(found, judged=Judged(await engine.policy.judge(question)))
+    return await judge(engine, found, payload.kind, delegation=about)
 
 
 async def apply_delegation(matter: NotificationContext, payload: DelegatePayload | UndelegatePayload) -> ApplyResult:

@@ -102,13 +102,7 @@ async def _correct(engine: Engine, seen: Mapping[str, Any]) -> int:
 
 
 def _leaf(tx: RunTx, approval: Approval, event: str, **facts: str) -> int:
-    return tx.leaf(
-        event,
-        {"approval_id": approval.approval_id, **facts},
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    return tx.leaf_about(approval, event, {"approval_id": approval.approval_id, **facts})
 
 
 async def _tell_votes(

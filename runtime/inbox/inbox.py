@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from receipts.chain import PROGRAM
+from receipts.chain import PROGRAM, Actor
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -23,7 +23,7 @@ from runtime.inbox.cancellations import apply_cancel, apply_undo, authorize_canc
 from runtime.inbox.definition_activation import apply_status_change
 from runtime.inbox.delegations import apply_delegation, authorize_delegation
 from runtime.inbox.notification_context import NotificationContext, addressed_runs, addressed_waits
-from runtime.inbox.operator_acts import apply_install_link, authorize_install_link
+from runtime.inbox.operator_acts import apply_install_link, judge
 from runtime.inbox.passkey_registration import apply_passkey_act, authorize_passkey_act
 from runtime.inbox.request_edits import apply_edit, foresee_edit
 from runtime.inbox.retries import apply_bundle_retry, apply_dead_letter, apply_redelivery, apply_retry
@@ -54,7 +54,7 @@ from runtime.model.commands import (
     UnknownActorPayload,
 )
 from runtime.model.limits import error_text, first_line
-from runtime.model.notification import Addressed, ApplyResult, Command, Notification, Said
+from runtime.model.notification import Addressed, ApplyResult, Command, ConflictError, Notification, Payload, Said
 from runtime.model.payloads import (
     AskPayload,
     ChildEndedPayload,
@@ -124,6 +124,20 @@ async def record_addressed(engine: Engine, notification: Notification) -> Addres
     recorded = await engine.record_addressed(notification)
     at(Point.NOTIFICATION_RECORDED)
     return recorded
+
+
+async def submit(engine: Engine, payload: Payload, *, by: Actor, about: str, key: str) -> tuple[str, Mapping[str, Any]]:
+    """Record what somebody sends and apply it; return the notification's id and the facts of its outcome.
+
+    Sent again, it gets the present outcome. Raise ConflictError where its key was used for something else.
+    """
+    new = engine.notification(payload, by=by, about=about, key=key)
+    recorded = await record_addressed(engine, new)
+    if not isinstance(recorded, str):
+        return new.notification_id, await apply(engine, recorded)
+    if recorded != new.notification_id and not (await engine.addressed(recorded)).notification.is_repeated_by(new):
+        raise ConflictError
+    return recorded, await apply(engine, recorded)
 
 
 async def apply(engine: Engine, recorded: str | Addressed) -> Mapping[str, Any]:
@@ -208,7 +222,7 @@ async def _authorize(engine: Engine, found: Addressed) -> Addressed:
     if isinstance(payload, DelegatePayload | UndelegatePayload):
         return await authorize_delegation(engine, found, payload)
     if isinstance(payload, InstallLinkPayload):
-        return await authorize_install_link(engine, found)
+        return await judge(engine, found, payload.kind)
     if isinstance(payload, InvitePasskeyPayload | RevokePasskeyPayload):
         return await authorize_passkey_act(engine, found, payload)
     if found.run_id is None:

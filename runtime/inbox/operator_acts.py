@@ -3,15 +3,18 @@
 A person whom policy lets may give leave to install the Slack app in a workspace of the tenant's; that is on record.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from policy.contract import ActorInput, Authorization, OperatorQuestion
+from policy.contract import ActorInput, Authorization, OperatedRun, OperatorQuestion
 from receipts.acts import Allowed, SlackLinkMade
 from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.commands import InstallLinkPayload
 from runtime.model.notification import Addressed, ApplyResult, Judged, Notification
+from runtime.model.run import FoundStep
 from runtime.model.states import NotificationStatus
 from runtime.store import installations as links
 from runtime.store.refusals import is_refused
@@ -28,6 +31,31 @@ async def actor_of(engine: Engine, notification: Notification, submitted_by: str
     groups = list(known["groups"]) if known is not None and known["kind"] == by.kind else []
     said = {"id": by.id, "kind": by.kind, "groups": groups, "submitted_by": submitted_by or by.id}
     return ActorInput.model_validate(said)
+
+
+def operated_run(run: Mapping[str, Any]) -> OperatedRun:
+    """Return a run as policy is told of it, by the columns of its row."""
+    names = ("trigger_type", "requested_by", "submitted_by")
+    which = {"id": run["run_id"], "definition": run["definition_name"], "version": run["definition_version"]}
+    return OperatedRun(**which, **{name: run[name] for name in names})
+
+
+def question_of(engine: Engine, actor: ActorInput, act: str, **about: Any) -> OperatorQuestion:
+    """Return what policy is asked about an act now; `about` has the run, step, delegation or passkey."""
+    return OperatorQuestion.model_validate(
+        {"time": timestamp(engine.clock()), "tenant": engine.tenant, "actor": actor, "act": act, **about}
+    )
+
+
+async def judge(
+    engine: Engine, found: Addressed, act: str, submitted_by: str = "", *, known: FoundStep | None = None, **about: Any
+) -> Addressed:
+    """Return a notification with what policy says of its act, `about` as for `question_of`.
+
+    `known` is the step as policy is told of it. Raise PolicyUnavailableError.
+    """
+    actor = await actor_of(engine, found.notification, submitted_by)
+    return replace(found, judged=Judged(await engine.policy.judge(question_of(engine, actor, act, **about)), known))
 
 
 def denial(ruling: Authorization) -> str:
@@ -51,19 +79,6 @@ async def refuse_operator_act(
         facts = {"notification_id": notification.notification_id, "code": code, "reason": reason}
         tx.leaf("notification.refused", facts, actor=notification.actor, step=step)
     return ApplyResult(NotificationStatus.REFUSED, {"reason": reason, "code": code})
-
-
-async def authorize_install_link(engine: Engine, found: Addressed) -> Addressed:
-    """Return a notification with what policy says of it; raise PolicyUnavailableError."""
-    question = OperatorQuestion(
-        time=timestamp(engine.clock()),
-        tenant=engine.tenant,
-        actor=await actor_of(engine, found.notification, ""),
-        act="install_link",
-        run=None,
-        step=None,
-    )
-    return replace(found, judged=Judged(await engine.policy.judge(question)))
 
 
 async def apply_install_link(matter: NotificationContext, payload: InstallLinkPayload) -> ApplyResult:

@@ -1,19 +1,18 @@
 """Passkeys: people are invited by others whom policy lets, register them, have them revoked; each act on record."""
 
 import secrets
-from dataclasses import replace
 from typing import Any
 
-from policy.contract import Authorization, OperatorQuestion, PasskeyInput
+from policy.contract import Authorization, PasskeyInput
 from receipts.acts import Allowed
 from receipts.fields import timestamp
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from runtime.approvals.webauthn import PasskeyError, new_passkey
 from runtime.engine import Engine
 from runtime.inbox.notification_context import NotificationContext
-from runtime.inbox.operator_acts import actor_of, denial, policy_of
+from runtime.inbox.operator_acts import denial, judge, policy_of
 from runtime.model.commands import InvitePasskeyPayload, PasskeyCommand, RegisterPasskeyPayload, RevokePasskeyPayload
-from runtime.model.notification import Addressed, ApplyResult, Judged
+from runtime.model.notification import Addressed, ApplyResult
 from runtime.model.passkey import INVITATION_LASTS, Link, LinkPurpose
 from runtime.model.states import NotificationStatus
 from runtime.store import directory, passkeys
@@ -32,16 +31,7 @@ async def authorize_passkey_act(
         if passkey is None:
             return found
         about = PasskeyInput(person=passkey.person, credential_id=passkey.credential_id)
-    question = OperatorQuestion(
-        time=timestamp(engine.clock()),
-        tenant=engine.tenant,
-        actor=await actor_of(engine, found.notification, ""),
-        act=payload.kind,
-        run=None,
-        step=None,
-        passkey=about,
-    )
-    return replace(found, judged=Judged(await engine.policy.judge(question)))
+    return await judge(engine, found, payload.kind, passkey=about)
 
 
 async def apply_passkey_act(matter: NotificationContext, payload: PasskeyCommand) -> ApplyResult:

@@ -201,18 +201,13 @@ async def _void(tx: RunTx, approval: Approval, edit: Edit) -> None:
     await approvals.close_approval(tx.conn, approval.approval_id, ApprovalStatus.CANCELED, tx.now)
     await approvals.touch(tx.conn, approval.approval_id, result=Result(ResultCode.REPLACED, (edit.person_name,)))
     await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, WaitStatus.CANCELED, tx.now)
-    tx.leaf(
-        "approval.canceled",
-        {"approval_id": approval.approval_id},
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    tx.leaf_about(approval, "approval.canceled", {"approval_id": approval.approval_id})
 
 
 def _note(tx: RunTx, approval: Approval, edit: Edit) -> int:
     """Put the edit on record; return the number of its leaf."""
-    return tx.leaf(
+    return tx.leaf_about(
+        approval,
         EFFECT_EDITED,
         {
             "approval_id": approval.approval_id,
@@ -222,9 +217,6 @@ def _note(tx: RunTx, approval: Approval, edit: Edit) -> int:
             "digest": digest(edit.document()),
         },
         actor=Actor(id=edit.person, kind="person"),
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
     )
 
 

@@ -135,14 +135,7 @@ async def _hand_over(
     if approval.kind is AskKind.TASK:
         await approvals.assign(tx.conn, approval.approval_id, to.person.id)
     facts = {"approval_id": approval.approval_id, "person": person.id, "to": to.person.id, "reason": reason}
-    tx.leaf(
-        APPROVAL_HANDED,
-        facts,
-        actor=Actor(id=person.id, kind="person"),
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    tx.leaf_about(approval, APPROVAL_HANDED, facts, actor=Actor(id=person.id, kind="person"))
     name = f"handed:{matter.notification.notification_id}"
     mention = [user for _, user in to.accounts]
     said = RequestHanded(person=person.name, to=to.person.name, reason=reason, mention=mention)

@@ -5,21 +5,19 @@ may, outside of every transaction.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from policy.contract import Authorization, OperatedRun, OperatorQuestion, StepInput
+from policy.contract import Authorization, StepInput
 from receipts.chain import REPAIR_DECIDED
-from receipts.fields import timestamp
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.engine import Engine
 from runtime.inbox.notification_context import NotificationContext
-from runtime.inbox.operator_acts import DENIED, actor_of, denial, policy_of, refuse_operator_act
+from runtime.inbox.operator_acts import DENIED, denial, judge, operated_run, policy_of, refuse_operator_act
 from runtime.model.action import Tier, commitment
 from runtime.model.commands import RepairStepPayload
 from runtime.model.limits import json_fault
-from runtime.model.notification import Addressed, ApplyResult, Judged
+from runtime.model.notification import Addressed, ApplyResult
 from runtime.model.run import WHILE_WAITING, FoundStep, RepairAction
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.steps import CLASS_OF, ErrorCode, ParamsError
@@ -141,28 +139,8 @@ async def authorize_repair(engine: Engine, found: Addressed, payload: RepairStep
         if step is None:
             return found
         definition = await engine.definitions.get(conn, step.definition_name, step.definition_version)
-    question = await _question(engine, found, payload, step, definition)
-    return replace(found, judged=Judged(await engine.policy.judge(question), step))
-
-
-async def _question(
-    engine: Engine, found: Addressed, payload: RepairStepPayload, step: FoundStep, definition: Definition
-) -> OperatorQuestion:
-    return OperatorQuestion(
-        time=timestamp(engine.clock()),
-        tenant=engine.tenant,
-        actor=await actor_of(engine, found.notification, payload.submitted_by),
-        act=payload.act.value,
-        run=OperatedRun(
-            id=step.run_id,
-            definition=step.definition_name,
-            version=step.definition_version,
-            trigger_type=step.trigger_type,
-            requested_by=step.requested_by,
-            submitted_by=step.submitted_by,
-        ),
-        step=_step_input(step, definition),
-    )
+    about = {"run": operated_run(vars(step)), "step": _step_input(step, definition)}
+    return await judge(engine, found, payload.act.value, payload.submitted_by, known=step, **about)
 
 
 def _step_input(step: FoundStep, definition: Definition) -> StepInput:

@@ -194,7 +194,8 @@ async def _count(
     )
     approval = await end_lapsed_claim(tx, context.approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
-    tx.leaf(
+    tx.leaf_about(
+        approval,
         "vote.counted",
         {
             "approval_id": approval.approval_id,
@@ -207,9 +208,6 @@ async def _count(
             **({"opened_at": timestamp(context.opened_at)} if context.opened_at else {}),
         },
         actor=Actor(id=person.id, kind="person"),
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
     )
     votes = sorted([*context.votes, vote], key=lambda one: (one.at, one.person))
     requirement = approval.requirement
@@ -271,14 +269,7 @@ async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: Wi
     reason = (await tx.privacy()).text(payload.reason.strip())
     vote = await approvals.withdraw_vote(tx.conn, approval.approval_id, person.id, tx.now)
     facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
-    tx.leaf(
-        VOTE_WITHDRAWN,
-        {**facts, "reason": reason},
-        actor=Actor(id=person.id, kind="person"),
-        step=approval.step,
-        approval_id=approval.approval_id,
-        effect_id=approval.effect_id,
-    )
+    tx.leaf_about(approval, VOTE_WITHDRAWN, {**facts, "reason": reason}, actor=Actor(id=person.id, kind="person"))
     left = counting(approval.requirement, [cast_of(one) for one in answer.votes if one.person != person.id])
     said = VoteWithdrawn(
         person=vote.given_by,

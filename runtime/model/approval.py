@@ -16,6 +16,7 @@ from runtime.model.action import Tier
 from runtime.model.requirement import Requirement
 from runtime.model.routing import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
+from runtime.model.stored import Stored
 
 
 class AskKind(StrEnum):
@@ -62,7 +63,7 @@ class ResultCode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Stored):
     """What became of it.
 
     `about` are those who rejected it, who canceled it and why, who edited it, why it was not performed, or from when on
@@ -71,15 +72,6 @@ class Result:
 
     code: ResultCode
     about: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Result":
-        """Read a stored result."""
-        return cls(ResultCode(document["code"]), tuple(document["about"]))
-
-    def document(self) -> dict[str, Any]:
-        """Return it as it is stored."""
-        return {"code": self.code, "about": list(self.about)}
 
 
 def stamp(digest: str, requirement: Requirement, status: ApprovalStatus) -> str:

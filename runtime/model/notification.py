@@ -40,6 +40,13 @@ def parse_payload(kind: str, document: Mapping[str, Any]) -> Payload:
         raise PayloadError("; ".join(faults)) from error
 
 
+class ConflictError(Exception):
+    """What somebody sends under an id of theirs says something else than what they sent under it before."""
+
+    def __init__(self) -> None:
+        super().__init__("this id was used before, for something else: send each thing under an id of its own")
+
+
 def dedupe_key_of(what: str, tenant: str, sender: str, ref: str) -> str:
     """Return the dedupe key of what a sender says under a ref of its own, beside answers: one ref may be of each kind.
 
@@ -62,6 +69,11 @@ class Notification:
     status: NotificationStatus = NotificationStatus.RECEIVED
     outcome: Mapping[str, Any] | None = None
     forgotten: bool = False  # what nobody may see was taken out of the payload
+
+    def is_repeated_by(self, other: "Notification") -> bool:
+        """Return whether the other says the same, as far as it is still known what this one said."""
+        is_same = self.forgotten or self.payload.says() == other.payload.says()
+        return is_same and (self.correlation_key, self.actor) == (other.correlation_key, other.actor)
 
     @property
     def is_unconfirmed(self) -> bool:

@@ -22,6 +22,10 @@ class PayloadModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def says(self) -> dict[str, Any]:
+        """Return what the sender said, by which a repeat is told from something else."""
+        return self.model_dump()
+
 
 class VoteRefusal(PayloadModel):
     """Why the bot knows already that a click cannot count."""
@@ -158,7 +162,7 @@ class _AnswerPayload(PayloadModel):
     wait_id: str | None = None
 
     def says(self) -> dict[str, Any]:
-        """Return what the sender said; what the directory lets them say may change between two deliveries."""
+        """Leave out what the directory lets the sender say: it may change between two deliveries."""
         return self.model_dump(exclude={"verbs", "wait_id"})
 
 
@@ -194,10 +198,6 @@ class SignalPayload(PayloadModel):
     name: str
     data: dict[str, Any]
     trigger: TriggerSaid | None = None
-
-    def says(self) -> dict[str, Any]:
-        """Return what the sender said, and to which run."""
-        return self.model_dump()
 
 
 Answer = CompletionPayload | ProgressPayload

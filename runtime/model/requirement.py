@@ -12,11 +12,12 @@ from zoneinfo import ZoneInfo
 import isodate
 
 from runtime.model.delivery import Quiet
+from runtime.model.stored import Stored
 
 
 @dataclass(frozen=True)
 class ExecuteWhen:
-    """What policy says; `said` is how it is stored and put on record.
+    """What policy says, parsed.
 
     `between` are times of the week by the clock of `zone`, both none where it may begin at any time. `lasts` counts
     from the approval or, for what needs none, from when it was proposed.
@@ -26,7 +27,6 @@ class ExecuteWhen:
     between: tuple[Quiet, ...]
     zone: ZoneInfo | None
     lasts: timedelta
-    said: Mapping[str, Any]
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "ExecuteWhen":
@@ -36,7 +36,6 @@ class ExecuteWhen:
             between=tuple(Quiet.of(window) for window in document.get("between", ())),
             zone=ZoneInfo(document["time_zone"]) if "time_zone" in document else None,
             lasts=isodate.parse_duration(document["within"]),
-            said=document,
         )
 
 
@@ -68,19 +67,6 @@ class BreakGlass:
     review_by: tuple[str, ...]
     review_within: str
 
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "BreakGlass":
-        """Read what is stored."""
-        said = {name: tuple(document[name]) for name in ("groups", "tell", "review_by")}
-        return cls(
-            **said, at_most=document["at_most"], within=document["within"], review_within=document["review_within"]
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return it as it is stored and put on record."""
-        said = {name: list(getattr(self, name)) for name in ("groups", "tell", "review_by")}
-        return {**said, "at_most": self.at_most, "within": self.within, "review_within": self.review_within}
-
     @property
     def lasts(self) -> timedelta:
         """Return the time within which it is counted."""
@@ -95,8 +81,10 @@ class BreakGlass:
 
 
 @dataclass(frozen=True)
-class Requirement:
+class Requirement(Stored):
     """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
+
+    leaves_out_defaults = True
 
     quorum: int
     groups: tuple[str, ...]
@@ -109,52 +97,22 @@ class Requirement:
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     pause_on_question: str = ""  # how long the clock stands still at most, in all (ISO 8601); "" where it goes on
     editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
-    execute: ExecuteWhen | None = None  # when it is carried out once it is approved
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Requirement":
-        """Read a stored requirement."""
-        return cls(
-            quorum=document["quorum"],
-            groups=tuple(document["groups"]),
-            all_groups=document["all_groups"],
-            exclude=tuple(document["exclude"]),
-            reason_required=document["reason_required"],
-            escalate_to=tuple(NextInLine(entry["after"], tuple(entry["to"])) for entry in document["escalate_to"]),
-            expires_in=document["expires_in"],
-            break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
-            sign_with=document.get("sign_with", ""),
-            pause_on_question=document.get("pause_on_question", ""),
-            editors_may_sign=document.get("editors_may_sign", False),
-            execute=ExecuteWhen.of(document["execute"]) if "execute" in document else None,
-        )
+    execute: Mapping[str, Any] | None = None  # when it is carried out once it is approved, as policy says it
 
     @classmethod
     def of_one(cls, groups: Sequence[str], lasts: timedelta, *, reason_required: bool = False) -> "Requirement":
         """Return the requirement of one person out of the groups."""
         return cls(1, tuple(groups), False, (), reason_required, (), isodate.duration_isoformat(lasts))  # noqa: FBT003
 
-    def document(self) -> dict[str, Any]:
-        """Return it as it is stored and put on record."""
-        return {
-            "quorum": self.quorum,
-            "groups": list(self.groups),
-            "all_groups": self.all_groups,
-            "exclude": list(self.exclude),
-            "expires_in": self.expires_in,
-            "reason_required": self.reason_required,
-            "escalate_to": [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to],
-            **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
-            **({"sign_with": self.sign_with} if self.sign_with else {}),
-            **({"pause_on_question": self.pause_on_question} if self.pause_on_question else {}),
-            **({"editors_may_sign": True} if self.editors_may_sign else {}),
-            **({"execute": dict(self.execute.said)} if self.execute else {}),
-        }
-
     @property
     def told_apart(self) -> tuple[tuple[str, ...], ...]:
         """Return the groups as they are told: each for itself where each must sign, else all as one."""
         return tuple((group,) for group in dict.fromkeys(self.groups)) if self.all_groups else (self.groups,)
+
+    @property
+    def when(self) -> ExecuteWhen | None:
+        """Return when it is carried out once it is approved, None where at once."""
+        return ExecuteWhen.of(self.execute) if self.execute else None
 
     @property
     def leads(self) -> tuple[str, ...]:

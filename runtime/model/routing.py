@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from runtime.model.stored import Stored
+
 Scalar = str | int | float | bool
 
 
@@ -118,7 +120,7 @@ def is_person(place: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Route:
+class Route(Stored):
     """`places` are conversations (C…, G…, D…) and people (U…, W…), each once; under the first is the thread.
 
     `mention` is whom the card calls, None for those who are asked. `fallback` are groups that it went to as well since
@@ -129,26 +131,6 @@ class Route:
     mention: tuple[str, ...] | None = None
     why: str = ""
     fallback: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Route":
-        """Read a stored route."""
-        mention = document["mention"]
-        return cls(
-            places=tuple(document["places"]),
-            mention=None if mention is None else tuple(mention),
-            why=document["why"],
-            fallback=tuple(document["fallback"]),
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return it as it is stored."""
-        return {
-            "places": list(self.places),
-            "mention": None if self.mention is None else list(self.mention),
-            "why": self.why,
-            "fallback": list(self.fallback),
-        }
 
     @property
     def copies(self) -> tuple[str, ...]:

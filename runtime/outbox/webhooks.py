@@ -14,7 +14,6 @@ from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
 from runtime.model.commands import DeliveryPayload
 from runtime.model.effect import Effect, NewEffect, OnDoubt, Purpose
-from runtime.model.notification import Notification
 from runtime.model.states import NotificationStatus
 from runtime.model.subscription import CONNECTOR, OPERATION, EventName, Subscription, dead_letter_key, gone_key
 from runtime.outbox import retry
@@ -174,15 +173,9 @@ async def dead_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, *, en
     """
     name = str(failed.fields["subscription"])
     key, end = await _key_of(tx, name, str(failed.fields["configuration"]), ends=ends)
-    letter = Notification(
-        notification_id=engine.new_id("ntf"),
-        tenant=tx.tenant,
-        dedupe_key=f"word_delivery:{failed.effect_id}",
-        correlation_key=key,
-        payload=DeliveryPayload(run_id=tx.run_id, effect_id=failed.effect_id, subscription=name),
-        actor=PROGRAM,
-        request_id=tx.request_id,
-    )
+    payload = DeliveryPayload(run_id=tx.run_id, effect_id=failed.effect_id, subscription=name)
+    dedupe = f"word_delivery:{failed.effect_id}"
+    letter = engine.notification(payload, by=PROGRAM, about=key, key=dedupe, request_id=tx.request_id)
     log.warning("delivery %s is a dead letter: webhook %s: %s%s", failed.effect_id, name, why, end)
     await notifications.record_all(tx.conn, [letter], tx.now, tx.now)
     facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}{end}"}

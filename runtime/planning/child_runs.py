@@ -4,7 +4,6 @@ from receipts.chain import PROGRAM
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.model.commands import CancelPayload
-from runtime.model.notification import Notification
 from runtime.model.payloads import ChildEndedPayload
 from runtime.model.states import WaitType
 from runtime.model.wait import wait_of_token
@@ -48,17 +47,7 @@ async def _stop(engine: Engine, tx: RunTx, step: str | None, reason: str) -> Non
         await _record(engine, tx, f"orphan:{child}", child, CancelPayload(run_id=child, reason=reason))
 
 
-async def _record(
-    engine: Engine, tx: RunTx, dedupe_key: str, correlation_key: str, payload: ChildEndedPayload | CancelPayload
-) -> None:
-    word = Notification(
-        notification_id=engine.new_id("ntf"),
-        tenant=tx.tenant,
-        dedupe_key=dedupe_key,
-        correlation_key=correlation_key,
-        payload=payload,
-        actor=PROGRAM,
-        request_id=tx.request_id,
-    )
+async def _record(engine: Engine, tx: RunTx, key: str, about: str, payload: ChildEndedPayload | CancelPayload) -> None:
+    word = engine.notification(payload, by=PROGRAM, about=about, key=key, request_id=tx.request_id)
     await notifications.record(tx.conn, word, tx.now)
     tx.conn.on_commit(engine.wakeup.poke)

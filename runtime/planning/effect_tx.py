@@ -1,8 +1,7 @@
 """Effect transaction: all that is written about an attempt, in one transaction on its run, goes through here."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from receipts.canonical import digest_of
 from receipts.receipt import make_receipt
@@ -49,37 +48,13 @@ class EffectTx:
             event, data, step=effect.step, approval_id=self.attempt.approval_id, effect_id=effect.effect_id
         )
 
-    async def settle(
-        self,
-        status: EffectStatus,
-        *,
-        error: str = "",
-        next_try_at: datetime | None = None,
-        approval_id: str | None = None,
-        digest: str | None = None,
-        postponed: bool = False,
-        uncounted: bool = False,
-        asked: bool = False,
-        is_blocked: bool = False,
-    ) -> None:
+    async def settle(self, status: EffectStatus, *, error: str = "", **more: Unpack[effects.SettledWith]) -> None:
         """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
         if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
             self.note_if_cleared()
         if self.effect.connector == CONNECTOR and status in (EffectStatus.FAILED, EffectStatus.REJECTED):
             await self._dead_letter(error, is_denied=status is EffectStatus.REJECTED)
-        await effects.settle(
-            self.tx.conn,
-            self.effect,
-            status,
-            error=error,
-            next_try_at=next_try_at,
-            approval_id=approval_id,
-            digest=digest,
-            postponed=postponed,
-            uncounted=uncounted,
-            asked=asked,
-            is_blocked=is_blocked,
-        )
+        await effects.settle(self.tx.conn, self.effect, status, error=error, **more)
 
     async def _dead_letter(self, error: str, *, is_denied: bool) -> None:
         """Make a dead letter of what a subscriber cannot be told; what is refused for good ends the subscription."""

@@ -19,7 +19,7 @@ from runtime.engine import HEAD_START, Engine
 from runtime.failpoints import Point, at
 from runtime.model.action import commitment
 from runtime.model.limits import json_fault
-from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.notification import dedupe_key_of
 from runtime.model.payloads import SignalPayload, TriggerSaid
 from runtime.model.run import NewRun
 from runtime.model.runbook_version import RunbookVersion
@@ -119,18 +119,12 @@ async def send_signal(engine: Engine, conn: Conn, name: str, run_id: str, trigge
     """Record the trigger as a signal to the run; `left_by` as for `claim_in`."""
     if trigger.parent is not None and "token" in trigger.parent:
         raise TriggerError(f"run {run_id} is about the same and goes on, and another run cannot wait for its end")
-    new = Notification(
-        notification_id=engine.new_id("ntf"),
-        tenant=trigger.tenant,
-        dedupe_key=dedupe_key_of("left", trigger.tenant, trigger.type, left_by) if left_by else _signal_key(trigger),
-        correlation_key=signal_key(run_id, name),
-        payload=SignalPayload(
-            run_id=run_id,
-            name=name,
-            data=dict(trigger.payload),
-            trigger=TriggerSaid(type=trigger.type, ref=trigger.ref, submitted_by=trigger.submitted_by),
-        ),
-        actor=trigger.requested_by,
+    said = TriggerSaid(type=trigger.type, ref=trigger.ref, submitted_by=trigger.submitted_by)
+    new = engine.notification(
+        SignalPayload(run_id=run_id, name=name, data=dict(trigger.payload), trigger=said),
+        by=trigger.requested_by,
+        about=signal_key(run_id, name),
+        key=dedupe_key_of("left", trigger.tenant, trigger.type, left_by) if left_by else _signal_key(trigger),
         request_id=trigger.request_id,
     )
     now = engine.clock()

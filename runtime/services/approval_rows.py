@@ -83,14 +83,15 @@ def view_of(
     )
 
 
-def _execute(when: ExecuteWhen | None, asked_at: datetime) -> ExecuteView | None:
-    if when is None:
+def _execute(said: Mapping[str, Any] | None, asked_at: datetime) -> ExecuteView | None:
+    if said is None:
         return None
+    when = ExecuteWhen.of(said)
     return ExecuteView(
-        windows=tuple(when.said.get("between", ())),
-        time_zone=str(when.said.get("time_zone", "")),
+        windows=tuple(said.get("between", ())),
+        time_zone=str(said.get("time_zone", "")),
         not_before=when.not_before,
-        within=str(when.said["within"]),
+        within=str(said["within"]),
         earliest=next_opening(when, asked_at) or asked_at,
     )
 

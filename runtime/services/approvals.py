@@ -176,7 +176,6 @@ class ApprovalService(CompensationService):
         actor_id = click.person_id or f"slack:{click.account.team}:{click.account.user}"
         return await record_said(
             self.engine,
-            self.tenant,
             click_payload(click),
             by=actor_id,
             about=f"approval:{click.approval_id}",

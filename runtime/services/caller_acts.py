@@ -9,11 +9,10 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.commands import CancelPayload, UndoPayload
 from runtime.model.limits import error_text
-from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.notification import dedupe_key_of
 from runtime.model.payloads import ReplyPayload
 from runtime.model.undo import Item
 from runtime.model.votes import Via
-from runtime.services.callers import AnswerConflictError
 from runtime.services.compensation import Chosen, preview_cancel, preview_undo
 from runtime.store.database.pool import Conn
 from runtime.store.notifications import find_recorded
@@ -37,7 +36,7 @@ class QuestionApi:
         """Record the caller's answer and apply it; return the facts of its outcome.
 
         Sent again under its ref, it gets the present outcome. Raise LookupError where there is no such question for
-        the caller, and AnswerConflictError where the ref was used for another answer.
+        the caller, and ConflictError where the ref was used for another answer.
         """
         key = dedupe_key_of("reply", self.tenant, caller, ref)
         approval_id = await self._approval_of(caller, key, question_id)
@@ -52,21 +51,9 @@ class QuestionApi:
             question_id=question_id,
             text=error_text(text),
         )
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=key,
-            correlation_key=f"approval:{approval_id}",
-            payload=payload,
-            actor=Actor(id=caller, kind="agent"),
-            request_id=self.engine.new_id("req"),
-        )
-        recorded = await inbox.record(self.engine, notification)
-        if recorded != notification.notification_id:
-            first = (await self.engine.addressed(recorded)).notification
-            if first.payload != payload:
-                raise AnswerConflictError("this ref was used before, for another answer; each has a ref of its own")
-        return await inbox.apply(self.engine, recorded)
+        by = Actor(id=caller, kind="agent")
+        _, facts = await inbox.submit(self.engine, payload, by=by, about=f"approval:{approval_id}", key=key)
+        return facts
 
     async def _approval_of(self, caller: str, key: str, question_id: str) -> str:
         """Return what an open question is about, or one that this very caller answered under the key before."""
@@ -104,25 +91,12 @@ class CompensationApi:
         """Record a wish and apply it; return the notification's id and the facts of its outcome.
 
         Sent again under its id, it gets the present outcome. Raise LookupError where there is no such run, and
-        AnswerConflictError where the id was used for another wish.
+        ConflictError where the id was used for another wish.
         """
         async with self.engine.pool.connection() as conn:
             await self._expect_run(conn, wisher, wish.run_id)
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=dedupe_key_of(wish.kind, self.tenant, wisher.caller, wish_id),
-            correlation_key=wish.run_id,
-            payload=wish,
-            actor=wisher.by,
-            request_id=self.engine.new_id("req"),
-        )
-        recorded = await inbox.record(self.engine, notification)
-        if recorded != notification.notification_id:
-            first = (await self.engine.addressed(recorded)).notification
-            if (first.payload, first.actor) != (wish, wisher.by):
-                raise AnswerConflictError("this id was used before, for another wish; each has an id of its own")
-        return recorded, await inbox.apply(self.engine, recorded)
+        key = dedupe_key_of(wish.kind, self.tenant, wisher.caller, wish_id)
+        return await inbox.submit(self.engine, wish, by=wisher.by, about=wish.run_id, key=key)
 
     async def preview(self, wisher: Wisher, run_id: str, step: str | None) -> list[Item]:
         """Return what of a run can be undone, and what not and why; raise LookupError where there is no such run."""

@@ -13,7 +13,6 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.gate.foresight import denied_at_once
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
 from runtime.model.payloads import CompletionPayload, ProgressPayload
 from runtime.model.runbook_version import NotActiveError, RunbookVersion
 from runtime.model.search import FoundRun, Sought
@@ -37,10 +36,6 @@ __all__ = [
 
 class NoRunbookError(Exception):
     """No runbook takes triggers of the type, or this process may not start the one that does."""
-
-
-class AnswerConflictError(Exception):
-    """The sender used an id twice, for two different answers."""
 
 
 @dataclass(frozen=True)
@@ -197,31 +192,11 @@ class TriggerApi:
     async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
         """Record an answer and apply it; return the notification's id and the facts of its outcome.
 
-        Sent again, it gets the present outcome. Raise AnswerConflictError where its id was used for another answer.
+        Sent again, it gets the present outcome. Raise ConflictError where its id was used for another answer.
         """
-        notification = self._notification(caller, grants, answer)
-        notification_id = await inbox.record(self.engine, notification)
-        if notification_id != notification.notification_id:
-            await self._expect_same(notification_id, notification)
-        return notification_id, await inbox.apply(self.engine, notification_id)
-
-    async def _expect_same(self, first_id: str, again: Notification) -> None:
-        first = (await self.engine.addressed(first_id)).notification
-        if first.forgotten:  # long ago: what it said exactly is not known any more
-            return
-        if (first.correlation_key, _said(first)) != (again.correlation_key, _said(again)):
-            raise AnswerConflictError("this id was used before, for another answer; each answer has an id of its own")
-
-    def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
-        return Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
-            correlation_key=answer.correlation_key,
-            payload=_payload_of(answer, list(grants.completes)),
-            actor=Actor(id=caller, kind="agent"),
-            request_id=self.engine.new_id("req"),
-        )
+        payload, by = _payload_of(answer, list(grants.completes)), Actor(id=caller, kind="agent")
+        key = f"{self.tenant}:{caller}:{answer.answer_id}"
+        return await inbox.submit(self.engine, payload, by=by, about=answer.correlation_key, key=key)
 
     async def run(self, run_id: str) -> dict[str, Any] | None:
         """Return a run and its steps, or None."""
@@ -257,8 +232,3 @@ def _payload_of(answer: Answer, verbs: list[str]) -> CompletionPayload | Progres
     if answer.is_progress:
         return ProgressPayload(**said, data=None if answer.data is None else dict(answer.data))
     return CompletionPayload(**said)
-
-
-def _said(notification: Notification) -> dict[str, Any] | None:
-    payload = notification.payload
-    return payload.says() if isinstance(payload, CompletionPayload | ProgressPayload) else None

@@ -109,7 +109,6 @@ class CompensationService:
         payload = UndoPayload(run_id=wish.run_id, step=wish.step, reason=error_text(wish.reason), version=None)
         return await record_said(
             self.engine,
-            self.tenant,
             payload,
             by=wish.person_id,
             about=wish.run_id,

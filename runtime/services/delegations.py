@@ -38,7 +38,7 @@ class StandInWish:
     reason: str
 
 
-async def record_stand_in(engine: Engine, tenant: str, person: Person, wish: StandInWish) -> str:
+async def record_stand_in(engine: Engine, person: Person, wish: StandInWish) -> str:
     """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
     payload = DelegatePayload(
         delegator=person.id,
@@ -49,7 +49,7 @@ async def record_stand_in(engine: Engine, tenant: str, person: Person, wish: Sta
         reason=error_text(wish.reason),
     )
     return await record_said(
-        engine, tenant, payload, by=person.id, about=person.id, key=f"delegate:slack:{wish.key}", request_id=wish.key
+        engine, payload, by=person.id, about=person.id, key=f"delegate:slack:{wish.key}", request_id=wish.key
     )
 
 

@@ -98,7 +98,6 @@ class EditService:
         actor_id = wish.person_id or f"slack:{wish.account.team}:{wish.account.user}"
         return await record_said(
             self.engine,
-            self.tenant,
             _payload_of(wish),
             by=actor_id,
             about=f"approval:{wish.approval_id}",

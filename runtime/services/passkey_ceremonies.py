@@ -12,7 +12,7 @@ from runtime.approvals.webauthn import document_of
 from runtime.inbox import inbox
 from runtime.inbox.votes import statement_of
 from runtime.model.commands import RegisterPasskeyPayload
-from runtime.model.notification import Addressed, Notification
+from runtime.model.notification import Addressed
 from runtime.model.passkey import Assertion, Attestation, Link, LinkPurpose
 from runtime.model.payloads import VotePayload
 from runtime.model.states import NotificationStatus
@@ -148,16 +148,9 @@ class PasskeyCeremonies:
 
     async def _record(self, link: Link, subject: str, payload: VotePayload | RegisterPasskeyPayload) -> str | Addressed:
         """Write it into the inbox, durably: what comes by one link is one word."""
-        notification = Notification(
-            notification_id=self.desk.engine.new_id("ntf"),
-            tenant=self.desk.tenant,
-            dedupe_key=_key_of(link),
-            correlation_key=subject,
-            payload=payload,
-            actor=Actor(id=link.person, kind="person"),
-            request_id=link.link_id[:32],
-        )
-        return await inbox.record_addressed(self.desk.engine, notification)
+        engine, by = self.desk.engine, Actor(id=link.person, kind="person")
+        new = engine.notification(payload, by=by, about=subject, key=_key_of(link), request_id=link.link_id[:32])
+        return await inbox.record_addressed(engine, new)
 
 
 def _key_of(link: Link) -> str:

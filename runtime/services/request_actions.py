@@ -12,7 +12,7 @@ from runtime.approvals.rules import refuse_break_glass, refuse_claim, refuse_rel
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.approver_questions import answerers_of
-from runtime.inbox.cancellations import cancel_question
+from runtime.inbox.operator_acts import operated_run, question_of
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL, refuse_stranding_handover, refuse_stranding_withdrawal
 from runtime.model.approval import AskKind
 from runtime.model.commands import CancelPayload
@@ -137,7 +137,7 @@ async def _may_cancel(engine: Engine, seen: BallotView | None) -> bool:
         return False
     person = seen.person
     said = {"id": person.id, "kind": "person", "groups": list(person.groups), "submitted_by": person.id}
-    question = cancel_question(engine, seen.row, ActorInput.model_validate(said))
+    question = question_of(engine, ActorInput.model_validate(said), "cancel", run=operated_run(seen.row))
     try:
         ruling = await engine.policy.judge(question)
     except PolicyUnavailableError:
@@ -245,7 +245,6 @@ class RequestActions:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
         return await record_said(
             self.engine,
-            self.tenant,
             CancelPayload(run_id=wish.run_id, reason=error_text(wish.reason)),
             by=wish.person_id,
             about=wish.run_id,

@@ -248,7 +248,7 @@ class RequestService:
 
     async def stand_in(self, person: Person, wish: StandInWish) -> str:
         """Write down who is to vote for the person, durably; return the notification's id."""
-        return await record_stand_in(self.engine, self.tenant, person, wish)
+        return await record_stand_in(self.engine, person, wish)
 
     async def settled(self, notification_id: str) -> str:
         """Apply what is written down, at most once; return why nothing was done, "" where it was."""

@@ -7,10 +7,9 @@ from typing import Any
 from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.notification import ConflictError, dedupe_key_of
 from runtime.model.payloads import SignalPayload
 from runtime.model.wait import signal_key
-from runtime.services.callers import AnswerConflictError
 from runtime.store import notifications
 from runtime.store.runs import RunOf, runs_of_reference, trigger_type_of
 
@@ -47,13 +46,15 @@ class SignalService:
         """Record a signal and apply it; return the notification's id, the run's, and the facts of its outcome.
 
         Sent again, it gets the present outcome, whatever its reference names by then. Raise NoSuchRunError,
-        SeveralRunsError, and AnswerConflictError where its ref was used for another.
+        SeveralRunsError, and ConflictError where its ref was used for another.
         """
         dedupe_key = dedupe_key_of("signal", self.tenant, caller, signal.ref)
         first_id = await self._recorded(dedupe_key)
         if first_id is None:
             run_id = await self._run_of(trigger_types, signal)
-            new = self._notification(caller, dedupe_key, run_id, signal)
+            payload = SignalPayload(run_id=run_id, name=signal.name, data=dict(signal.data))
+            by, about = Actor(id=caller, kind="agent"), signal_key(run_id, signal.name)
+            new = self.engine.notification(payload, by=by, about=about, key=dedupe_key)
             first_id = await inbox.record(self.engine, new)
         run_id = await self._same_run(first_id, signal)
         return first_id, run_id, await inbox.apply(self.engine, first_id)
@@ -79,19 +80,8 @@ class SignalService:
         payload = first.payload
         is_same = payload.name == signal.name and (first.forgotten or payload.data == dict(signal.data))
         if not is_same or signal.run_id not in (None, payload.run_id):
-            raise AnswerConflictError("this ref was used before, for another signal; each signal has a ref of its own")
+            raise ConflictError
         return payload.run_id
-
-    def _notification(self, caller: str, dedupe_key: str, run_id: str, signal: Signal) -> Notification:
-        return Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=dedupe_key,
-            correlation_key=signal_key(run_id, signal.name),
-            payload=SignalPayload(run_id=run_id, name=signal.name, data=dict(signal.data)),
-            actor=Actor(id=caller, kind="agent"),
-            request_id=self.engine.new_id("req"),
-        )
 
 
 def _the_one(found: Sequence[RunOf], signal: Signal) -> str:

@@ -9,11 +9,10 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.commands import RepairStepPayload
 from runtime.model.limits import error_text
-from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.notification import dedupe_key_of
 from runtime.model.person import Person
 from runtime.model.run import FoundStep, RepairAction
 from runtime.model.states import EFFECT, StepStatus, is_final
-from runtime.services.callers import AnswerConflictError
 from runtime.services.clicks import record_said
 from runtime.store.step_repairs import (
     count_steps_needing_attention,
@@ -113,7 +112,6 @@ class StepRepairService:
         )
         return await record_said(
             self.engine,
-            self.tenant,
             payload,
             by=wish.person_id,
             about=wish.run_id,
@@ -150,21 +148,9 @@ class StepRepairApi:
     async def repair(self, by: Actor, sender_id: str, payload: RepairStepPayload) -> Mapping[str, Any]:
         """Record what a person says and apply it; return the facts of its outcome.
 
-        Sent again under its id, it gets the present outcome. Raise AnswerConflictError where that id was used for
-        something else.
+        Sent again under its id, it gets the present outcome. Raise ConflictError where that id was used for something
+        else.
         """
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=dedupe_key_of("repair_step", self.tenant, payload.submitted_by, sender_id),
-            correlation_key=payload.run_id,
-            payload=payload,
-            actor=by,
-            request_id=self.engine.new_id("req"),
-        )
-        recorded = await inbox.record(self.engine, notification)
-        if recorded != notification.notification_id:
-            first = (await self.engine.addressed(recorded)).notification
-            if (first.payload, first.actor) != (payload, by):
-                raise AnswerConflictError("this id was used before, for another act; each has an id of its own")
-        return await inbox.apply(self.engine, recorded)
+        key = dedupe_key_of("repair_step", self.tenant, payload.submitted_by, sender_id)
+        _, facts = await inbox.submit(self.engine, payload, by=by, about=payload.run_id, key=key)
+        return facts

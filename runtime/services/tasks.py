@@ -9,11 +9,11 @@ from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.approval import AskKind
-from runtime.model.notification import Notification, dedupe_key_of
+from runtime.model.notification import dedupe_key_of
 from runtime.model.votes import Via
 from runtime.services.approval_rows import view_of
 from runtime.services.approval_view import ApprovalView
-from runtime.services.callers import AnswerConflictError, Grants, grants_of
+from runtime.services.callers import Grants, grants_of
 from runtime.services.review_answers import ReviewAnswer, answer_payload
 from runtime.store import approvals, directory
 from runtime.store.database.buffered_connection import at_once
@@ -74,23 +74,12 @@ class TaskService:
     async def bring(self, caller: str, ref: str, said: ReviewAnswer) -> Mapping[str, Any]:
         """Record what a person says, brought by a caller, and apply it; return the facts of its outcome.
 
-        The same ref is applied once. Raise AnswerConflictError where it was used for something else.
+        The same ref is applied once. Raise ConflictError where it was used for something else.
         """
-        new = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=dedupe_key_of("task", self.tenant, caller, ref),
-            correlation_key=f"approval:{said.task_id}",
-            payload=answer_payload(said, Via.EDGE, caller),
-            actor=Actor(id=said.person, kind="person"),
-            request_id=self.engine.new_id("req"),
-        )
-        recorded = await inbox.record_addressed(self.engine, new)
-        if isinstance(recorded, str):
-            first = (await self.engine.addressed(recorded)).notification
-            if not first.forgotten and first.payload != new.payload:
-                raise AnswerConflictError("this ref was used before for something else; give each answer its own ref")
-        return await inbox.apply(self.engine, recorded)
+        payload, by = answer_payload(said, Via.EDGE, caller), Actor(id=said.person, kind="person")
+        key = dedupe_key_of("task", self.tenant, caller, ref)
+        _, facts = await inbox.submit(self.engine, payload, by=by, about=f"approval:{said.task_id}", key=key)
+        return facts
 
 
 def _asked(view: ApprovalView | None, who: Mapping[str, Any] | None) -> ApprovalView | None:

@@ -44,7 +44,6 @@ class UnknownActors:
         team, user = actor.account.team, actor.account.user
         notification_id = await record_said(
             self.engine,
-            self.tenant,
             UnknownActorPayload(run_id=run_id, step=step, act=act, code=actor.code),
             by=f"slack:{team}:{user}",
             about=run_id,

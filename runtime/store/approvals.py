@@ -147,27 +147,23 @@ async def get_approval(conn: Conn, approval_id: str) -> Approval | None:
 
 async def get_approvals(conn: Conn, approval_ids: Sequence[str]) -> list[Approval | None]:
     """Return approvals as they are in the caller's transaction, which has locked their runs."""
-    rows = await (
-        await conn.look(
-            f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = ANY(%(ids)s)",  # noqa: S608 - our own columns
-            {"ids": list(approval_ids)},
-            table="approvals",
-            keys=set(approval_ids),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = ANY(%(ids)s)",  # noqa: S608 - our own columns
+        {"ids": list(approval_ids)},
+        table="approvals",
+        keys=set(approval_ids),
+    )
     found = {row["approval_id"]: _approval(row) for row in rows}
     return [found.get(approval_id) for approval_id in approval_ids]
 
 
 async def find_open(conn: Conn, effect_id: str, kind: AskKind) -> Approval | None:
     """Return the open approval of this kind on an effect, or None."""
-    row = await (
-        await conn.execute(
-            f"SELECT {_COLUMNS} FROM approvals"  # noqa: S608 - our own columns
-            " WHERE effect_id = %s AND kind = %s AND status = 'requested'",
-            (effect_id, kind),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {_COLUMNS} FROM approvals"  # noqa: S608 - our own columns
+        " WHERE effect_id = %s AND kind = %s AND status = 'requested'",
+        (effect_id, kind),
+    )
     return _approval(row) if row else None
 
 
@@ -223,13 +219,11 @@ async def give_back(conn: Conn, approval_id: str) -> None:
 
 async def end_waiting(conn: Conn, approval_ids: Sequence[str], result: Result) -> list[str]:
     """Say of those whose effects waited for a window what became of them; return their ids in order."""
-    rows = await (
-        await conn.execute(
-            "UPDATE approvals SET result = %s, revision = revision + 1 WHERE approval_id = ANY(%b)"
-            " AND status = 'approved' AND result ->> 'code' = 'window' RETURNING approval_id",
-            (json.dumps(result.document()), list(approval_ids)),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE approvals SET result = %s, revision = revision + 1 WHERE approval_id = ANY(%b)"
+        " AND status = 'approved' AND result ->> 'code' = 'window' RETURNING approval_id",
+        (json.dumps(result.document()), list(approval_ids)),
+    )
     return sorted(row["approval_id"] for row in rows)
 
 
@@ -238,14 +232,12 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
 
     What happened is asked about even so.
     """
-    rows = await (
-        await conn.execute(
-            "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
-            " WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status = 'requested' AND kind NOT IN ('in_doubt', 'afterwards') RETURNING approval_id",
-            {"now": now, "run_id": run_id, "step": step},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
+        " WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)"
+        " AND status = 'requested' AND kind NOT IN ('in_doubt', 'afterwards') RETURNING approval_id",
+        {"now": now, "run_id": run_id, "step": step},
+    )
     return sorted(row["approval_id"] for row in rows)
 
 
@@ -255,7 +247,7 @@ async def open_of(conn: Conn, run_id: str) -> list[str]:
         "SELECT approval_id FROM approvals WHERE run_id = %s AND status = 'requested'"
         " AND kind NOT IN ('in_doubt', 'afterwards') ORDER BY approval_id"
     )
-    return [row["approval_id"] for row in await (await conn.execute(query, (run_id,))).fetchall()]
+    return [row["approval_id"] for row in await conn.rows(query, (run_id,))]
 
 
 async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id: str) -> None:
@@ -273,13 +265,11 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
 async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime) -> Vote:
     """Have a person's vote count no more; return it as it was given. The caller has looked that there is one."""
     names = ", ".join(name for name in Vote.__dataclass_fields__)
-    row = await (
-        await conn.execute(
-            f"UPDATE votes SET withdrawn_at = %s WHERE approval_id = %s AND person = %s"  # noqa: S608 - our own columns
-            f" AND withdrawn_at IS NULL RETURNING {names}",
-            (now, approval_id, person),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"UPDATE votes SET withdrawn_at = %s WHERE approval_id = %s AND person = %s"  # noqa: S608 - our own columns
+        f" AND withdrawn_at IS NULL RETURNING {names}",
+        (now, approval_id, person),
+    )
     if row is None:
         raise LookupError(f"no vote of {person} on {approval_id}")
     return vote_of(row)
@@ -288,13 +278,11 @@ async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime
 async def withdrawn_votes(conn: Conn, approval_id: str) -> list[Vote]:
     """Return the votes that were withdrawn, the one given first before the others."""
     names = ", ".join(name for name in Vote.__dataclass_fields__)
-    rows = await (
-        await conn.read(
-            f"SELECT {names} FROM votes WHERE approval_id = %(id)s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
-            " ORDER BY at, person",
-            {"id": approval_id},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        f"SELECT {names} FROM votes WHERE approval_id = %(id)s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
+        " ORDER BY at, person",
+        {"id": approval_id},
+    )
     return [vote_of(row) for row in rows]
 
 
@@ -322,20 +310,18 @@ async def signers_of(conn: Conn, run_id: str) -> dict[str, list[str]]:
          WHERE v.withdrawn_at IS NULL AND v.verdict = 'approve'
          GROUP BY a.step
     """
-    rows = await (await conn.execute(query, (run_id,))).fetchall()
+    rows = await conn.rows(query, (run_id,))
     return {row["step"]: row["signers"] for row in rows}
 
 
 async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vote]]:
     """Return, of each approval, the counted votes as `votes_of` does."""
-    rows = await (
-        await conn.look(
-            f"{_VOTES} AND v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
-            {"ids": list(approval_ids)},
-            table="votes",
-            keys=set(approval_ids),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        f"{_VOTES} AND v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
+        {"ids": list(approval_ids)},
+        table="votes",
+        keys=set(approval_ids),
+    )
     found: dict[str, list[Vote]] = {approval_id: [] for approval_id in approval_ids}
     for row in rows:
         found[row["approval_id"]].append(_vote(row))
@@ -364,7 +350,7 @@ VIEW = f"SELECT {SHOWN}, {EDITS_OF.format(effect='a.effect_id')} AS edits {JOINE
 
 async def approval_view_rows(conn: Conn, approval_ids: Sequence[str]) -> list[dict[str, Any] | None]:
     """Return what `approval_view_row` does, of many."""
-    rows = await (await conn.read(f"{VIEW} WHERE a.approval_id = ANY(%(ids)s)", {"ids": list(approval_ids)})).fetchall()
+    rows = await conn.read(f"{VIEW} WHERE a.approval_id = ANY(%(ids)s)", {"ids": list(approval_ids)})
     found = {row["approval_id"]: row for row in rows}
     return [found.get(approval_id) for approval_id in approval_ids]
 

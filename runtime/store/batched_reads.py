@@ -147,22 +147,20 @@ class PrivateDocument:
 
 async def private_documents(conn: Conn, run_ids: Sequence[str]) -> list[list[PrivateDocument]]:
     """Return, of each run, the documents that may hold what nobody may see."""
-    rows = await (
-        await conn.look(
-            """
-            SELECT run_id, step, fields AS document, redact AS pointers FROM effects
-             WHERE run_id = ANY(%(run_ids)b) AND purpose = 'step' AND hides AND forgotten IS NULL
-            UNION ALL
-            SELECT run_id, path, params, NULL FROM steps WHERE run_id = ANY(%(run_ids)b) AND params IS NOT NULL
-            UNION ALL
-            SELECT run_id, step, json_build_object('token', token), '[]' FROM waits
-             WHERE run_id = ANY(%(run_ids)b) AND type = 'external'
-            """,
-            {"run_ids": list(run_ids)},
-            table="steps",
-            keys=set(run_ids),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT run_id, step, fields AS document, redact AS pointers FROM effects
+         WHERE run_id = ANY(%(run_ids)b) AND purpose = 'step' AND hides AND forgotten IS NULL
+        UNION ALL
+        SELECT run_id, path, params, NULL FROM steps WHERE run_id = ANY(%(run_ids)b) AND params IS NOT NULL
+        UNION ALL
+        SELECT run_id, step, json_build_object('token', token), '[]' FROM waits
+         WHERE run_id = ANY(%(run_ids)b) AND type = 'external'
+        """,
+        {"run_ids": list(run_ids)},
+        table="steps",
+        keys=set(run_ids),
+    )
     found: dict[str, list[PrivateDocument]] = {run_id: [] for run_id in run_ids}
     for row in rows:
         found[row["run_id"]].append(PrivateDocument(row["step"], row["document"], row["pointers"]))

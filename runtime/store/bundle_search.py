@@ -87,7 +87,7 @@ async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
     query = f"{_FOUND} WHERE {conditions} ORDER BY r.created_at DESC, r.run_id DESC LIMIT %(limit)s"
     lists = {"states": list(sought.states), "trigger_types": list(sought.trigger_types or ()), "settled": SETTLED}
     given = {**vars(sought), **lists, "tenant": tenant, **_texts(sought.customer or "")}
-    rows = await (await conn.execute(query.encode(), given)).fetchall()
+    rows = await conn.rows(query, given)
     return [FoundRun.of(row) for row in rows]
 
 
@@ -153,4 +153,4 @@ async def find_votes(conn: Conn, tenant: str, by: RunFilter, person: str | None)
     """
     query = f"{_VOTED} AND {narrowed(by, 'v.at')}{_BY if person else ''} ORDER BY v.at, a.approval_id, v.person"
     given = {"tenant": tenant, **vars(by), "person": person}
-    return await (await conn.execute(query.encode(), given)).fetchall()
+    return await conn.rows(query, given)

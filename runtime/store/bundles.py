@@ -76,27 +76,25 @@ async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
 
     Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
     """
-    rows = await (
-        await conn.execute(
-            """
-            SELECT run_id FROM runs r
-             WHERE (tenant = %(tenant)s) IS TRUE AND finished_at IS NOT NULL AND NOT sealed AND run_id <> ALL(%(but)s)
-               AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
-                                AND e.status <> ALL(%(settled)s))
-               AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.kind = 'afterwards'
-                                AND a.status = 'requested')
-             ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
-            """,
-            {"settled": SETTLED, "tenant": tenant, "but": list(but)},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT run_id FROM runs r
+         WHERE (tenant = %(tenant)s) IS TRUE AND finished_at IS NOT NULL AND NOT sealed AND run_id <> ALL(%(but)s)
+           AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
+                            AND e.status <> ALL(%(settled)s))
+           AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.kind = 'afterwards'
+                            AND a.status = 'requested')
+         ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
+        """,
+        {"settled": SETTLED, "tenant": tenant, "but": list(but)},
+    )
     return [row["run_id"] for row in rows]
 
 
 async def lock_over(conn: Conn, run_id: str) -> list[str]:
     """Return the run, locked in the transaction; nothing where others hold it, or have begun its bundle."""
     query = "SELECT run_id FROM runs WHERE run_id = %s AND NOT sealed FOR UPDATE SKIP LOCKED"
-    return [row["run_id"] for row in await (await conn.execute(query, (run_id,))).fetchall()]
+    return [row["run_id"] for row in await conn.rows(query, (run_id,))]
 
 
 async def open_bundles(conn: Conn, retained: Mapping[str, int | None], key_id: str) -> None:
@@ -127,9 +125,8 @@ async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Seque
 
     Building it twice gives the same bytes, so no fence is needed.
     """
-    row = await (
-        await conn.execute(
-            """
+    row = await conn.row(
+        """
             UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
              WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
                               WHERE r.tenant = %s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
@@ -137,16 +134,15 @@ async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Seque
                               ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
             RETURNING run_id, key_id, tries, faults, retain_days, file_number
             """,
-            (lasts, tenant, list(key_ids)),
-        )
-    ).fetchone()
+        (lasts, tenant, list(key_ids)),
+    )
     return BundleLease(**row) if row else None
 
 
 async def sealed_seq(conn: Conn, run_id: str) -> tuple[int, int | None]:
     """Return the last leaf of a bundle that was begun, and the size of the log that proves it, if that is known."""
     query = "SELECT sealed_seq, log_size FROM evidence_bundles WHERE run_id = %s"
-    row = await (await conn.execute(query, (run_id,))).fetchone()
+    row = await conn.row(query, (run_id,))
     if row is None:
         raise LookupError(f"no bundle of {run_id} was begun")
     return row["sealed_seq"], row["log_size"]
@@ -155,7 +151,7 @@ async def sealed_seq(conn: Conn, run_id: str) -> tuple[int, int | None]:
 async def log_size(conn: Conn, tenant: str, run_id: str) -> int | None:
     """Return of which size the log is that proves a run's bundle; None where there is no bundle, or it is not known."""
     query = "SELECT b.log_size FROM evidence_bundles b JOIN runs r USING (run_id) WHERE run_id = %s AND r.tenant = %s"
-    row = await (await conn.execute(query, (run_id, tenant))).fetchone()
+    row = await conn.row(query, (run_id, tenant))
     return row["log_size"] if row else None
 
 
@@ -164,21 +160,19 @@ async def fix_log_size(conn: Conn, tenant: str, run_id: str, size: int) -> tuple
 
     Return the size, and the time stamp that goes into the bundle, if any.
     """
-    row = await (
-        await conn.execute(
-            """
-            UPDATE evidence_bundles b
-               SET log_size = coalesce(log_size, %(size)s),
-                   log_stamped = CASE WHEN log_size IS NOT NULL THEN log_stamped
-                                      ELSE EXISTS (SELECT FROM log_stamps WHERE tenant = %(tenant)s AND size = %(size)s)
-                                 END
-             WHERE run_id = %(run_id)s
-            RETURNING log_size, CASE WHEN log_stamped THEN
-                (SELECT stamp FROM log_stamps s WHERE s.tenant = %(tenant)s AND s.size = b.log_size) END AS stamp
-            """,
-            {"tenant": tenant, "run_id": run_id, "size": size},
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        UPDATE evidence_bundles b
+           SET log_size = coalesce(log_size, %(size)s),
+               log_stamped = CASE WHEN log_size IS NOT NULL THEN log_stamped
+                                  ELSE EXISTS (SELECT FROM log_stamps WHERE tenant = %(tenant)s AND size = %(size)s)
+                             END
+         WHERE run_id = %(run_id)s
+        RETURNING log_size, CASE WHEN log_stamped THEN
+            (SELECT stamp FROM log_stamps s WHERE s.tenant = %(tenant)s AND s.size = b.log_size) END AS stamp
+        """,
+        {"tenant": tenant, "run_id": run_id, "size": size},
+    )
     if row is None:
         raise LookupError(f"no bundle of {run_id} was begun")
     return int(row["log_size"]), row["stamp"]
@@ -208,17 +202,15 @@ async def retry_bundle(conn: Conn, run_id: str) -> dict[str, Any] | None:
 
     None where it is not stuck.
     """
-    return await (
-        await conn.execute(
-            """
-            UPDATE evidence_bundles
-               SET status = 'sealing', tries = 0, faults = 0, next_try_at = clock_timestamp(),
-                   file_number = file_number + (in_the_way IS NOT NULL)::int
-             WHERE run_id = %s AND status = 'stuck' RETURNING file_number, in_the_way
-            """,
-            (run_id,),
-        )
-    ).fetchone()
+    return await conn.row(
+        """
+        UPDATE evidence_bundles
+           SET status = 'sealing', tries = 0, faults = 0, next_try_at = clock_timestamp(),
+               file_number = file_number + (in_the_way IS NOT NULL)::int
+         WHERE run_id = %s AND status = 'stuck' RETURNING file_number, in_the_way
+        """,
+        (run_id,),
+    )
 
 
 async def mark_stored(conn: Conn, run_id: str, facts: Mapping[str, Any]) -> bool:
@@ -244,45 +236,39 @@ class StoredBundle:
 
 async def find_stored(conn: Conn, tenant: str, run_id: str) -> StoredBundle | None:
     """Return the stored bundle of a run of the tenant, or None."""
-    row = await (
-        await conn.execute(
-            "SELECT b.run_id, b.location, b.file_number, b.sha256 FROM evidence_bundles b JOIN runs r USING (run_id)"
-            " WHERE r.tenant = %s AND r.run_id = %s AND b.status = 'stored'",
-            (tenant, run_id),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT b.run_id, b.location, b.file_number, b.sha256 FROM evidence_bundles b JOIN runs r USING (run_id)"
+        " WHERE r.tenant = %s AND r.run_id = %s AND b.status = 'stored'",
+        (tenant, run_id),
+    )
     return StoredBundle(**row) if row else None
 
 
 async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
     """Return the tenant's finished runs whose bundle is not stored, the longest open first."""
-    rows = await (
-        await conn.execute(
-            f"""
-            SELECT r.run_id, r.definition_name, r.status, b.run_id IS NOT NULL AS is_begun,
-                   coalesce(b.status = 'stuck', false) AS is_stuck,
-                   clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
-                   coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
-                   {WAITS_FOR} AS waits_for
-              FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
-             WHERE r.tenant = %(tenant)s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
-             ORDER BY open_for DESC LIMIT 500
-            """,  # noqa: S608 - our own words
-            {"tenant": tenant, "settled": SETTLED},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"""
+        SELECT r.run_id, r.definition_name, r.status, b.run_id IS NOT NULL AS is_begun,
+               coalesce(b.status = 'stuck', false) AS is_stuck,
+               clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
+               coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
+               {WAITS_FOR} AS waits_for
+          FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
+         WHERE r.tenant = %(tenant)s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
+         ORDER BY open_for DESC LIMIT 500
+        """,  # noqa: S608 - our own words
+        {"tenant": tenant, "settled": SETTLED},
+    )
     return [OpenBundle(**row) for row in rows]
 
 
 async def list_unretained(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
     """Return run_id and location of bundles that a bucket took without a retention, newest first."""
-    return await (
-        await conn.execute(
-            """
-            SELECT b.run_id, b.location FROM evidence_bundles b JOIN runs r USING (run_id)
-             WHERE r.tenant = %s AND b.location LIKE 's3://%%' AND b.retention_until IS NULL
-             ORDER BY b.stored_at DESC LIMIT %s
-            """,
-            (tenant, limit),
-        )
-    ).fetchall()
+    return await conn.rows(
+        """
+        SELECT b.run_id, b.location FROM evidence_bundles b JOIN runs r USING (run_id)
+         WHERE r.tenant = %s AND b.location LIKE 's3://%%' AND b.retention_until IS NULL
+         ORDER BY b.stored_at DESC LIMIT %s
+        """,
+        (tenant, limit),
+    )

@@ -15,40 +15,34 @@ Location = tuple[str, str]
 
 async def location_of(conn: Conn, approval_id: str, copy_at: str | None) -> Location | None:
     """Return (channel, ts) of a request's card, or of the copy that went to a place; None before it is posted."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT channel, card_ts FROM approvals
-             WHERE approval_id = %(id)s AND card_ts IS NOT NULL AND %(copy_at)s::text IS NULL
-            UNION ALL SELECT channel, card_ts FROM card_copies WHERE approval_id = %(id)s AND place = %(copy_at)s
-            """,
-            {"id": approval_id, "copy_at": copy_at},
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT channel, card_ts FROM approvals
+         WHERE approval_id = %(id)s AND card_ts IS NOT NULL AND %(copy_at)s::text IS NULL
+        UNION ALL SELECT channel, card_ts FROM card_copies WHERE approval_id = %(id)s AND place = %(copy_at)s
+        """,
+        {"id": approval_id, "copy_at": copy_at},
+    )
     return (row["channel"], row["card_ts"]) if row else None
 
 
 async def approval_at(conn: Conn, tenant: str, location: Location) -> str | None:
     """Return the approval whose card, or a copy of it, is the message at (channel, ts)."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT approval_id FROM approvals
-             WHERE tenant = %(tenant)s AND channel = %(channel)s AND card_ts = %(ts)s
-            UNION ALL SELECT approval_id FROM card_copies c JOIN approvals a USING (approval_id)
-             WHERE a.tenant = %(tenant)s AND c.channel = %(channel)s AND c.card_ts = %(ts)s LIMIT 1
-            """,
-            {"tenant": tenant, "channel": location[0], "ts": location[1]},
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT approval_id FROM approvals
+         WHERE tenant = %(tenant)s AND channel = %(channel)s AND card_ts = %(ts)s
+        UNION ALL SELECT approval_id FROM card_copies c JOIN approvals a USING (approval_id)
+         WHERE a.tenant = %(tenant)s AND c.channel = %(channel)s AND c.card_ts = %(ts)s LIMIT 1
+        """,
+        {"tenant": tenant, "channel": location[0], "ts": location[1]},
+    )
     return row["approval_id"] if row else None
 
 
 async def title_of(conn: Conn, approval_id: str) -> str:
     """Return what the author of a request calls it, "" where nothing is declared."""
-    row = await (
-        await conn.execute("SELECT shown->>'title' AS title FROM approvals WHERE approval_id = %s", (approval_id,))
-    ).fetchone()
+    row = await conn.row("SELECT shown->>'title' AS title FROM approvals WHERE approval_id = %s", (approval_id,))
     return (row and row["title"]) or ""
 
 
@@ -87,13 +81,11 @@ async def _stands_as_copy(conn: Conn, approval_id: str, location: Location, copy
 
 async def last_card_of_run(conn: Conn, run_id: str) -> str | None:
     """Return the approval whose card was posted last in the run: the run's thread."""
-    row = await (
-        await conn.execute(
-            "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
-            " ORDER BY requested_at DESC, approval_id LIMIT 1",
-            (run_id,),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
+        " ORDER BY requested_at DESC, approval_id LIMIT 1",
+        (run_id,),
+    )
     return row["approval_id"] if row else None
 
 
@@ -133,7 +125,7 @@ async def card_of_run_in(conn: Conn, tenant: str, run_id: str, channel: str) -> 
 
 async def _standing(conn: Conn, of: str, tenant: str, some_id: str, channel: str) -> Location | None:
     given = {"tenant": tenant, "id": some_id, "channel": channel}
-    row = await (await conn.execute(_STANDING.format(of=of).encode(), given)).fetchone()
+    row = await conn.row(_STANDING.format(of=of), given)
     return (row["channel"], row["card_ts"]) if row else None
 
 
@@ -142,5 +134,5 @@ async def cards_for(conn: Conn, tenant: str, person: str, approval_ids: Sequence
 
     What stands in another person's direct conversation is nothing that they could open.
     """
-    rows = await (await conn.execute(_FOR, {"tenant": tenant, "person": person, "ids": list(approval_ids)})).fetchall()
+    rows = await conn.rows(_FOR, {"tenant": tenant, "person": person, "ids": list(approval_ids)})
     return {row["approval_id"]: (row["channel"], row["card_ts"]) for row in rows}

@@ -52,20 +52,18 @@ class LogStanding:
 
 async def log_standing(conn: Conn, tenant: str) -> LogStanding:
     """Return how the tenant's log stands."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT coalesce((SELECT size FROM log_heads WHERE tenant = %(t)s), 0) AS size,
-                   (SELECT count(*) FROM log_pending WHERE tenant = %(t)s) AS pending,
-                   coalesce((SELECT fault FROM log_leases WHERE tenant = %(t)s), '') AS fault,
-                   coalesce(max(size), 0) AS signed,
-                   clock_timestamp() - coalesce(max(signed_at), (SELECT min(created_at) FROM runs WHERE tenant = %(t)s))
-                       AS age
-              FROM log_checkpoints WHERE tenant = %(t)s
-            """,
-            {"t": tenant},
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT coalesce((SELECT size FROM log_heads WHERE tenant = %(t)s), 0) AS size,
+               (SELECT count(*) FROM log_pending WHERE tenant = %(t)s) AS pending,
+               coalesce((SELECT fault FROM log_leases WHERE tenant = %(t)s), '') AS fault,
+               coalesce(max(size), 0) AS signed,
+               clock_timestamp() - coalesce(max(signed_at), (SELECT min(created_at) FROM runs WHERE tenant = %(t)s))
+                   AS age
+          FROM log_checkpoints WHERE tenant = %(t)s
+        """,
+        {"t": tenant},
+    )
     if row is None:
         raise LookupError("an aggregate that returns a row, did not")
     grown = row["size"] != row["signed"] or row["pending"]
@@ -74,7 +72,7 @@ async def log_standing(conn: Conn, tenant: str) -> LogStanding:
 
 async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
     """Return size and root of the tenant's log as it is committed, or None where there is none yet."""
-    row = await (await conn.execute("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))).fetchone()
+    row = await conn.row("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))
     if row is None:
         return None
     return range_of(row).head()
@@ -111,13 +109,11 @@ async def note_fault(conn: Conn, tenant: str, fault: str) -> None:
 
 async def newest_checkpoint(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
     """Return the checkpoint of the largest log, or of those that are published."""
-    row = await (
-        await conn.execute(
-            "SELECT size, root, note, signed_at, published_at FROM log_checkpoints"
-            " WHERE tenant = %s AND (published_at IS NOT NULL OR NOT %s) ORDER BY size DESC LIMIT 1",
-            (tenant, published),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT size, root, note, signed_at, published_at FROM log_checkpoints"
+        " WHERE tenant = %s AND (published_at IS NOT NULL OR NOT %s) ORDER BY size DESC LIMIT 1",
+        (tenant, published),
+    )
     if row is None:
         return None
     return Signed(TreeHead(row["size"], row["root"]), row["note"], row["signed_at"], row["published_at"] is not None)
@@ -144,7 +140,7 @@ async def mark_published(conn: Conn, tenant: str, size: int, now: datetime) -> N
 async def checkpoint_at(conn: Conn, tenant: str, size: int) -> str:
     """Return the note that was signed of the log when it had this size."""
     query = "SELECT note FROM log_checkpoints WHERE tenant = %s AND size = %s"
-    row = await (await conn.execute(query, (tenant, size))).fetchone()
+    row = await conn.row(query, (tenant, size))
     if row is None:
         raise LookupError(f"no checkpoint of {size} leaves")
     return str(row["note"])
@@ -152,50 +148,44 @@ async def checkpoint_at(conn: Conn, tenant: str, size: int) -> str:
 
 async def places_of(conn: Conn, chain: str, last_seq: int) -> list[Places]:
     """Return where the leaves of a chain stand, up to one of them, in the order of the chain."""
-    rows = await (
-        await conn.execute(
-            "SELECT first_seq, first_index, least(count, %s - first_seq + 1) AS count FROM log_entries"
-            " WHERE chain = %s AND first_seq <= %s ORDER BY first_seq",
-            (last_seq, chain, last_seq),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT first_seq, first_index, least(count, %s - first_seq + 1) AS count FROM log_entries"
+        " WHERE chain = %s AND first_seq <= %s ORDER BY first_seq",
+        (last_seq, chain, last_seq),
+    )
     return [Places(row["first_seq"], row["count"], row["first_index"]) for row in rows]
 
 
 async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes:
     """Return the hashes of a tile (level 0 over leaves, 1 over every 256, …) as it has grown until now."""
-    row = await (
-        await conn.execute(
-            "SELECT hashes FROM log_tiles WHERE tenant = %s AND level = %s AND number = %s", (tenant, level, number)
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT hashes FROM log_tiles WHERE tenant = %s AND level = %s AND number = %s", (tenant, level, number)
+    )
     return bytes(row["hashes"]) if row else b""
 
 
 async def log_entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     """Return the entries of the log from an index up to, and not with, another: each leaf as its hash was taken."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT e.chain, e.first_index, l.seq, l.leaf::text AS said, l.hash,
-                   l.seq < e.first_seq + greatest(%(begin)s - e.first_index, 0) AS is_before
-              FROM log_entries e CROSS JOIN LATERAL (
-                   SELECT seq, leaf, hash FROM audit_leaves WHERE run_id = e.chain
-                      AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
-                                  AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1
-                    UNION ALL
-                   SELECT seq, leaf, hash FROM tenant_leaves WHERE e.chain = %(own)s AND tenant = e.tenant
-                      AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
-                                  AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1) AS l
-             WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
-               AND e.first_index >= (SELECT max(first_index) FROM log_entries
-                                      WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
-             ORDER BY e.first_index, l.seq
-            """,
-            {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
-            binary=True,
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT e.chain, e.first_index, l.seq, l.leaf::text AS said, l.hash,
+               l.seq < e.first_seq + greatest(%(begin)s - e.first_index, 0) AS is_before
+          FROM log_entries e CROSS JOIN LATERAL (
+               SELECT seq, leaf, hash FROM audit_leaves WHERE run_id = e.chain
+                  AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
+                              AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1
+                UNION ALL
+               SELECT seq, leaf, hash FROM tenant_leaves WHERE e.chain = %(own)s AND tenant = e.tenant
+                  AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
+                              AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1) AS l
+         WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
+           AND e.first_index >= (SELECT max(first_index) FROM log_entries
+                                  WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
+         ORDER BY e.first_index, l.seq
+        """,
+        {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
+        binary=True,
+    )
     return [entry for _, span in groupby(rows, itemgetter("first_index")) for entry in _entries(list(span))]
 
 
@@ -239,30 +229,28 @@ async def keep_stamp(conn: Conn, tenant: str, size: int, stamp: bytes, asked_at:
 async def newest_stamped(conn: Conn, tenant: str) -> Stamped | None:
     """Return the largest checkpoint that has a stamp."""
     query = f"{_STAMP_COLUMNS} WHERE tenant = %s ORDER BY size DESC LIMIT 1"
-    row = await (await conn.execute(query, (tenant,))).fetchone()
+    row = await conn.row(query, (tenant,))
     return Stamped(**row) if row else None
 
 
 async def first_stamped(conn: Conn, tenant: str, size: int) -> Stamped | None:
     """Return the smallest checkpoint of a log of this size, or larger, that has a stamp."""
     query = f"{_STAMP_COLUMNS} WHERE tenant = %s AND size >= %s ORDER BY size LIMIT 1"
-    row = await (await conn.execute(query, (tenant, size))).fetchone()
+    row = await conn.row(query, (tenant, size))
     return Stamped(**row) if row else None
 
 
 async def unpublished_stamps(conn: Conn, tenant: str) -> list[Stamped]:
     """Return what was stamped and does not stand in the archive, in order. They are published in their order."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT s.size, c.note, s.stamp, s.asked_at FROM log_stamps s JOIN log_checkpoints c USING (tenant, size)
-             WHERE tenant = %(tenant)s AND size > coalesce((SELECT max(size) FROM log_stamps
-                    WHERE tenant = %(tenant)s AND published_at IS NOT NULL), 0)
-             ORDER BY size
-            """,
-            {"tenant": tenant},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT s.size, c.note, s.stamp, s.asked_at FROM log_stamps s JOIN log_checkpoints c USING (tenant, size)
+         WHERE tenant = %(tenant)s AND size > coalesce((SELECT max(size) FROM log_stamps
+                WHERE tenant = %(tenant)s AND published_at IS NOT NULL), 0)
+         ORDER BY size
+        """,
+        {"tenant": tenant},
+    )
     return [Stamped(**row) for row in rows]
 
 
@@ -275,5 +263,5 @@ async def unstamped_since(conn: Conn, tenant: str) -> datetime | None:
     """Return when the oldest checkpoint was signed that no stamp is over, or None where there is none."""
     query = """SELECT min(signed_at) AS since FROM log_checkpoints WHERE tenant = %(tenant)s
         AND size > coalesce((SELECT max(size) FROM log_stamps WHERE tenant = %(tenant)s), 0)"""
-    row = await (await conn.execute(query, {"tenant": tenant})).fetchone()
+    row = await conn.row(query, {"tenant": tenant})
     return row["since"] if row else None

@@ -21,13 +21,11 @@ async def record_failure(conn: Conn, tenant: str, scope: Scope, now: datetime) -
             " ON CONFLICT DO NOTHING",
             (tenant, *scope, now),
         )
-        row = await (
-            await conn.execute(
-                "SELECT failures, failed_at, open_until FROM breakers"
-                " WHERE tenant = %s AND connector = %s AND target = %s FOR UPDATE",
-                (tenant, *scope),
-            )
-        ).fetchone()
+        row = await conn.row(
+            "SELECT failures, failed_at, open_until FROM breakers"
+            " WHERE tenant = %s AND connector = %s AND target = %s FOR UPDATE",
+            (tenant, *scope),
+        )
         breaker = after_failure(Breaker(**row) if row else None, now)
         await conn.execute(
             "UPDATE breakers SET failures = %s, failed_at = %s, open_until = %s"
@@ -47,13 +45,11 @@ async def close_breakers(conn: Conn, tenant: str, scope: Scope) -> None:
 
 async def failing_breakers(conn: Conn, tenant: str) -> dict[Scope, Breaker]:
     """Return every breaker that has counted a failure."""
-    rows = await (
-        await conn.execute(
-            "SELECT connector, target, failures, failed_at, open_until FROM breakers WHERE tenant = %s"
-            " ORDER BY connector, target",
-            (tenant,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT connector, target, failures, failed_at, open_until FROM breakers WHERE tenant = %s"
+        " ORDER BY connector, target",
+        (tenant,),
+    )
     return {(row["connector"], row["target"]): _breaker(row) for row in rows}
 
 

@@ -45,7 +45,7 @@ async def _on_record(conn: Conn, tenant: str, definitions: Collection[Definition
         "digests": [one.digest for one in definitions],
         "acts": [_stored(one).once for one in definitions],
     }
-    rows = await (await conn.read(query, asked)).fetchall()
+    rows = await conn.read(query, asked)
     return {(row["name"], row["version"]) for row in rows}
 
 
@@ -71,7 +71,7 @@ async def _insert(conn: Conn, definition: Definition, now: datetime) -> None:
         {**key, "digest": definition.digest, "canonical": definition.canonical, "now": now},
     )
     query = "SELECT digest FROM definitions WHERE name = %(name)s AND version = %(version)s"
-    row = await (await conn.read(query, key)).fetchone()
+    row = await conn.read_row(query, key)
     if row is None or row["digest"] != definition.digest:
         raise DefinitionChangedError(
             f"{definition.name} version {definition.version} is stored with another content; give it a new version"
@@ -80,9 +80,7 @@ async def _insert(conn: Conn, definition: Definition, now: datetime) -> None:
 
 async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:
     """Return the stored canonical text of a definition that a run names."""
-    row = await (
-        await conn.read("SELECT canonical FROM definitions WHERE name = %s AND version = %s", (name, version))
-    ).fetchone()
+    row = await conn.read_row("SELECT canonical FROM definitions WHERE name = %s AND version = %s", (name, version))
     if row is None:
         raise LookupError(f"no definition {name} version {version}")
     return bytes(row["canonical"])
@@ -136,7 +134,7 @@ async def add_drafts(
     versions = [one.version for one in definitions]
     types = [one.trigger_type for one in definitions]
     conditions = [one.when for one in definitions]
-    rows = await (await conn.execute(query, (tenant, now, now, names, versions, types, conditions))).fetchall()
+    rows = await conn.rows(query, (tenant, now, now, names, versions, types, conditions))
     return {(row["name"], row["version"]) for row in rows}
 
 
@@ -180,7 +178,7 @@ async def keep_active(conn: Conn, tenant: str, name: str, version: int) -> bool:
         SELECT 1 FROM definition_lives
          WHERE tenant = %s AND name = %s AND version = %s AND status = 'active' FOR SHARE
     """
-    return await (await conn.execute(query, (tenant, name, version))).fetchone() is not None
+    return await conn.row(query, (tenant, name, version)) is not None
 
 
 async def move_version(
@@ -213,7 +211,7 @@ async def move_version(
 async def requester_of(conn: Conn, run_id: str) -> Actor:
     """Return who is behind a run; raise LookupError."""
     query = "SELECT requested_by, requester_kind FROM runs WHERE run_id = %s"
-    row = await (await conn.execute(query, (run_id,))).fetchone()
+    row = await conn.row(query, (run_id,))
     if row is None:
         raise LookupError(f"no run {run_id}")
     return Actor(id=row["requested_by"], kind=row["requester_kind"])
@@ -229,7 +227,7 @@ async def moves_of(conn: Conn, tenant: str, life: RunbookVersion) -> list[dict[s
            AND leaf -> 'data' ->> 'name' = %s AND leaf -> 'data' ->> 'version' = %s::text
          ORDER BY seq
     """
-    return await (await conn.execute(query, (tenant, life.name, life.version))).fetchall()
+    return await conn.rows(query, (tenant, life.name, life.version))
 
 
 async def moves_for(conn: Conn, tenant: str, run_id: str) -> list[tuple[str, int]]:
@@ -241,7 +239,7 @@ async def moves_for(conn: Conn, tenant: str, run_id: str) -> list[tuple[str, int
            AND leaf -> 'data' ->> 'run_id' = %s
          ORDER BY seq
     """
-    rows = await (await conn.execute(query, (tenant, run_id))).fetchall()
+    rows = await conn.rows(query, (tenant, run_id))
     return [(row["event"], row["version"]) for row in rows]
 
 
@@ -261,9 +259,9 @@ async def list_versions(conn: Conn, tenant: str, sought: Mapping[str, Any]) -> l
            AND (l.name, -l.version) > (%(after)s, -%(version)s::int)
          ORDER BY l.name, l.version DESC LIMIT %(limit)s
     """
-    return await (await conn.execute(query, {**sought, "tenant": tenant})).fetchall()
+    return await conn.rows(query, {**sought, "tenant": tenant})
 
 
 async def _versions(conn: Conn, query: str, tenant: str, **values: Any) -> list[RunbookVersion]:
-    rows = await (await conn.read(query, {"tenant": tenant, **values})).fetchall()
+    rows = await conn.read(query, {"tenant": tenant, **values})
     return [RunbookVersion(**{**row, "status": DefinitionStatus(row["status"])}) for row in rows]

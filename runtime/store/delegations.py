@@ -9,7 +9,7 @@ from runtime.model.delegation import Delegation, StandIn, given_by
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
 
-_HOLDS = "d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s"
+HOLDS = "d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s"
 _SELF = ", ".join(f"d.{name}" for name in Delegation.__dataclass_fields__)
 _ALL = f"""
     SELECT {_SELF}, d.recorded_at, d.ended_at, d.ended_by, d.ended_reason
@@ -25,65 +25,38 @@ GROUPS_NOW = """
 """The groups for which the vote `v` of the actor `p` in the run `r` counts now: of those that a delegation gave then,
 the ones that the delegator is still in, as long as the delegate is still known."""
 
-STANDS_IN = f"""
-    EXISTS (SELECT FROM delegations d
-              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
-             WHERE d.tenant = p.tenant AND d.delegate = p.actor_id AND {_HOLDS}
-               AND d.recorded_by NOT IN (r.requested_by, r.submitted_by)
-               AND q.actor_id NOT IN (r.requested_by, r.submitted_by)
-               AND NOT (a.requirement::jsonb -> 'exclude') ?| ARRAY[q.actor_id, d.recorded_by]
-               AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
-                            WHERE d.groups::jsonb ? g.name
-                              AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name))
-               AND NOT EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
-                                  AND q.actor_id IN (v.person, v.delegator))
-               AND NOT EXISTS (SELECT FROM slack_accounts s
-                                WHERE s.tenant = q.tenant AND s.actor_id = q.actor_id
-                                  AND ((r.requester_accounts::jsonb @> jsonb_build_array(
-                                            jsonb_build_array(s.team, s.account)))
-                                       OR EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id
-                                                     AND v.withdrawn_at IS NULL
-                                                     AND v.team = s.team AND v.account = s.account))))
-"""  # noqa: S608 - our own clauses
-"""What `approvals.standing_in.refuse_for` says of the delegator, for all approvals `a` at once, to which `p` is not
-asked."""
-
 
 async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) -> list[StandIn]:
     """Return for whom a person may vote now, in the order in which that was recorded."""
-    rows = await (
-        await conn.read(
-            f"""
-            SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
-                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
-                      FROM slack_accounts s WHERE s.tenant = d.tenant AND s.actor_id = d.delegator) AS accounts
-              FROM delegations d
-              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
-             WHERE d.tenant = %(tenant)s AND d.delegate = %(delegate)s AND {_HOLDS}
-             ORDER BY d.recorded_at, d.delegation_id
-            """,  # noqa: S608 - our own columns
-            {"tenant": tenant, "delegate": delegate, "now": now},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        f"""
+        SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
+               (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                  FROM slack_accounts s WHERE s.tenant = d.tenant AND s.actor_id = d.delegator) AS accounts
+          FROM delegations d
+          JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+         WHERE d.tenant = %(tenant)s AND d.delegate = %(delegate)s AND {HOLDS}
+         ORDER BY d.recorded_at, d.delegation_id
+        """,  # noqa: S608 - our own columns
+        {"tenant": tenant, "delegate": delegate, "now": now},
+    )
     return [_stand_in(row) for row in rows]
 
 
 async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[tuple[str, str]]:
     """Return by their names who may now vote for whom in these groups, and is in none of them: a few, by name."""
-    rows = await (
-        await conn.read(
-            f"""
-            SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
-              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
-              JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
-             WHERE d.tenant = %(tenant)s AND {_HOLDS} AND NOT p.groups::jsonb ?| %(groups)s
-               AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
-                            WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
-             ORDER BY delegate, delegator LIMIT 5
-            """,  # noqa: S608 - our own condition
-            {"tenant": tenant, "groups": list(groups), "now": now},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        f"""
+        SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
+          JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+          JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
+         WHERE d.tenant = %(tenant)s AND {HOLDS} AND NOT p.groups::jsonb ?| %(groups)s
+           AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                        WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
+         ORDER BY delegate, delegator LIMIT 5
+        """,  # noqa: S608 - our own condition
+        {"tenant": tenant, "groups": list(groups), "now": now},
+    )
     return [(row["delegate"], row["delegator"]) for row in rows]
 
 
@@ -113,7 +86,7 @@ async def end_delegation(conn: Conn, delegation_id: str, by: str, reason: str, n
 async def find_delegation(conn: Conn, tenant: str, delegation_id: str) -> Delegation | None:
     """Return a delegation that nobody has ended, or None."""
     query = f"{_ALL} AND d.delegation_id = %(id)s AND d.ended_at IS NULL"
-    row = await (await conn.execute(query.encode(), {"tenant": tenant, "id": delegation_id})).fetchone()
+    row = await conn.row(query, {"tenant": tenant, "id": delegation_id})
     return delegation_of(row) if row else None
 
 
@@ -124,7 +97,7 @@ async def list_delegations(conn: Conn, tenant: str, person: str | None, *, over:
            AND (%(over)s OR d.ended_at IS NULL AND d.ends_at > clock_timestamp())
          ORDER BY d.recorded_at DESC, d.delegation_id
     """
-    return await (await conn.execute(query.encode(), {"tenant": tenant, "person": person, "over": over})).fetchall()
+    return await conn.rows(query, {"tenant": tenant, "person": person, "over": over})
 
 
 def delegation_of(row: Mapping[str, Any]) -> Delegation:

@@ -35,22 +35,20 @@ async def take_turn(
     """
     await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('told:' || %s, 0))", (notice.account,))
     values = {"tenant": tenant, "account": notice.account, "since": now - _HOUR, "message": notice.key}
-    row = await (
-        await conn.execute(
-            """
-            SELECT (SELECT json_build_object('gathering_id', gathering_id) FROM told
-                     WHERE tenant = %(tenant)s AND message = %(message)s) AS before,
-                   (SELECT json_agg(alike) FROM (
-                        SELECT said->>'kind' AS kind, asks, count(*) AS n FROM told
-                         WHERE tenant = %(tenant)s AND account = %(account)s AND at > %(since)s AND gathering_id IS NULL
-                           AND said->>'kind' <> 'answer'
-                         GROUP BY 1, 2) AS alike) AS alone,
-                   (SELECT gathering_id FROM gatherings WHERE tenant = %(tenant)s AND account = %(account)s
-                       AND begun_at > %(since)s ORDER BY begun_at DESC LIMIT 1) AS gathering_id
-            """,
-            values,
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT (SELECT json_build_object('gathering_id', gathering_id) FROM told
+                 WHERE tenant = %(tenant)s AND message = %(message)s) AS before,
+               (SELECT json_agg(alike) FROM (
+                    SELECT said->>'kind' AS kind, asks, count(*) AS n FROM told
+                     WHERE tenant = %(tenant)s AND account = %(account)s AND at > %(since)s AND gathering_id IS NULL
+                       AND said->>'kind' <> 'answer'
+                     GROUP BY 1, 2) AS alike) AS alone,
+               (SELECT gathering_id FROM gatherings WHERE tenant = %(tenant)s AND account = %(account)s
+                   AND begun_at > %(since)s ORDER BY begun_at DESC LIMIT 1) AS gathering_id
+        """,
+        values,
+    )
     assert row is not None  # noqa: S101 - it has no FROM
     if row["before"] is not None:
         return _turn(row["before"]["gathering_id"])
@@ -101,18 +99,16 @@ async def _count(conn: Conn, tenant: str, notice: Notice, gathering_id: str | No
 
 async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gathering | None:
     """Return a gathering as it is now, or None."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks, a.channel AS card, a.card_ts,
-                   coalesce(a.status = 'requested', true) AS is_open, coalesce(a.shown->>'title', '') AS title
-              FROM gatherings g JOIN told t USING (gathering_id)
-              LEFT JOIN approvals a ON a.approval_id = t.card_of
-             WHERE g.tenant = %s AND g.gathering_id = %s ORDER BY t.at, t.message
-            """,
-            (tenant, gathering_id),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks, a.channel AS card, a.card_ts,
+               coalesce(a.status = 'requested', true) AS is_open, coalesce(a.shown->>'title', '') AS title
+          FROM gatherings g JOIN told t USING (gathering_id)
+          LEFT JOIN approvals a ON a.approval_id = t.card_of
+         WHERE g.tenant = %s AND g.gathering_id = %s ORDER BY t.at, t.message
+        """,
+        (tenant, gathering_id),
+    )
     return _gathering(gathering_id, rows) if rows else None
 
 
@@ -137,24 +133,22 @@ async def keep_place(conn: Conn, tenant: str, gathering_id: str, channel: str, t
 
 async def begin_answer(conn: Conn, tenant: str, key: str, account: str, now: datetime) -> AnswerTurn:
     """Begin a private answer, unless somebody has, and forget those of the account that are older than a day."""
-    row = await (
-        await conn.execute(
-            """
-            WITH over AS (
-                DELETE FROM told WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
-                    AND said->>'kind' = 'answer'
-            ), begun AS (
-                INSERT INTO told (tenant, message, account, at, said)
-                VALUES (%(tenant)s, %(key)s, %(account)s, %(now)s, '{"kind": "answer", "is_given": false}')
-                ON CONFLICT (tenant, message) DO NOTHING RETURNING 1
-            )
-            SELECT EXISTS (SELECT FROM begun) AS is_ours,
-                   EXISTS (SELECT FROM told WHERE tenant = %(tenant)s AND message = %(key)s
-                              AND said->>'is_given' = 'true') AS is_given
-            """,
-            {"tenant": tenant, "key": key, "account": account, "now": now, "old": now - _ANSWERS_KEPT},
+    row = await conn.row(
+        """
+        WITH over AS (
+            DELETE FROM told WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
+                AND said->>'kind' = 'answer'
+        ), begun AS (
+            INSERT INTO told (tenant, message, account, at, said)
+            VALUES (%(tenant)s, %(key)s, %(account)s, %(now)s, '{"kind": "answer", "is_given": false}')
+            ON CONFLICT (tenant, message) DO NOTHING RETURNING 1
         )
-    ).fetchone()
+        SELECT EXISTS (SELECT FROM begun) AS is_ours,
+               EXISTS (SELECT FROM told WHERE tenant = %(tenant)s AND message = %(key)s
+                          AND said->>'is_given' = 'true') AS is_given
+        """,
+        {"tenant": tenant, "key": key, "account": account, "now": now, "old": now - _ANSWERS_KEPT},
+    )
     assert row is not None  # noqa: S101 - it has no FROM
     if row["is_ours"]:
         return AnswerTurn.OURS
@@ -172,18 +166,16 @@ async def end_answer(conn: Conn, tenant: str, key: str, *, is_given: bool) -> No
 
 async def notices_of(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[Notices]:
     """Return how whoever is behind a Slack account is told, of many (tenant, account) in one read."""
-    rows = await (
-        await conn.look(
-            """
-            SELECT s.tenant, s.account, a.notices FROM slack_accounts s JOIN actors a USING (tenant, actor_id)
-             WHERE (s.tenant, s.account) IN (SELECT * FROM unnest(%(tenants)b::text[], %(accounts)b::text[]))
-             ORDER BY a.actor_id
-            """,
-            {"tenants": [tenant for tenant, _ in wanted], "accounts": [account for _, account in wanted]},
-            table="actors",
-            keys=(),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT s.tenant, s.account, a.notices FROM slack_accounts s JOIN actors a USING (tenant, actor_id)
+         WHERE (s.tenant, s.account) IN (SELECT * FROM unnest(%(tenants)b::text[], %(accounts)b::text[]))
+         ORDER BY a.actor_id
+        """,
+        {"tenants": [tenant for tenant, _ in wanted], "accounts": [account for _, account in wanted]},
+        table="actors",
+        keys=(),
+    )
     found = {(row["tenant"], row["account"]): Notices.of(row["notices"]) for row in rows}
     return [found.get(one, NOTHING_SAID) for one in wanted]
 
@@ -191,5 +183,5 @@ async def notices_of(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[Noti
 async def remind_of(conn: Conn, tenant: str) -> dict[str, Any]:
     """Return when the tenant has those reminded who are asked, as `reminder_times` reads it; {} for never."""
     query = "SELECT remind FROM directories WHERE tenant = %s"
-    row = await (await conn.execute(query, (tenant,))).fetchone()
+    row = await conn.row(query, (tenant,))
     return row["remind"] if row else {}

@@ -14,6 +14,7 @@ from receipts.chain import PROGRAM, Actor
 from receipts.tenant_acts import DirectoryLoaded
 from runtime.model.person import NO_SOURCES, Person, Sources
 from runtime.store.database.pool import Conn
+from runtime.store.delegations import HOLDS
 from runtime.store.tenants import directory_digest, put_act
 from runtime.store.usergroups import carry_over, lock_directory, usergroup_state
 
@@ -34,7 +35,7 @@ class Edition:
 
 async def edition_of(conn: Conn, tenant: str) -> Edition | None:
     """Return which directory is loaded, or None where none is."""
-    row = await (await conn.execute("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))).fetchone()
+    row = await conn.row("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))
     return Edition(**row) if row else None
 
 
@@ -105,14 +106,12 @@ async def replace_directory(
 
 async def people_of(conn: Conn, tenant: str, account: str) -> dict[str, list[Person]]:
     """Return every person behind a Slack user, by the team of each of the user's accounts; {} for an unknown user."""
-    rows = await (
-        await conn.execute(
-            "SELECT s.team, a.actor_id, a.name, a.groups FROM slack_accounts s"
-            " LEFT JOIN actors a ON a.tenant = s.tenant AND a.actor_id = s.actor_id AND a.kind = 'person'"
-            " WHERE s.tenant = %s AND s.account = %s",
-            (tenant, account),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT s.team, a.actor_id, a.name, a.groups FROM slack_accounts s"
+        " LEFT JOIN actors a ON a.tenant = s.tenant AND a.actor_id = s.actor_id AND a.kind = 'person'"
+        " WHERE s.tenant = %s AND s.account = %s",
+        (tenant, account),
+    )
     found: dict[str, list[Person]] = {row["team"]: [] for row in rows}
     for row in rows:
         if row["actor_id"] is not None:
@@ -122,14 +121,12 @@ async def people_of(conn: Conn, tenant: str, account: str) -> dict[str, list[Per
 
 async def people_behind(conn: Conn, tenant: str, users: Sequence[str]) -> list[tuple[str, str, Person]]:
     """Return team, user and person of these Slack users, by their ids; one person alone for each."""
-    rows = await (
-        await conn.execute(
-            "SELECT DISTINCT ON (s.account) s.team, s.account, a.actor_id, a.name, a.groups"
-            " FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
-            " WHERE s.tenant = %s AND s.account = ANY(%s) AND a.kind = 'person' ORDER BY s.account, a.actor_id",
-            (tenant, list(users)),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT DISTINCT ON (s.account) s.team, s.account, a.actor_id, a.name, a.groups"
+        " FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
+        " WHERE s.tenant = %s AND s.account = ANY(%s) AND a.kind = 'person' ORDER BY s.account, a.actor_id",
+        (tenant, list(users)),
+    )
     return [(row["team"], row["account"], Person(row["actor_id"], row["name"], tuple(row["groups"]))) for row in rows]
 
 
@@ -141,17 +138,15 @@ async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None
 
 async def actors(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str, Any] | None]:
     """Return what `actor` does, of many (tenant, actor id) in one read."""
-    rows = await (
-        await conn.look(
-            """
-            SELECT tenant, actor_id, kind, name, groups, grants FROM actors
-             WHERE (tenant, actor_id) IN (SELECT * FROM unnest(%(tenants)b::text[], %(ids)b::text[]))
-            """,
-            {"tenants": [tenant for tenant, _ in wanted], "ids": [actor_id for _, actor_id in wanted]},
-            table="actors",
-            keys=(),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT tenant, actor_id, kind, name, groups, grants FROM actors
+         WHERE (tenant, actor_id) IN (SELECT * FROM unnest(%(tenants)b::text[], %(ids)b::text[]))
+        """,
+        {"tenants": [tenant for tenant, _ in wanted], "ids": [actor_id for _, actor_id in wanted]},
+        table="actors",
+        keys=(),
+    )
     found = {(row.pop("tenant"), row["actor_id"]): row for row in rows}
     return [found.get(one) for one in wanted]
 
@@ -160,17 +155,15 @@ async def actor_with_accounts(
     conn: Conn, tenant: str, actor_id: str
 ) -> tuple[Person, Sequence[tuple[str, str]]] | None:
     """Return somebody of the directory and their (team, user) accounts, or None."""
-    row = await (
-        await conn.read(
-            """
-            SELECT a.actor_id, a.name, a.groups,
-                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
-                      FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id) AS accounts
-              FROM actors a WHERE a.tenant = %(tenant)s AND a.actor_id = %(id)s
-            """,
-            {"tenant": tenant, "id": actor_id},
-        )
-    ).fetchone()
+    row = await conn.read_row(
+        """
+        SELECT a.actor_id, a.name, a.groups,
+               (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                  FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id) AS accounts
+          FROM actors a WHERE a.tenant = %(tenant)s AND a.actor_id = %(id)s
+        """,
+        {"tenant": tenant, "id": actor_id},
+    )
     if row is None:
         return None
     person = Person(row["actor_id"], row["name"], tuple(row["groups"]))
@@ -179,13 +172,11 @@ async def actor_with_accounts(
 
 async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[str, str]]:
     """Return the (team, user) accounts of actors, one actor after the other."""
-    rows = await (
-        await conn.read(
-            "SELECT team, account FROM slack_accounts WHERE tenant = %(tenant)s AND actor_id = ANY(%(ids)b)"
-            " ORDER BY array_position(%(ids)b, actor_id), team, account",
-            {"tenant": tenant, "ids": list(actor_ids)},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        "SELECT team, account FROM slack_accounts WHERE tenant = %(tenant)s AND actor_id = ANY(%(ids)b)"
+        " ORDER BY array_position(%(ids)b, actor_id), team, account",
+        {"tenant": tenant, "ids": list(actor_ids)},
+    )
     return [(row["team"], row["account"]) for row in rows]
 
 
@@ -198,7 +189,7 @@ async def reached_accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tu
                             WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
          ORDER BY s.team, s.account
     """
-    rows = await (await conn.execute(query, (tenant, actor_id))).fetchall()
+    rows = await conn.rows(query, (tenant, actor_id))
     return [(row["team"], row["account"]) for row in rows]
 
 
@@ -211,7 +202,7 @@ async def reached_members_of(conn: Conn, tenant: str, group: str, without: str) 
                             WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
          ORDER BY s.account
     """
-    rows = await (await conn.execute(query, (tenant, group, without))).fetchall()
+    rows = await conn.rows(query, (tenant, group, without))
     return [row["account"] for row in rows]
 
 
@@ -223,30 +214,28 @@ async def accounts_in_groups(
     People of `without` are left out, and nobody stands in for them. Accounts that Slack says are deactivated are left
     out: nobody reads what is sent there.
     """
-    rows = await (
-        await conn.read(
-            """
-            WITH asked AS (
-                SELECT a.actor_id FROM actors a
-                 WHERE a.tenant = %(tenant)s AND a.kind = 'person' AND a.groups::jsonb ?| %(groups)s
-                UNION
-                SELECT p.actor_id FROM delegations d
-                  JOIN actors a ON a.tenant = d.tenant AND a.actor_id = d.delegator AND a.kind = 'person'
-                  JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
-                 WHERE d.tenant = %(tenant)s AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
-                   AND a.actor_id <> ALL(%(without)s)
-                   AND EXISTS (SELECT FROM jsonb_array_elements_text(a.groups::jsonb) AS g (name)
-                                WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
-            )
-            SELECT DISTINCT s.account FROM slack_accounts s JOIN asked USING (actor_id)
-             WHERE s.tenant = %(tenant)s AND s.actor_id <> ALL(%(without)s)
-               AND NOT EXISTS (SELECT FROM slack_absentees x
-                                WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
-             ORDER BY s.account
-            """,
-            {"tenant": tenant, "groups": list(groups), "now": now, "without": list(without)},
+    rows = await conn.read(
+        f"""
+        WITH asked AS (
+            SELECT a.actor_id FROM actors a
+             WHERE a.tenant = %(tenant)s AND a.kind = 'person' AND a.groups::jsonb ?| %(groups)s
+            UNION
+            SELECT p.actor_id FROM delegations d
+              JOIN actors a ON a.tenant = d.tenant AND a.actor_id = d.delegator AND a.kind = 'person'
+              JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
+             WHERE d.tenant = %(tenant)s AND {HOLDS}
+               AND a.actor_id <> ALL(%(without)s)
+               AND EXISTS (SELECT FROM jsonb_array_elements_text(a.groups::jsonb) AS g (name)
+                            WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
         )
-    ).fetchall()
+        SELECT DISTINCT s.account FROM slack_accounts s JOIN asked USING (actor_id)
+         WHERE s.tenant = %(tenant)s AND s.actor_id <> ALL(%(without)s)
+           AND NOT EXISTS (SELECT FROM slack_absentees x
+                            WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
+         ORDER BY s.account
+        """,  # noqa: S608 - our own condition
+        {"tenant": tenant, "groups": list(groups), "now": now, "without": list(without)},
+    )
     return [row["account"] for row in rows]
 
 
@@ -270,7 +259,7 @@ _PEOPLE = f"""
 async def find_people(conn: Conn, tenant: str, group: str | None, person: str | None) -> list[dict[str, Any]]:
     """Return people by their ids, those of a group or one of them, if that is named."""
     given = {"tenant": tenant, "group": group, "person": person}
-    return await (await conn.execute(_PEOPLE.encode(), given)).fetchall()
+    return await conn.rows(_PEOPLE, given)
 
 
 async def note_account_state(
@@ -294,7 +283,7 @@ async def note_account_state(
 async def is_deactivated(conn: Conn, team: str, account: str) -> bool:
     """Return whether an account is deactivated."""
     query = "SELECT 1 FROM slack_absentees WHERE (team, account) = (%s, %s)"
-    return await (await conn.execute(query, (team, account))).fetchone() is not None
+    return await conn.row(query, (team, account)) is not None
 
 
 async def is_person_deactivated(conn: Conn, tenant: str, person: str) -> bool:
@@ -304,7 +293,7 @@ async def is_person_deactivated(conn: Conn, tenant: str, person: str) -> bool:
                                  WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))) AS has_left
           FROM slack_accounts s WHERE s.tenant = %s AND s.actor_id = %s
     """
-    row = await (await conn.read(query, (tenant, person))).fetchone()
+    row = await conn.read_row(query, (tenant, person))
     return bool(row and row["has_left"])
 
 
@@ -315,4 +304,4 @@ async def deactivated_people(conn: Conn, tenant: str) -> list[str]:
           LEFT JOIN slack_absentees a ON (a.tenant, a.team, a.account) = (s.tenant, s.team, s.account)
          WHERE s.tenant = %s GROUP BY s.actor_id HAVING bool_and(a.account IS NOT NULL) ORDER BY s.actor_id
     """
-    return [row["actor_id"] for row in await (await conn.execute(query, (tenant,))).fetchall()]
+    return [row["actor_id"] for row in await conn.rows(query, (tenant,))]

@@ -20,16 +20,14 @@ EDITS_OF = """
 
 async def replacement_of(conn: Conn, approval_id: str) -> str:
     """Return the request about what somebody made of one by editing it; "" where nobody was asked, or is yet."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT n.approval_id FROM edits x JOIN approvals n ON n.effect_id = x.effect_id AND n.digest = x.digest
-             WHERE x.approval_id = %(id)s AND n.approval_id <> %(id)s AND n.kind = 'effect'
-             ORDER BY n.requested_at DESC, n.approval_id DESC LIMIT 1
-            """,
-            {"id": approval_id},
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT n.approval_id FROM edits x JOIN approvals n ON n.effect_id = x.effect_id AND n.digest = x.digest
+         WHERE x.approval_id = %(id)s AND n.approval_id <> %(id)s AND n.kind = 'effect'
+         ORDER BY n.requested_at DESC, n.approval_id DESC LIMIT 1
+        """,
+        {"id": approval_id},
+    )
     return str(row["approval_id"]) if row else ""
 
 

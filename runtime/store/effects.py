@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from runtime.model.action import Action, Tier
 from runtime.model.effect import (
@@ -204,25 +204,20 @@ async def insert_message(conn: Conn, row: Sequence[Any]) -> None:
 
 async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[bool]:
     """Put messages into the outbox; False of what is there already (same dedupe key), and then stays as it is."""
-    done = await (
-        await conn.execute(
-            f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (run_id, dedupe_key) DO NOTHING"
-            " RETURNING effect_id",
-            {_PROPOSED.name: document_of(_PROPOSED, rows)},
-        )
-    ).fetchall()
+    done = await conn.rows(
+        f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (run_id, dedupe_key) DO NOTHING RETURNING effect_id",
+        {_PROPOSED.name: document_of(_PROPOSED, rows)},
+    )
     put = {row["effect_id"] for row in done}
     return [row[0] in put for row in rows]
 
 
 async def get_effect(conn: Conn, effect_id: str) -> Effect:
     """Return an effect as it is, locking it in the caller's transaction."""
-    row = await (
-        await conn.execute(
-            f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
-            (effect_id,),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
+        (effect_id,),
+    )
     if row is None:
         raise LookupError(f"no effect {effect_id}")
     return effect_of(row)
@@ -257,19 +252,20 @@ async def begin_attempt(
     await conn.gather(_BEGUN, row)
 
 
+class SettledWith(TypedDict, total=False):
+    """What is written with an effect's new status, each only where there is something to say."""
+
+    next_try_at: datetime | None
+    approval_id: str
+    digest: str
+    postponed: bool
+    uncounted: bool
+    asked: bool
+    is_blocked: bool
+
+
 async def settle(
-    conn: Conn,
-    effect: Effect,
-    status: EffectStatus,
-    *,
-    error: str = "",
-    next_try_at: datetime | None = None,
-    approval_id: str | None = None,
-    digest: str | None = None,
-    postponed: bool = False,
-    uncounted: bool = False,
-    asked: bool = False,
-    is_blocked: bool = False,
+    conn: Conn, effect: Effect, status: EffectStatus, *, error: str = "", **more: Unpack[SettledWith]
 ) -> None:
     """End this worker's lease with a new status; LeaseLostError at the commit if the lease is no longer ours.
 
@@ -279,8 +275,9 @@ async def settle(
     check(EFFECT, EffectStatus.LEASED, status)
     lease = (effect.effect_id, effect.attempt, effect.lease_owner)
     keeps_key = status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT)
-    then = (next_try_at, approval_id, digest, postponed, uncounted, asked, is_blocked)
-    await conn.gather(_SETTLED, (*lease, status, error, keeps_key, *then))
+    moved = (more.get("next_try_at"), more.get("approval_id"), more.get("digest"))
+    flags = (more.get(name, False) for name in ("postponed", "uncounted", "asked", "is_blocked"))
+    await conn.gather(_SETTLED, (*lease, status, error, keeps_key, *moved, *flags))
 
 
 async def try_until(conn: Conn, effect_id: str, give_up_at: datetime) -> None:
@@ -322,13 +319,11 @@ async def release(
 
 async def list_hiding(conn: Conn, run_id: str) -> list[Effect]:
     """Return the effects of a run's steps whose fields hold what nobody may see, locked in the transaction."""
-    rows = await (
-        await conn.execute(
-            f"SELECT {COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
-            " AND hides AND forgotten IS NULL FOR UPDATE",
-            (run_id,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"SELECT {COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
+        " AND hides AND forgotten IS NULL FOR UPDATE",
+        (run_id,),
+    )
     return [effect_of(row) for row in rows]
 
 
@@ -342,7 +337,7 @@ async def forget_fields(conn: Conn, effect_id: str, public: Action) -> None:
 
 async def run_of(conn: Conn, effect_id: str) -> str:
     """Return the run of an effect."""
-    row = await (await conn.execute("SELECT run_id FROM effects WHERE effect_id = %s", (effect_id,))).fetchone()
+    row = await conn.row("SELECT run_id FROM effects WHERE effect_id = %s", (effect_id,))
     if row is None:
         raise LookupError(f"no effect {effect_id}")
     return str(row["run_id"])
@@ -350,25 +345,21 @@ async def run_of(conn: Conn, effect_id: str) -> str:
 
 async def expired(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
     """Return an effect whose lease has run out, locked in the caller's transaction, or None if it has been settled."""
-    row = await (
-        await conn.execute(
-            f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
-            " AND status = 'leased' AND lease_expires_at < %s FOR UPDATE",
-            (effect_id, now),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
+        " AND status = 'leased' AND lease_expires_at < %s FOR UPDATE",
+        (effect_id, now),
+    )
     return effect_of(row) if row else None
 
 
 async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) -> list[str]:
     """Let what waits for a pause to pass be tried now: one effect of a run, or all; return the ids."""
-    rows = await (
-        await conn.execute(
-            "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'blocked')"
-            " AND next_try_at > %(now)s AND effect_id = coalesce(%(effect_id)s, effect_id) RETURNING effect_id",
-            {"run_id": run_id, "effect_id": effect_id, "now": now},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'blocked')"
+        " AND next_try_at > %(now)s AND effect_id = coalesce(%(effect_id)s, effect_id) RETURNING effect_id",
+        {"run_id": run_id, "effect_id": effect_id, "now": now},
+    )
     return [row["effect_id"] for row in rows]
 
 
@@ -377,12 +368,10 @@ async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = N
 
     Return the ids in their order, each with its newest approval.
     """
-    rows = await (
-        await conn.execute(
-            "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
-            " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status IN ('pending', 'blocked', 'deferred') RETURNING effect_id, approval_id",
-            {"reason": reason, "run_id": run_id, "step": step},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
+        " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
+        " AND status IN ('pending', 'blocked', 'deferred') RETURNING effect_id, approval_id",
+        {"reason": reason, "run_id": run_id, "step": step},
+    )
     return dict(sorted((row["effect_id"], row["approval_id"]) for row in rows))

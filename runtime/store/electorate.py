@@ -1,20 +1,20 @@
 """The electorate: whom a request reaches, who may answer which requests, and what has changed since it was opened.
 
-`MAY_ANSWER` says for all requests at once what `approvals.standing_in.way_to_vote` says of one. Deactivated accounts
-reach nobody.
+`MAY_DECIDE` says for all requests at once what `approvals.rules.way_to_vote` says of one. Deactivated accounts reach
+nobody.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from runtime.model.delegation import AskedPerson, Deputy
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
-from runtime.store.delegations import STANDS_IN
+from runtime.store.delegations import HOLDS
 
 # One pass over the accounts, however many people are asked; those that Slack says are deactivated reach nobody.
-_ASKED = """
+_ASKED = f"""
     WITH asked AS (
         SELECT a.actor_id, a.name, a.groups FROM actors a
          WHERE a.tenant = %(tenant)s AND a.kind = 'person' AND a.groups::jsonb ?| %(groups)s
@@ -23,7 +23,7 @@ _ASKED = """
           FROM delegations d JOIN asked ON asked.actor_id = d.delegator
           JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegate AND q.kind = 'person'
          WHERE d.tenant = %(tenant)s AND d.delegation_id <> %(without)s
-           AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
+           AND {HOLDS}
     ), reached AS (
         SELECT s.actor_id, json_agg(DISTINCT s.account ORDER BY s.account) AS users FROM slack_accounts s
          WHERE s.tenant = %(tenant)s
@@ -34,8 +34,8 @@ _ASKED = """
     )
     SELECT (SELECT coalesce(json_agg(asked ORDER BY actor_id), '[]') FROM asked) AS asked,
            (SELECT coalesce(json_agg(standing ORDER BY recorded_at, delegation_id), '[]') FROM standing) AS standing,
-           (SELECT coalesce(json_object_agg(actor_id, users), '{}') FROM reached) AS users
-"""
+           (SELECT coalesce(json_object_agg(actor_id, users), '{{}}') FROM reached) AS users
+"""  # noqa: S608 - our own condition
 
 
 async def electorate_of(
@@ -46,7 +46,7 @@ async def electorate_of(
     `without` leaves out one delegation, by its id.
     """
     given = {"tenant": tenant, "groups": list(groups), "now": now, "without": without}
-    found = await (await conn.execute(_ASKED.encode(), given)).fetchone()
+    found = await conn.row(_ASKED, given)
     if found is None:
         raise LookupError("a statement of aggregates gives one row")
     deputies: dict[str, list[Mapping[str, Any]]] = {}
@@ -68,57 +68,84 @@ def _deputy(said: Mapping[str, Any], groups: Sequence[str], users: Sequence[str]
     return Deputy(said["actor_id"], said["name"], said["recorded_by"], given, tuple(users))
 
 
-# What `approvals.standing_in.way_to_vote` says of one approval, for all of them at once; who has claimed it, apart.
-MAY_ANSWER = f"""
+def groups_reached(person: str) -> str:
+    """Return an array of the groups of a person, an expression, and of all who let them vote: none else is asked."""
+    return f"""
+    ARRAY(SELECT jsonb_array_elements_text(q.groups::jsonb) FROM actors q
+           WHERE q.tenant = %(tenant)s AND (q.actor_id = {person} OR q.actor_id IN (
+                 SELECT d.delegator FROM delegations d
+                  WHERE d.tenant = %(tenant)s AND d.delegate = {person} AND d.ended_at IS NULL)))
+    """  # noqa: S608 - our own clauses
+
+
+_IS_ASKED = "((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)"
+
+
+def _may_vote(who: str) -> str:
+    return f"""
+    {who}.actor_id NOT IN (r.requested_by, r.submitted_by)
+    AND NOT (a.requirement::jsonb -> 'exclude') ? {who}.actor_id
+    AND NOT EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
+                       AND {who}.actor_id IN (v.person, v.delegator))
+    AND NOT EXISTS (SELECT FROM slack_accounts s
+                     WHERE s.tenant = {who}.tenant AND s.actor_id = {who}.actor_id
+                       AND (r.requester_accounts::jsonb @> jsonb_build_array(jsonb_build_array(s.team, s.account))
+                            OR EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id
+                                          AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
+    """  # noqa: S608 - our own clauses
+
+
+def _is_free(who: str) -> str:
+    """Nobody else has claimed it who may still answer, and has an account with which to."""
+    return f"""
+    (a.assignee IS NULL OR a.assignee = {who}.actor_id OR NOT EXISTS (
+        SELECT FROM actors c, jsonb_array_elements_text(c.groups::jsonb) AS g (name)
+         WHERE c.tenant = a.tenant AND c.actor_id = a.assignee AND c.kind = 'person' AND {_IS_ASKED}
+           AND (SELECT bool_and(EXISTS (SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account)
+                                            = (s.tenant, s.team, s.account)))
+                  FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee)) IS NOT TRUE))
+    """  # noqa: S608 - our own clauses
+
+
+def _may_answer(is_free: Callable[[str], str]) -> str:
+    return f"""
     a.status = 'requested'
     AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
-    AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
-    AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
-    AND (EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
-                  WHERE (a.requirement::jsonb -> 'groups') ? g.name
-                     OR a.joined::jsonb ? g.name)
-         OR {STANDS_IN})
-    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
-                       AND p.actor_id IN (v.person, v.delegator))
-    AND NOT EXISTS (SELECT 1 FROM slack_accounts s
-                     WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
-                       AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
-                                     WHERE own.account = jsonb_build_array(s.team, s.account))
-                            OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
-                                          AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
-"""  # noqa: S608 - our own clauses
-# Nobody else has claimed it who may still answer, and has an account with which to.
-IS_FREE = """
-    (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
-        SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
-           AND d.delegator = a.assignee AND d.ended_at IS NULL
-           AND d.starts_at <= %(now)s AND d.ends_at > %(now)s) OR NOT EXISTS (
-        SELECT 1 FROM actors holder, jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
-         WHERE holder.tenant = a.tenant AND holder.actor_id = a.assignee
-           AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)
-           AND (NOT EXISTS (SELECT FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee))
-                OR EXISTS (SELECT FROM slack_accounts s WHERE (s.tenant, s.actor_id) = (a.tenant, a.assignee)
-                              AND NOT EXISTS (SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account)
-                                                    = (s.tenant, s.team, s.account))))))
-"""
+    AND {_may_vote("p")}
+    AND CASE WHEN EXISTS (SELECT FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name) WHERE {_IS_ASKED})
+             THEN {is_free("p")}
+             ELSE EXISTS (
+                SELECT FROM delegations d
+                  JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+                 WHERE d.tenant = p.tenant AND d.delegate = p.actor_id AND {HOLDS}
+                   AND d.recorded_by NOT IN (r.requested_by, r.submitted_by)
+                   AND NOT (a.requirement::jsonb -> 'exclude') ? d.recorded_by
+                   AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                                WHERE d.groups::jsonb ? g.name AND {_IS_ASKED})
+                   AND {_may_vote("q")} AND {is_free("q")}) END
+    """  # noqa: S608 - our own clauses
+
+
+MAY_DECIDE = _may_answer(_is_free)
+"""What `approvals.rules.way_to_vote` says of one person `p` and one request `a` in its run `r`, for all at once."""
+MAY_ANSWER = _may_answer(lambda _: "true")
+"""The same, once whoever has claimed the request gives it back."""
 
 
 async def directory_state(conn: Conn, tenant: str, now: datetime) -> str:
     """Return a text that is another once somebody who may decide comes, leaves, or may decide for another."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT json_build_array(
-                (SELECT json_build_array(digest, version, loaded_at, refreshed_at) FROM directories
-                  WHERE tenant = %(tenant)s),
-                (SELECT json_build_array(count(*), max(since)) FROM slack_absentees WHERE tenant = %(tenant)s),
-                (SELECT json_agg(delegation_id ORDER BY delegation_id) FROM delegations
-                  WHERE tenant = %(tenant)s AND ended_at IS NULL AND starts_at <= %(now)s AND ends_at > %(now)s)
-            )::text AS state
-            """,
-            {"tenant": tenant, "now": now},
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"""
+        SELECT json_build_array(
+            (SELECT json_build_array(digest, version, loaded_at, refreshed_at) FROM directories
+              WHERE tenant = %(tenant)s),
+            (SELECT json_build_array(count(*), max(since)) FROM slack_absentees WHERE tenant = %(tenant)s),
+            (SELECT json_agg(d.delegation_id ORDER BY d.delegation_id) FROM delegations d
+              WHERE d.tenant = %(tenant)s AND {HOLDS})
+        )::text AS state
+        """,  # noqa: S608 - our own condition
+        {"tenant": tenant, "now": now},
+    )
     return str(row["state"]) if row else ""
 
 
@@ -139,12 +166,12 @@ _OPEN = """
 async def open_requests(conn: Conn, tenant: str, after: str, limit: int) -> list[dict[str, Any]]:
     """Return open requests by their ids, with the people whose votes are on record as lapsed."""
     query = f"{_OPEN} AND a.approval_id > %s ORDER BY a.approval_id LIMIT %s"
-    return await (await conn.execute(query.encode(), (tenant, after, limit))).fetchall()
+    return await conn.rows(query, (tenant, after, limit))
 
 
 async def open_request(conn: Conn, tenant: str, approval_id: str) -> dict[str, Any] | None:
     """Return one of them, or None where it is not open."""
-    return await (await conn.execute(f"{_OPEN} AND a.approval_id = %s".encode(), (tenant, approval_id))).fetchone()
+    return await conn.row(f"{_OPEN} AND a.approval_id = %s", (tenant, approval_id))
 
 
 async def set_shortfall(conn: Conn, approval_id: str, why: str) -> None:
@@ -154,35 +181,31 @@ async def set_shortfall(conn: Conn, approval_id: str, why: str) -> None:
 
 async def request_after(conn: Conn, approval_id: str) -> str:
     """Return the request about the same effect that was asked next, "" where none was."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT n.approval_id FROM approvals a JOIN approvals n USING (effect_id)
-             WHERE a.approval_id = %s AND n.kind = 'effect' AND n.approval_id <> a.approval_id
-               AND n.requested_at >= a.decided_at
-             ORDER BY n.requested_at, n.approval_id LIMIT 1
-            """,
-            (approval_id,),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT n.approval_id FROM approvals a JOIN approvals n USING (effect_id)
+         WHERE a.approval_id = %s AND n.kind = 'effect' AND n.approval_id <> a.approval_id
+           AND n.requested_at >= a.decided_at
+         ORDER BY n.requested_at, n.approval_id LIMIT 1
+        """,
+        (approval_id,),
+    )
     return str(row["approval_id"]) if row else ""
 
 
 async def outgrown_voters(conn: Conn, effect_id: str, approval_id: str) -> Sequence[str]:
     """Return who approved the request that a new one took the place of, since policy asks for more; none otherwise."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT DISTINCT v.person FROM votes v
-             WHERE v.withdrawn_at IS NULL AND v.approval_id = (
-                SELECT approval_id FROM approvals
-                 WHERE effect_id = %s AND kind = 'effect' AND approval_id <> %s
-                 ORDER BY requested_at DESC, approval_id DESC LIMIT 1)
-               AND EXISTS (SELECT FROM approvals a
-                            WHERE a.approval_id = v.approval_id AND a.result->>'code' = 'outgrown')
-             ORDER BY v.person
-            """,
-            (effect_id, approval_id),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT DISTINCT v.person FROM votes v
+         WHERE v.withdrawn_at IS NULL AND v.approval_id = (
+            SELECT approval_id FROM approvals
+             WHERE effect_id = %s AND kind = 'effect' AND approval_id <> %s
+             ORDER BY requested_at DESC, approval_id DESC LIMIT 1)
+           AND EXISTS (SELECT FROM approvals a
+                        WHERE a.approval_id = v.approval_id AND a.result->>'code' = 'outgrown')
+         ORDER BY v.person
+        """,
+        (effect_id, approval_id),
+    )
     return [row["person"] for row in rows]

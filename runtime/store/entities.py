@@ -44,25 +44,22 @@ class EntityChange:
 
 async def find_entity(conn: Conn, place: EntityKey) -> EntityRow | None:
     """Return the entity, or None."""
-    row = await (await conn.execute(_SELECT, place.key)).fetchone()
+    row = await conn.row(_SELECT, place.key)
     return EntityRow(**row) if row else None
 
 
 async def lock_entity(conn: Conn, place: EntityKey) -> EntityRow | None:
     """Return the entity, or None, and keep others from changing it until the transaction ends."""
-    row = await (await conn.execute(f"{_SELECT} FOR UPDATE", place.key)).fetchone()
+    row = await conn.row(f"{_SELECT} FOR UPDATE", place.key)
     return EntityRow(**row) if row else None
 
 
 async def find_change(conn: Conn, tenant: str, key: str) -> EntityChange | None:
     """Return what was done under a key, or None."""
-    row = await (
-        await conn.execute(
-            "SELECT idempotency_key AS key, digest, result FROM entity_changes"
-            " WHERE tenant = %s AND idempotency_key = %s",
-            (tenant, key),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT idempotency_key AS key, digest, result FROM entity_changes WHERE tenant = %s AND idempotency_key = %s",
+        (tenant, key),
+    )
     return EntityChange(**row) if row else None
 
 

@@ -31,9 +31,7 @@ class TakenError(Exception):
 
 async def live_installations(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return the installations that have not ended, with their tokens under their keys, the oldest first."""
-    return await (
-        await conn.execute(f"{_LIVE} ORDER BY i.installed_at, i.installation_id".encode(), (tenant,))
-    ).fetchall()
+    return await conn.rows(f"{_LIVE} ORDER BY i.installed_at, i.installation_id", (tenant,))
 
 
 async def ended_installations(conn: Conn, tenant: str) -> list[dict[str, Any]]:
@@ -46,7 +44,7 @@ async def ended_installations(conn: Conn, tenant: str) -> list[dict[str, Any]]:
                 WHERE l.removed_at IS NULL AND l.team = i.team AND (l.team <> '' OR l.enterprise = i.enterprise))
          ORDER BY team, CASE WHEN team = '' THEN enterprise END, installed_at DESC
     """
-    return await (await conn.execute(query, (tenant,))).fetchall()
+    return await conn.rows(query, (tenant,))
 
 
 async def add_installation(
@@ -78,7 +76,7 @@ async def end_installation(
         SELECT installation_id FROM over
     """  # noqa: S608 - our own clause
     values = (at, why, tenant, place.team, place.enterprise, before)
-    row = await (await conn.execute(query.encode(), values)).fetchone()
+    row = await conn.row(query, values)
     return str(row["installation_id"]) if row else None
 
 
@@ -115,7 +113,7 @@ async def lease_refresh(
          WHERE installation_id = %s AND expires_at <= %s AND (refreshing_until IS NULL OR refreshing_until <= %s)
         RETURNING key_id, token
     """
-    row = await (await conn.execute(query, (until, installation_id, due, now))).fetchone()
+    row = await conn.row(query, (until, installation_id, due, now))
     return Sealed(row["key_id"], bytes(row["token"])) if row else None
 
 
@@ -126,7 +124,7 @@ async def lock_tokens(conn: Conn, tenant: str) -> list[dict[str, Any]]:
           FROM slack_tokens t JOIN slack_installations i USING (installation_id)
          WHERE i.tenant = %s ORDER BY t.installation_id FOR UPDATE OF t
     """
-    return await (await conn.execute(query, (tenant,))).fetchall()
+    return await conn.rows(query, (tenant,))
 
 
 def digest_of(secret: str) -> str:
@@ -152,7 +150,7 @@ async def open_install_link(conn: Conn, tenant: str, secret: str, now: datetime)
         SELECT link_id FROM slack_links
          WHERE tenant = %s AND secret_sha256 = %s AND used_at IS NULL AND expires_at > %s
     """
-    row = await (await conn.execute(query, (tenant, digest_of(secret), now))).fetchone()
+    row = await conn.row(query, (tenant, digest_of(secret), now))
     return str(row["link_id"]) if row else None
 
 
@@ -178,5 +176,5 @@ async def take_oauth_state(conn: Conn, tenant: str, state: str, now: datetime) -
          WHERE l.link_id = s.link_id AND l.tenant = %s AND s.state_sha256 = %s
         RETURNING s.link_id, s.expires_at > %s AS is_alive
     """
-    row = await (await conn.execute(query, (tenant, digest_of(state), now))).fetchone()
+    row = await conn.row(query, (tenant, digest_of(state), now))
     return str(row["link_id"]) if row and row["is_alive"] else None

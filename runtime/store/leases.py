@@ -86,20 +86,18 @@ class DueWork:
 
 async def due_work(conn: Conn, tenant: str, now: datetime) -> DueWork:
     """Return what is due, in one statement: most looks find nothing, or one kind alone."""
-    row = await (
-        await conn.execute(
-            f"""
-            SELECT EXISTS (SELECT FROM notifications
-                            WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s)
-                       AS notifications,
-                   {_DUE_OF.format(purpose="message")} AS messages, {_DUE_OF.format(purpose="step")} AS effects,
-                   EXISTS (SELECT FROM steps s WHERE is_read AND status IN ('ready', 'running', 'failed_retryable')
-                              AND (SELECT r.tenant FROM runs r WHERE r.run_id = s.run_id) = %(tenant)s) AS reads,
-                   EXISTS (SELECT FROM runs WHERE tenant = %(tenant)s AND status = 'queued') AS runs
-            """,  # noqa: S608 - our own conditions
-            {"tenant": tenant, "now": now},
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"""
+        SELECT EXISTS (SELECT FROM notifications
+                        WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s)
+                   AS notifications,
+               {_DUE_OF.format(purpose="message")} AS messages, {_DUE_OF.format(purpose="step")} AS effects,
+               EXISTS (SELECT FROM steps s WHERE is_read AND status IN ('ready', 'running', 'failed_retryable')
+                          AND (SELECT r.tenant FROM runs r WHERE r.run_id = s.run_id) = %(tenant)s) AS reads,
+               EXISTS (SELECT FROM runs WHERE tenant = %(tenant)s AND status = 'queued') AS runs
+        """,  # noqa: S608 - our own conditions
+        {"tenant": tenant, "now": now},
+    )
     return DueWork(**row) if row else DueWork(*[True] * 5)
 
 
@@ -109,39 +107,37 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
     What is fresh goes before what is tried again, but for the latter's share of the slots: neither waits for the end of
     the other. All within the caps of connectors and targets, and past no open breaker.
     """
-    rows = await (
-        await conn.execute(
-            f"""
-            WITH fresh AS (
-                SELECT {_WAITING} AND NOT (tries + postponed > 0) ORDER BY next_try_at LIMIT %(look)s
-            ), again AS (
-                SELECT {_WAITING} AND tries + postponed > 0 ORDER BY next_try_at LIMIT %(look)s
-            ), waiting AS (
-                SELECT *, 1 AS turn FROM fresh
-                 UNION ALL
-                SELECT *, CASE WHEN row_number() OVER (ORDER BY next_try_at) <= %(again)s THEN 0 ELSE 2 END FROM again
-            ), ranked AS (
-                SELECT *, row_number() OVER (PARTITION BY connector ORDER BY turn, next_try_at) AS of_connector,
-                       row_number() OVER (PARTITION BY connector, target ORDER BY turn, next_try_at) AS of_target
-                  FROM waiting
-            ), due AS MATERIALIZED (
-                SELECT e.effect_id
-                  FROM ranked r JOIN effects e USING (effect_id)
-                 WHERE of_connector <= CASE half_open WHEN '' THEN 1 ELSE %(connector_cap)s END
-                                       - coalesce((%(busy)s::json ->> r.connector)::int, 0)
-                   AND of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
-                                    - coalesce((%(busy_of)s::json -> r.connector ->> r.target)::int, 0)
-                   AND (e.status IN ('pending', 'blocked') OR e.status = 'in_doubt' AND NOT e.asked)
-                 ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
-            )
-            UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
-                   lease_expires_at = %(until)s
-             WHERE effect_id IN (SELECT effect_id FROM due)
-            RETURNING {COLUMNS}
-            """,  # noqa: S608 - our own columns and conditions
-            {**vars(lessee), "purpose": purpose, **_bounds(room)},
+    rows = await conn.rows(
+        f"""
+        WITH fresh AS (
+            SELECT {_WAITING} AND NOT (tries + postponed > 0) ORDER BY next_try_at LIMIT %(look)s
+        ), again AS (
+            SELECT {_WAITING} AND tries + postponed > 0 ORDER BY next_try_at LIMIT %(look)s
+        ), waiting AS (
+            SELECT *, 1 AS turn FROM fresh
+             UNION ALL
+            SELECT *, CASE WHEN row_number() OVER (ORDER BY next_try_at) <= %(again)s THEN 0 ELSE 2 END FROM again
+        ), ranked AS (
+            SELECT *, row_number() OVER (PARTITION BY connector ORDER BY turn, next_try_at) AS of_connector,
+                   row_number() OVER (PARTITION BY connector, target ORDER BY turn, next_try_at) AS of_target
+              FROM waiting
+        ), due AS MATERIALIZED (
+            SELECT e.effect_id
+              FROM ranked r JOIN effects e USING (effect_id)
+             WHERE of_connector <= CASE half_open WHEN '' THEN 1 ELSE %(connector_cap)s END
+                                   - coalesce((%(busy)s::json ->> r.connector)::int, 0)
+               AND of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
+                                - coalesce((%(busy_of)s::json -> r.connector ->> r.target)::int, 0)
+               AND (e.status IN ('pending', 'blocked') OR e.status = 'in_doubt' AND NOT e.asked)
+             ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
         )
-    ).fetchall()
+        UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
+               lease_expires_at = %(until)s
+         WHERE effect_id IN (SELECT effect_id FROM due)
+        RETURNING {COLUMNS}
+        """,  # noqa: S608 - our own columns and conditions
+        {**vars(lessee), "purpose": purpose, **_bounds(room)},
+    )
     return [effect_of(row) for row in rows]
 
 
@@ -186,27 +182,25 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
 
     What was leased before goes after what was not, but for `again` of the slots, which it has first.
     """
-    rows = await (
-        await conn.execute(
-            f"""
-            WITH again AS MATERIALIZED (
-                SELECT {_READS} AND attempt > 0 ORDER BY attempt LIMIT %(again)s FOR UPDATE OF s SKIP LOCKED
-            ), others AS MATERIALIZED (
-                SELECT {_READS} AND NOT EXISTS (SELECT FROM again a WHERE a.run_id = s.run_id AND a.path = s.path)
-                 ORDER BY attempt LIMIT %(slots)s - (SELECT count(*) FROM again) FOR UPDATE OF s SKIP LOCKED
-            ), due AS MATERIALIZED (
-                SELECT * FROM again UNION ALL SELECT * FROM others
-            )
-            UPDATE steps SET status = 'running', attempt = attempt + 1, lease_owner = %(worker)s,
-                   lease_expires_at = %(until)s
-              FROM due, runs
-             WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
-            RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, steps.waited,
-                      steps.was_blocked, steps.started_at, runs.definition_name, runs.definition_version
-            """,  # noqa: S608 - our own conditions
-            {**vars(lessee), "handlers": list(handlers), "slots": slots, "again": min(again, slots)},
+    rows = await conn.rows(
+        f"""
+        WITH again AS MATERIALIZED (
+            SELECT {_READS} AND attempt > 0 ORDER BY attempt LIMIT %(again)s FOR UPDATE OF s SKIP LOCKED
+        ), others AS MATERIALIZED (
+            SELECT {_READS} AND NOT EXISTS (SELECT FROM again a WHERE a.run_id = s.run_id AND a.path = s.path)
+             ORDER BY attempt LIMIT %(slots)s - (SELECT count(*) FROM again) FOR UPDATE OF s SKIP LOCKED
+        ), due AS MATERIALIZED (
+            SELECT * FROM again UNION ALL SELECT * FROM others
         )
-    ).fetchall()
+        UPDATE steps SET status = 'running', attempt = attempt + 1, lease_owner = %(worker)s,
+               lease_expires_at = %(until)s
+          FROM due, runs
+         WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
+        RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, steps.waited,
+                  steps.was_blocked, steps.started_at, runs.definition_name, runs.definition_version
+        """,  # noqa: S608 - our own conditions
+        {**vars(lessee), "handlers": list(handlers), "slots": slots, "again": min(again, slots)},
+    )
     return [ReadLease(**row) for row in rows]
 
 
@@ -252,31 +246,27 @@ async def extend_leases(conn: Conn, worker: str, held: Sequence[Effect | ReadLea
 
 async def expired_leases(conn: Conn, tenant: str, now: datetime, limit: int) -> list[str]:
     """Return ids of the tenant's effects whose lease has run out, but for those of runs that are locked just now."""
-    rows = await (
-        await conn.execute(
-            "SELECT e.effect_id FROM effects e JOIN runs r USING (run_id)"
-            " WHERE e.tenant = %s AND e.status = 'leased' AND e.lease_expires_at < %s"
-            " ORDER BY e.lease_expires_at LIMIT %s FOR UPDATE OF r SKIP LOCKED",
-            (tenant, now, limit),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT e.effect_id FROM effects e JOIN runs r USING (run_id)"
+        " WHERE e.tenant = %s AND e.status = 'leased' AND e.lease_expires_at < %s"
+        " ORDER BY e.lease_expires_at LIMIT %s FOR UPDATE OF r SKIP LOCKED",
+        (tenant, now, limit),
+    )
     return [row["effect_id"] for row in rows]
 
 
 async def unoffered(conn: Conn, tenant: str, now: datetime, handlers: Sequence[str]) -> list[str]:
     """Return handlers that due work needs and that are not among these."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT DISTINCT handler FROM (
-                SELECT connector || '::' || operation AS handler FROM effects
-                 WHERE tenant = %(tenant)s AND status IN ('pending', 'blocked') AND next_try_at <= %(now)s
-                 UNION ALL
-                SELECT s.handler FROM steps s JOIN runs r USING (run_id)
-                 WHERE r.tenant = %(tenant)s AND s.is_read AND s.status IN ('ready', 'failed_retryable')
-            ) AS needed WHERE handler <> ALL(%(handlers)s) ORDER BY handler
-            """,
-            {"tenant": tenant, "now": now, "handlers": list(handlers)},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT DISTINCT handler FROM (
+            SELECT connector || '::' || operation AS handler FROM effects
+             WHERE tenant = %(tenant)s AND status IN ('pending', 'blocked') AND next_try_at <= %(now)s
+             UNION ALL
+            SELECT s.handler FROM steps s JOIN runs r USING (run_id)
+             WHERE r.tenant = %(tenant)s AND s.is_read AND s.status IN ('ready', 'failed_retryable')
+        ) AS needed WHERE handler <> ALL(%(handlers)s) ORDER BY handler
+        """,
+        {"tenant": tenant, "now": now, "handlers": list(handlers)},
+    )
     return [row["handler"] for row in rows]

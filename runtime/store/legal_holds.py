@@ -64,14 +64,14 @@ async def lock_holds(conn: Conn, tenant: str) -> None:
 async def runs_named(conn: Conn, tenant: str, subject: Subject) -> int:
     """Return how many runs of the tenant the subject names."""
     query = f"SELECT count(*) AS found FROM {_GIVEN} h, LATERAL ({_NAMED}) named"  # noqa: S608 - our own text
-    row = await (await conn.execute(query.encode(), (tenant, subject.kind, subject.name))).fetchone()
+    row = await conn.row(query, (tenant, subject.kind, subject.name))
     return int(row["found"]) if row else 0
 
 
 async def find_hold(conn: Conn, tenant: str, subject: Subject) -> str | None:
     """Return the id of the hold on the subject that is not lifted, or None."""
     query = "SELECT hold_id FROM evidence_holds WHERE tenant = %s AND kind = %s AND subject = %s AND lifted_at IS NULL"
-    row = await (await conn.execute(query, (tenant, subject.kind, subject.name))).fetchone()
+    row = await conn.row(query, (tenant, subject.kind, subject.name))
     return str(row["hold_id"]) if row else None
 
 
@@ -119,27 +119,25 @@ async def lease_due(conn: Conn, tenant: str, lasts: timedelta, root: str) -> Due
 
     What is wanted is read after the acts were counted: an act that comes between is told twice, and none is missed.
     """
-    row = await (
-        await conn.execute(
-            """
-            UPDATE evidence_held SET next_try_at = clock_timestamp() + %s, tries = tries + 1
-             WHERE run_id = (SELECT e.run_id FROM evidence_held e JOIN evidence_bundles b USING (run_id)
-                                     JOIN runs r USING (run_id)
-                              WHERE r.tenant = %s AND starts_with(b.location, %s)
-                                AND e.told < e.acts AND e.next_try_at <= clock_timestamp()
-                              ORDER BY e.next_try_at LIMIT 1 FOR UPDATE OF e SKIP LOCKED)
-            RETURNING run_id, acts, tries
-            """,
-            (lasts, tenant, root),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        UPDATE evidence_held SET next_try_at = clock_timestamp() + %s, tries = tries + 1
+         WHERE run_id = (SELECT e.run_id FROM evidence_held e JOIN evidence_bundles b USING (run_id)
+                                 JOIN runs r USING (run_id)
+                          WHERE r.tenant = %s AND starts_with(b.location, %s)
+                            AND e.told < e.acts AND e.next_try_at <= clock_timestamp()
+                          ORDER BY e.next_try_at LIMIT 1 FOR UPDATE OF e SKIP LOCKED)
+        RETURNING run_id, acts, tries
+        """,
+        (lasts, tenant, root),
+    )
     if row is None:
         return None
     query = (
         f"SELECT b.location, {_IS_HELD} AS is_wanted"  # noqa: S608
         " FROM evidence_bundles b JOIN runs r USING (run_id) WHERE run_id = %s"
     )
-    found = await (await conn.execute(query.encode(), (row["run_id"],))).fetchone()
+    found = await conn.row(query, (row["run_id"],))
     return Due(**row, **found) if found else None
 
 
@@ -187,17 +185,15 @@ async def list_holds(conn: Conn, tenant: str, *, lifted: bool) -> list[dict[str,
                ) s ON h.lifted_at IS NULL
          WHERE h.tenant = %s AND (%s OR h.lifted_at IS NULL) ORDER BY h.set_at DESC, h.hold_id
     """  # noqa: S608
-    return await (await conn.execute(query.encode(), (tenant, lifted))).fetchall()
+    return await conn.rows(query, (tenant, lifted))
 
 
 async def list_untold(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
     """Return run_id, tries and error of bundles that the archive could not be told of, the longest due first."""
-    return await (
-        await conn.execute(
-            """
-            SELECT e.run_id, e.tries, e.error FROM evidence_held e JOIN runs r USING (run_id)
-             WHERE r.tenant = %s AND e.told < e.acts AND e.error <> '' ORDER BY e.next_try_at LIMIT %s
-            """,
-            (tenant, limit),
-        )
-    ).fetchall()
+    return await conn.rows(
+        """
+        SELECT e.run_id, e.tries, e.error FROM evidence_held e JOIN runs r USING (run_id)
+         WHERE r.tenant = %s AND e.told < e.acts AND e.error <> '' ORDER BY e.next_try_at LIMIT %s
+        """,
+        (tenant, limit),
+    )

@@ -24,7 +24,7 @@ class Span:
 async def lock_range(conn: Conn, tenant: str) -> CompactRange | None:
     """Return the compact range of the tenant's log, locked in the transaction; None where another has locked it."""
     query = "SELECT size, hashes FROM log_heads WHERE tenant = %s FOR UPDATE SKIP LOCKED"
-    row = await (await conn.execute(query, (tenant,))).fetchone()
+    row = await conn.row(query, (tenant,))
     if row is not None:
         return range_of(row)
     made = await conn.execute(
@@ -51,17 +51,15 @@ async def take_pending(conn: Conn, tenant: str, most: int) -> list[Span]:
     Whatever is still being written is not seen, and is taken by a later call: nobody waits for it. In the order in
     which it returns them, the leaves of a chain stand as in their chain.
     """
-    rows = await (
-        await conn.execute(
-            """
-            DELETE FROM log_pending
-             WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_pending WHERE tenant = %s LIMIT %s))
-            RETURNING chain, first_seq, hashes
-            """,
-            (tenant, most),
-            binary=True,
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        DELETE FROM log_pending
+         WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_pending WHERE tenant = %s LIMIT %s))
+        RETURNING chain, first_seq, hashes
+        """,
+        (tenant, most),
+        binary=True,
+    )
     rows.sort(key=itemgetter("chain", "first_seq"))
     return _joined(Span(row["chain"], row["first_seq"], cut(row["hashes"])) for row in rows)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from receipts.canonical import digest
 from runtime.model.metrics import GroupMetrics, Mark, Metrics, PersonMetrics, Spread
 from runtime.store.database.pool import Conn
+from runtime.store.electorate import MAY_DECIDE, groups_reached
 
 _GROUPS = """
     WITH asked AS (
@@ -44,25 +45,18 @@ _GROUPS = """
       FROM each GROUP BY 1, 2 ORDER BY 1, array_position(ARRAY['low', 'medium', 'high'], tier)
 """
 
-_PEOPLE = """
+_PEOPLE = f"""
     WITH open AS MATERIALIZED (
-        SELECT a.approval_id, r.requested_by, r.submitted_by, a.requirement::jsonb -> 'exclude' AS excluded, g.name
-          FROM approvals a JOIN runs r USING (run_id),
-               LATERAL (SELECT json_array_elements_text(a.requirement -> 'groups')
-                        UNION SELECT json_array_elements_text(a.joined)) AS g (name)
-         WHERE a.tenant = %(tenant)s AND a.status = 'requested'
-           AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)),
+        SELECT a.approval_id, a.tenant, a.run_id, a.status, a.kind, a.prolonged_until, a.expires_at, a.assignee,
+               a.requirement::jsonb, a.joined::jsonb
+          FROM approvals a WHERE a.tenant = %(tenant)s AND a.status = 'requested'),
     people AS MATERIALIZED (
-        SELECT p.actor_id, p.name, p.groups FROM actors p
+        SELECT p.tenant, p.actor_id, p.name, p.groups, {groups_reached("p.actor_id")} AS reached FROM actors p
          WHERE p.tenant = %(tenant)s AND p.kind = 'person'
-           AND (%(groups)s::text[] IS NULL OR EXISTS (SELECT 1 FROM json_array_elements_text(p.groups) AS g (name)
-                                                       WHERE g.name = ANY(%(groups)s::text[])))),
+           AND (%(groups)s::text[] IS NULL OR p.groups::jsonb ?| %(groups)s)),
     waiting AS (
-        SELECT p.actor_id, count(DISTINCT o.approval_id) AS count
-          FROM people p, json_array_elements_text(p.groups) AS g (name), open o
-         WHERE o.name = g.name AND p.actor_id NOT IN (o.requested_by, o.submitted_by) AND NOT o.excluded ? p.actor_id
-           AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = o.approval_id AND v.withdrawn_at IS NULL
-                              AND p.actor_id IN (v.person, v.delegator))
+        SELECT p.actor_id, count(*) FROM people p, open a JOIN runs r USING (run_id)
+         WHERE ((a.requirement -> 'groups') ?| p.reached OR a.joined ?| p.reached) AND {MAY_DECIDE}
          GROUP BY p.actor_id)
     SELECT p.actor_id AS person, p.name, p.groups, coalesce(w.count, 0) AS waiting,
            given.approved, given.rejected, given.answer,
@@ -78,7 +72,7 @@ _PEOPLE = """
                      WHERE v.person = p.actor_id AND v.withdrawn_at IS NULL AND a.tenant = %(tenant)s
                        AND v.at >= %(since)s AND v.at < %(until)s) AS given
      ORDER BY waiting DESC, p.name, p.actor_id
-"""
+"""  # noqa: S608 - our own clauses
 
 
 async def count_metrics(
@@ -90,26 +84,24 @@ async def count_metrics(
     """
     given = {"tenant": tenant, "since": since, "until": until, "now": now}
     given["groups"] = None if groups is None else list(groups)
-    asked = await (await conn.execute(_GROUPS, given)).fetchall()
-    people = await (await conn.execute(_PEOPLE, given)).fetchall()
+    asked = await conn.rows(_GROUPS, given)
+    people = await conn.rows(_PEOPLE, given)
     return Metrics(since, until, [_group(row) for row in asked], [_person(row) for row in people])
 
 
 async def groups_escalating_to(conn: Conn, tenant: str, since: datetime) -> dict[str, list[str]]:
     """Return, of each group that is next in line for requests made since, the groups that these asked first."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT lead, array_agg(DISTINCT g.name ORDER BY g.name) AS asked
-              FROM approvals a, json_array_elements_text(a.requirement -> 'groups') AS g (name),
-                   jsonb_array_elements_text(
-                       jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]')) AS lead
-             WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s
-             GROUP BY lead
-            """,
-            {"tenant": tenant, "since": since},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT lead, array_agg(DISTINCT g.name ORDER BY g.name) AS asked
+          FROM approvals a, json_array_elements_text(a.requirement -> 'groups') AS g (name),
+               jsonb_array_elements_text(
+                   jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]')) AS lead
+         WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s
+         GROUP BY lead
+        """,
+        {"tenant": tenant, "since": since},
+    )
     return {row["lead"]: row["asked"] for row in rows}
 
 
@@ -147,23 +139,21 @@ class SeenByVoter(NamedTuple):
 
 async def seen_by_voters(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[SeenByVoter]:
     """Return what there was to see, of many (approval, person) in one read."""
-    rows = await (
-        await conn.look(
-            """
-            SELECT w.approval_id, w.who, a.cards -> -1 AS card, m.at
-              FROM unnest(%(approvals)b::text[], %(people)b::text[]) AS w (approval_id, who)
-              JOIN approvals a USING (approval_id)
-              LEFT JOIN marks m ON m.approval_id = w.approval_id AND m.mark = %(mark)s AND m.who = w.who
-            """,
-            {
-                "mark": Mark.LOOKED,
-                "approvals": [approval for approval, _ in wanted],
-                "people": [person for _, person in wanted],
-            },
-            table="approvals",
-            keys={approval for approval, _ in wanted},
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT w.approval_id, w.who, a.cards -> -1 AS card, m.at
+          FROM unnest(%(approvals)b::text[], %(people)b::text[]) AS w (approval_id, who)
+          JOIN approvals a USING (approval_id)
+          LEFT JOIN marks m ON m.approval_id = w.approval_id AND m.mark = %(mark)s AND m.who = w.who
+        """,
+        {
+            "mark": Mark.LOOKED,
+            "approvals": [approval for approval, _ in wanted],
+            "people": [person for _, person in wanted],
+        },
+        table="approvals",
+        keys={approval for approval, _ in wanted},
+    )
     found = {
         (row["approval_id"], row["who"]): SeenByVoter(None if row["card"] is None else digest(row["card"]), row["at"])
         for row in rows
@@ -202,7 +192,7 @@ _BEFORE = f"""
 async def before_votes(conn: Conn, approval_ids: Sequence[str]) -> dict[tuple[str, str], Before]:
     """Return what came before each counted vote, by request and person."""
     given = {"ids": list(approval_ids), "mark": Mark.LOOKED}
-    rows = await (await conn.read(_BEFORE, given)).fetchall()
+    rows = await conn.read(_BEFORE, given)
     return {
         (row["approval_id"], row["person"]): Before(row["opened_at"], row["reviewed_at"], row["signed_at"])
         for row in rows

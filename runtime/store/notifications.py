@@ -34,19 +34,17 @@ _APPLIED = WriteKind(
 
 async def record(conn: Conn, new: Notification, now: datetime) -> str:
     """Write a notification; a repeat (same dedupe key) is counted on the first, whose id is returned."""
-    row = await (
-        await conn.execute(
-            """
-            INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
-                                       request_id, status, received_at, next_try_at)
-            VALUES (%(notification_id)s, %(tenant)s, %(kind)s, %(dedupe_key)s, %(correlation_key)s, %(payload)s,
-                    %(actor)s, %(request_id)s, 'received', %(now)s, %(now)s)
-            ON CONFLICT (dedupe_key) DO UPDATE SET deliveries = notifications.deliveries + 1
-            RETURNING notification_id
-            """,
-            {**_row(new), "now": now},
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
+                                   request_id, status, received_at, next_try_at)
+        VALUES (%(notification_id)s, %(tenant)s, %(kind)s, %(dedupe_key)s, %(correlation_key)s, %(payload)s,
+                %(actor)s, %(request_id)s, 'received', %(now)s, %(now)s)
+        ON CONFLICT (dedupe_key) DO UPDATE SET deliveries = notifications.deliveries + 1
+        RETURNING notification_id
+        """,
+        {**_row(new), "now": now},
+    )
     if row is None:
         raise LookupError("an insert that returns, did not")
     return str(row["notification_id"])
@@ -57,21 +55,19 @@ async def record_all(conn: Conn, new: Sequence[Notification], now: datetime, unt
 
     Keys are taken in their order: two that write the same do not wait for each other.
     """
-    rows = await (
-        await conn.read(
-            """
-            INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
-                                       request_id, status, received_at, next_try_at)
-            SELECT notification_id, tenant, kind, dedupe_key, correlation_key, payload::json, actor::json,
-                   request_id, 'received', %(now)s, %(until)s
-              FROM json_to_recordset(%(rows)s::json) AS r (notification_id text, tenant text, kind text,
-                   dedupe_key text, correlation_key text, payload text, actor text, request_id text)
-             ORDER BY dedupe_key
-            ON CONFLICT (dedupe_key) DO NOTHING RETURNING notification_id
-            """,
-            {"rows": orjson.dumps([_row(one) for one in new]).decode(), "now": now, "until": until},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        """
+        INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
+                                   request_id, status, received_at, next_try_at)
+        SELECT notification_id, tenant, kind, dedupe_key, correlation_key, payload::json, actor::json,
+               request_id, 'received', %(now)s, %(until)s
+          FROM json_to_recordset(%(rows)s::json) AS r (notification_id text, tenant text, kind text,
+               dedupe_key text, correlation_key text, payload text, actor text, request_id text)
+         ORDER BY dedupe_key
+        ON CONFLICT (dedupe_key) DO NOTHING RETURNING notification_id
+        """,
+        {"rows": orjson.dumps([_row(one) for one in new]).decode(), "now": now, "until": until},
+    )
     return {row["notification_id"] for row in rows}
 
 
@@ -90,21 +86,19 @@ def _row(new: Notification) -> dict[str, str]:
 
 async def claim(conn: Conn, tenant: str, now: datetime, until: datetime, limit: int) -> list[str]:
     """Claim notifications that are not yet applied, oldest first; nobody else takes them before `until`."""
-    rows = await (
-        await conn.execute(
-            """
-            WITH claimed AS (
-                UPDATE notifications SET next_try_at = %(until)s
-                 WHERE notification_id IN (
-                    SELECT notification_id FROM notifications
-                     WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s
-                     ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
-                RETURNING notification_id, received_at)
-            SELECT notification_id FROM claimed ORDER BY received_at, notification_id
-            """,
-            {"tenant": tenant, "now": now, "until": until, "limit": limit},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        WITH claimed AS (
+            UPDATE notifications SET next_try_at = %(until)s
+             WHERE notification_id IN (
+                SELECT notification_id FROM notifications
+                 WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s
+                 ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+            RETURNING notification_id, received_at)
+        SELECT notification_id FROM claimed ORDER BY received_at, notification_id
+        """,
+        {"tenant": tenant, "now": now, "until": until, "limit": limit},
+    )
     return [row["notification_id"] for row in rows]
 
 
@@ -114,38 +108,36 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
     Waits come in the order in which their runs are to be locked.
     """
     # IS TRUE: what has an id is not looked for by its tenant, of which a planner without statistics expects but a few
-    rows = await (
-        await conn.read(
-            f"""
-            SELECT {_COLUMNS},
-                   CASE WHEN n.kind IN ('completion', 'progress', 'signal') THEN
-                        (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)
-                                         ORDER BY w.run_id, w.wait_id)
-                           FROM waits w JOIN runs r USING (run_id)
-                          WHERE w.status = 'active' AND w.correlation_key = n.correlation_key
-                            AND w.wait_id = coalesce(n.payload ->> 'wait_id', w.wait_id)
-                            AND (r.tenant = n.tenant) IS TRUE)
-                        WHEN n.kind IN ('deadline', 'escalation', 'child_ended') THEN
-                        (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)) FROM waits w
-                          WHERE w.status = 'active' AND w.wait_id = n.payload ->> 'wait_id')
-                   END AS waits,
-                   CASE WHEN n.kind IN ('vote', 'claim', 'withdraw', 'ask', 'reply', 'hand', 'edit') THEN
-                        (SELECT a.run_id FROM approvals a
-                          WHERE a.approval_id = n.payload ->> 'approval_id' AND (a.tenant = n.tenant) IS TRUE)
-                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'repair_step', 'unknown_actor', 'retry_bundle',
-                        'delivery',
-                                         'signal') THEN
-                        (SELECT r.run_id FROM runs r
-                          WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
-                   END AS run_id,
-                   CASE WHEN n.kind = 'vote' THEN
-                        (SELECT a.step FROM approvals a WHERE a.approval_id = n.payload ->> 'approval_id')
-                   END AS step
-              FROM notifications n WHERE notification_id = ANY(%(ids)s)
-            """,  # noqa: S608 - our own columns
-            {"ids": list(notification_ids)},
-        )
-    ).fetchall()
+    rows = await conn.read(
+        f"""
+        SELECT {_COLUMNS},
+               CASE WHEN n.kind IN ('completion', 'progress', 'signal') THEN
+                    (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)
+                                     ORDER BY w.run_id, w.wait_id)
+                       FROM waits w JOIN runs r USING (run_id)
+                      WHERE w.status = 'active' AND w.correlation_key = n.correlation_key
+                        AND w.wait_id = coalesce(n.payload ->> 'wait_id', w.wait_id)
+                        AND (r.tenant = n.tenant) IS TRUE)
+                    WHEN n.kind IN ('deadline', 'escalation', 'child_ended') THEN
+                    (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)) FROM waits w
+                      WHERE w.status = 'active' AND w.wait_id = n.payload ->> 'wait_id')
+               END AS waits,
+               CASE WHEN n.kind IN ('vote', 'claim', 'withdraw', 'ask', 'reply', 'hand', 'edit') THEN
+                    (SELECT a.run_id FROM approvals a
+                      WHERE a.approval_id = n.payload ->> 'approval_id' AND (a.tenant = n.tenant) IS TRUE)
+                    WHEN n.kind IN ('cancel', 'undo', 'retry', 'repair_step', 'unknown_actor', 'retry_bundle',
+                    'delivery',
+                                     'signal') THEN
+                    (SELECT r.run_id FROM runs r
+                      WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
+               END AS run_id,
+               CASE WHEN n.kind = 'vote' THEN
+                    (SELECT a.step FROM approvals a WHERE a.approval_id = n.payload ->> 'approval_id')
+               END AS step
+          FROM notifications n WHERE notification_id = ANY(%(ids)s)
+        """,  # noqa: S608 - our own columns
+        {"ids": list(notification_ids)},
+    )
     found = {row["notification_id"]: _addressed(row) for row in rows}
     return [found.get(one, LookupError(f"no notification {one}")) for one in notification_ids]
 
@@ -174,15 +166,13 @@ def _addressed(row: Mapping[str, Any]) -> Addressed | PayloadError:
 
 async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[NotificationState]:
     """Return where notifications stand, locked in the caller's transaction, which has locked their runs before."""
-    rows = await (
-        await conn.look(
-            "SELECT notification_id, status, outcome FROM notifications WHERE notification_id = ANY(%(ids)s)"
-            " ORDER BY notification_id FOR UPDATE",
-            {"ids": list(notification_ids)},
-            table="notifications",
-            keys=set(notification_ids),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        "SELECT notification_id, status, outcome FROM notifications WHERE notification_id = ANY(%(ids)s)"
+        " ORDER BY notification_id FOR UPDATE",
+        {"ids": list(notification_ids)},
+        table="notifications",
+        keys=set(notification_ids),
+    )
     found = {
         row["notification_id"]: NotificationState(NotificationStatus(row["status"]), row["outcome"]) for row in rows
     }
@@ -191,9 +181,7 @@ async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[Notific
 
 async def outcome_of(conn: Conn, notification_id: str) -> dict[str, Any] | None:
     """Return the facts of what became of a notification, or None as long as it is not applied."""
-    row = await (
-        await conn.execute("SELECT outcome FROM notifications WHERE notification_id = %s", (notification_id,))
-    ).fetchone()
+    row = await conn.row("SELECT outcome FROM notifications WHERE notification_id = %s", (notification_id,))
     return row["outcome"] if row else None
 
 
@@ -207,13 +195,10 @@ async def mark(
 
 async def count_failure(conn: Conn, notification_id: str, error: str) -> int:
     """Note that a fault of ours kept a notification from being applied; return how often that has been so."""
-    row = await (
-        await conn.execute(
-            "UPDATE notifications SET failures = failures + 1, error = %s WHERE notification_id = %s"
-            " RETURNING failures",
-            (error, notification_id),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "UPDATE notifications SET failures = failures + 1, error = %s WHERE notification_id = %s RETURNING failures",
+        (error, notification_id),
+    )
     if row is None:
         raise LookupError(f"no notification {notification_id}")
     return int(row["failures"])
@@ -228,14 +213,12 @@ async def postpone(conn: Conn, notification_id: str, next_try_at: datetime) -> N
 
 async def unconfirmed(conn: Conn, tenant: str) -> Sequence[Mapping[str, Any]]:
     """Return id, team and user of what waits for Slack to confirm who says it, oldest first."""
-    return await (
-        await conn.execute(
-            "SELECT notification_id, payload ->> 'team' AS team, payload ->> 'user' AS account FROM notifications"
-            " WHERE tenant = %s AND status = 'received' AND payload #>> '{refusal,code}' = 'identity.unconfirmed'"
-            " ORDER BY received_at, notification_id",
-            (tenant,),
-        )
-    ).fetchall()
+    return await conn.rows(
+        "SELECT notification_id, payload ->> 'team' AS team, payload ->> 'user' AS account FROM notifications"
+        " WHERE tenant = %s AND status = 'received' AND payload #>> '{refusal,code}' = 'identity.unconfirmed'"
+        " ORDER BY received_at, notification_id",
+        (tenant,),
+    )
 
 
 async def has_dead_letter(conn: Conn, tenant: str, correlation_key: str) -> bool:
@@ -244,7 +227,7 @@ async def has_dead_letter(conn: Conn, tenant: str, correlation_key: str) -> bool
         "SELECT 1 FROM notifications WHERE tenant = %s AND correlation_key = %s"
         " AND status IN ('dead_letter', 'dropped') LIMIT 1"
     )
-    return await (await conn.execute(query, (tenant, correlation_key))).fetchone() is not None
+    return await conn.row(query, (tenant, correlation_key)) is not None
 
 
 async def count_dead_letters(conn: Conn, tenant: str, correlation_key: str, since: datetime, most: int) -> int:
@@ -255,18 +238,16 @@ async def count_dead_letters(conn: Conn, tenant: str, correlation_key: str, sinc
              WHERE tenant = %s AND correlation_key = %s AND status = 'dead_letter' AND received_at > %s
              LIMIT %s) dead_letters
     """
-    row = await (await conn.execute(query, (tenant, correlation_key, since, most))).fetchone()
+    row = await conn.row(query, (tenant, correlation_key, since, most))
     return row["count"] if row else 0
 
 
 async def lock_status(conn: Conn, tenant: str, notification_id: str) -> NotificationStatus | None:
     """Return where a notification of the tenant stands, locked in the caller's transaction, or None."""
-    row = await (
-        await conn.execute(
-            "SELECT status FROM notifications WHERE tenant = %s AND notification_id = %s FOR UPDATE",
-            (tenant, notification_id),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT status FROM notifications WHERE tenant = %s AND notification_id = %s FOR UPDATE",
+        (tenant, notification_id),
+    )
     return NotificationStatus(row["status"]) if row else None
 
 
@@ -351,19 +332,15 @@ async def forget_data(conn: Conn, notification_id: str) -> None:
 
 async def find_recorded(conn: Conn, dedupe_key: str) -> str | None:
     """Return the notification that was recorded under a dedupe key, or None."""
-    row = await (
-        await conn.execute("SELECT notification_id FROM notifications WHERE dedupe_key = %s", (dedupe_key,))
-    ).fetchone()
+    row = await conn.row("SELECT notification_id FROM notifications WHERE dedupe_key = %s", (dedupe_key,))
     return row["notification_id"] if row else None
 
 
 async def expire_early_answers(conn: Conn, tenant: str, before: datetime, outcome: Mapping[str, Any]) -> list[str]:
     """Make early answers that came before a moment dead letters; return their ids. Signals wait with their run."""
-    rows = await (
-        await conn.execute(
-            "UPDATE notifications SET status = 'dead_letter', outcome = %s WHERE tenant = %s AND status = 'early'"
-            " AND kind <> 'signal' AND received_at < %s RETURNING notification_id",
-            (json.dumps(dict(outcome)), tenant, before),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE notifications SET status = 'dead_letter', outcome = %s WHERE tenant = %s AND status = 'early'"
+        " AND kind <> 'signal' AND received_at < %s RETURNING notification_id",
+        (json.dumps(dict(outcome)), tenant, before),
+    )
     return [row["notification_id"] for row in rows]

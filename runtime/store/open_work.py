@@ -28,30 +28,28 @@ class OpenWork:
 
 async def open_work_of(conn: Conn, run_ids: Sequence[str]) -> list[OpenWork]:
     """Return what each run leaves open."""
-    rows = await (
-        await conn.look(
-            """
-            SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active' OFFSET 0) AS waits,
-                   EXISTS (SELECT FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
-                              AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
-                   OR EXISTS (SELECT FROM approvals a
-                               WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE OFFSET 0) AS wants,
-                   (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
-                     ORDER BY c.requested_at DESC, c.approval_id LIMIT 1) AS last_card,
-                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
-                      FROM slack_accounts s
-                     WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by
-                       AND NOT EXISTS (SELECT FROM slack_absentees x
-                                        WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account)))
-                   AS accounts
-              FROM unnest(%(runs)b::text[]) WITH ORDINALITY AS w (run_id, number) JOIN runs r USING (run_id)
-             ORDER BY number
-            """,
-            {"runs": list(run_ids)},
-            table="waits",
-            keys=set(run_ids),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active' OFFSET 0) AS waits,
+               EXISTS (SELECT FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
+                          AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
+               OR EXISTS (SELECT FROM approvals a
+                           WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE OFFSET 0) AS wants,
+               (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
+                 ORDER BY c.requested_at DESC, c.approval_id LIMIT 1) AS last_card,
+               (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                  FROM slack_accounts s
+                 WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by
+                   AND NOT EXISTS (SELECT FROM slack_absentees x
+                                    WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account)))
+               AS accounts
+          FROM unnest(%(runs)b::text[]) WITH ORDINALITY AS w (run_id, number) JOIN runs r USING (run_id)
+         ORDER BY number
+        """,
+        {"runs": list(run_ids)},
+        table="waits",
+        keys=set(run_ids),
+    )
     return [
         OpenWork(row["waits"], row["wants"], row["last_card"], [(team, user) for team, user in row["accounts"]])
         for row in rows
@@ -69,28 +67,26 @@ class RunStep:
 
 async def is_step_open(conn: Conn, steps: Sequence[RunStep]) -> list[bool]:
     """Return of each step whether it still waits, has an effect to do or people to ask."""
-    rows = await (
-        await conn.read(
-            """
-            SELECT EXISTS (SELECT FROM waits w
-                            WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active'
-                              AND (w.approval_id = s.beside) IS NOT TRUE OFFSET 0)
-                   OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
-                                 AND e.purpose = 'step' AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
-                   OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
-                                 AND (a.status = 'requested') IS TRUE
-                                 AND (a.approval_id = s.beside) IS NOT TRUE OFFSET 0) AS open
-              FROM unnest(%(runs)b::text[], %(paths)b::text[], %(beside)b::text[])
-                   WITH ORDINALITY AS s (run_id, path, beside, number)
-             ORDER BY number
-            """,
-            {
-                "runs": [one.run_id for one in steps],
-                "paths": [one.path for one in steps],
-                "beside": [one.beside for one in steps],
-            },
-        )
-    ).fetchall()
+    rows = await conn.read(
+        """
+        SELECT EXISTS (SELECT FROM waits w
+                        WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active'
+                          AND (w.approval_id = s.beside) IS NOT TRUE OFFSET 0)
+               OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
+                             AND e.purpose = 'step' AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
+               OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
+                             AND (a.status = 'requested') IS TRUE
+                             AND (a.approval_id = s.beside) IS NOT TRUE OFFSET 0) AS open
+          FROM unnest(%(runs)b::text[], %(paths)b::text[], %(beside)b::text[])
+               WITH ORDINALITY AS s (run_id, path, beside, number)
+         ORDER BY number
+        """,
+        {
+            "runs": [one.run_id for one in steps],
+            "paths": [one.path for one in steps],
+            "beside": [one.beside for one in steps],
+        },
+    )
     return [row["open"] for row in rows]
 
 
@@ -102,23 +98,21 @@ async def withdraw_questions(
     The answer proves its request, and the gate looks at that at once. Return in order the approvals that are canceled
     with that.
     """
-    rows = await (
-        await conn.execute(
-            """
-            WITH proven AS (
-                UPDATE effects e SET asked = false, next_try_at = %(now)s
-                 WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)
-                   AND status = 'in_doubt' AND asked
-                   AND (SELECT w.status FROM waits w
-                         WHERE w.run_id = e.run_id AND w.step = e.step AND w.type <> 'approval'
-                         ORDER BY w.created_at DESC, w.wait_id LIMIT 1) = 'completed'
-                RETURNING effect_id
-            )
-            UPDATE approvals SET status = 'canceled', decided_at = %(now)s, result = %(result)s, revision = revision + 1
-             WHERE run_id = %(run_id)s AND kind = 'in_doubt' AND status = 'requested'
-               AND effect_id IN (SELECT effect_id FROM proven) RETURNING approval_id
-            """,
-            {"run_id": run_id, "now": now, "step": step, "result": json.dumps(result.document())},
+    rows = await conn.rows(
+        """
+        WITH proven AS (
+            UPDATE effects e SET asked = false, next_try_at = %(now)s
+             WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)
+               AND status = 'in_doubt' AND asked
+               AND (SELECT w.status FROM waits w
+                     WHERE w.run_id = e.run_id AND w.step = e.step AND w.type <> 'approval'
+                     ORDER BY w.created_at DESC, w.wait_id LIMIT 1) = 'completed'
+            RETURNING effect_id
         )
-    ).fetchall()
+        UPDATE approvals SET status = 'canceled', decided_at = %(now)s, result = %(result)s, revision = revision + 1
+         WHERE run_id = %(run_id)s AND kind = 'in_doubt' AND status = 'requested'
+           AND effect_id IN (SELECT effect_id FROM proven) RETURNING approval_id
+        """,
+        {"run_id": run_id, "now": now, "step": step, "result": json.dumps(result.document())},
+    )
     return sorted(row["approval_id"] for row in rows)

@@ -119,14 +119,12 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
 
 async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     """Return a run's steps, in the runbook's order."""
-    return await (
-        await conn.execute(
-            "SELECT path, status, verb, attempt, next_try_at, error, error_code,"
-            " coalesce(kept ->> 'branch', '') AS branch, version, started_at, finished_at FROM steps"
-            " WHERE run_id = %s ORDER BY position, length(path), path",
-            (run_id,),
-        )
-    ).fetchall()
+    return await conn.rows(
+        "SELECT path, status, verb, attempt, next_try_at, error, error_code,"
+        " coalesce(kept ->> 'branch', '') AS branch, version, started_at, finished_at FROM steps"
+        " WHERE run_id = %s ORDER BY position, length(path), path",
+        (run_id,),
+    )
 
 
 async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
@@ -135,7 +133,7 @@ async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
         "SELECT step, error FROM effects WHERE run_id = %s AND purpose = 'step' AND error <> ''"
         " AND status IN ('pending', 'blocked')"
     )
-    rows = await (await conn.execute(query, (run_id,))).fetchall()
+    rows = await conn.rows(query, (run_id,))
     return {row["step"]: row["error"] for row in rows}
 
 
@@ -150,7 +148,7 @@ async def find_started(conn: Conn, run_id: str) -> list[dict[str, Any]]:
           JOIN runs c ON c.run_id = r.response ->> 'run_id'
          WHERE e.run_id = %s AND e.connector = 'run' ORDER BY r.seq
     """  # noqa: S608 - our own columns
-    return await (await conn.execute(query.encode(), (run_id,))).fetchall()
+    return await conn.rows(query, (run_id,))
 
 
 async def find_named(conn: Conn, tenant: str, run_ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -159,7 +157,7 @@ async def find_named(conn: Conn, tenant: str, run_ids: Sequence[str]) -> list[di
         SELECT '' AS step, {_STARTED} FROM runs c WHERE c.tenant = %s AND c.run_id = ANY(%s)
          ORDER BY c.created_at, c.run_id
     """  # noqa: S608 - our own columns
-    return await (await conn.execute(query.encode(), (tenant, list(run_ids)))).fetchall()
+    return await conn.rows(query, (tenant, list(run_ids)))
 
 
 async def find_wait(conn: Conn, tenant: str, wait_id: str) -> dict[str, Any] | None:
@@ -181,7 +179,7 @@ async def find_dead_letter(conn: Conn, tenant: str, notification_id: str) -> dic
 
 
 async def _first_row(conn: Conn, what: str, where: str, *values: str) -> dict[str, Any] | None:
-    return await (await conn.execute(f"SELECT {what} WHERE {where}".encode(), values)).fetchone()
+    return await conn.row(f"SELECT {what} WHERE {where}", values)
 
 
 async def list_subscriptions(conn: Conn, tenant: str, declared: Sequence[Subscription]) -> list[dict[str, Any]]:
@@ -200,7 +198,7 @@ async def _subscription(conn: Conn, tenant: str, one: Subscription) -> dict[str,
                    AND payload ->> 'subscription' = %(name)s) AS dead_letters
     """
     values = {"tenant": tenant, "connector": CONNECTOR, "name": one.name}
-    counts = await (await conn.execute(query, values)).fetchone()
+    counts = await conn.row(query, values)
     return {
         "name": one.name,
         "on": sorted(one.on),
@@ -215,21 +213,19 @@ async def open_reviews(conn: Conn, run_id: str) -> list[dict[str, Any]]:
 
     `until` is when the review is late; `may_close` are the groups of which one closes it, `but` who may not of them.
     """
-    return await (
-        await conn.execute(
-            """
-            SELECT a.approval_id, a.step, v.person_name AS broken_by, v.at AS broken_at,
-                   v.break_glass ->> 'ticket' AS ticket,
-                   a.expires_at AS until, a.requirement -> 'groups' AS may_close, a.requirement -> 'exclude' AS but
-              FROM approvals a
-              JOIN approvals o ON o.effect_id = a.effect_id AND o.kind = 'effect' AND o.decided_at = a.requested_at
-              JOIN votes v ON v.approval_id = o.approval_id AND v.break_glass IS NOT NULL
-             WHERE a.run_id = %s AND a.status = 'requested' AND a.kind = 'afterwards'
-             ORDER BY a.requested_at, a.approval_id
-            """,
-            (run_id,),
-        )
-    ).fetchall()
+    return await conn.rows(
+        """
+        SELECT a.approval_id, a.step, v.person_name AS broken_by, v.at AS broken_at,
+               v.break_glass ->> 'ticket' AS ticket,
+               a.expires_at AS until, a.requirement -> 'groups' AS may_close, a.requirement -> 'exclude' AS but
+          FROM approvals a
+          JOIN approvals o ON o.effect_id = a.effect_id AND o.kind = 'effect' AND o.decided_at = a.requested_at
+          JOIN votes v ON v.approval_id = o.approval_id AND v.break_glass IS NOT NULL
+         WHERE a.run_id = %s AND a.status = 'requested' AND a.kind = 'afterwards'
+         ORDER BY a.requested_at, a.approval_id
+        """,
+        (run_id,),
+    )
 
 
 async def questions_in(conn: Conn, run_id: str) -> list[dict[str, Any]]:
@@ -237,16 +233,14 @@ async def questions_in(conn: Conn, run_id: str) -> list[dict[str, Any]]:
 
     The `state` of one is `answered`, `open` as long as an answer is taken, and then `not answered`.
     """
-    return await (
-        await conn.execute(
-            """
-            SELECT a.step, q.person_name AS asked_by, q.asked_at, q.question,
-                   CASE WHEN q.answer IS NOT NULL THEN 'answered' WHEN a.status = 'requested' THEN 'open'
-                        ELSE 'not answered' END AS state,
-                   coalesce(q.answer ->> 'name', '') AS answered_by, coalesce(q.answer ->> 'text', '') AS answer
-              FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s
-             ORDER BY q.asked_at, q.question_id
-            """,
-            (run_id,),
-        )
-    ).fetchall()
+    return await conn.rows(
+        """
+        SELECT a.step, q.person_name AS asked_by, q.asked_at, q.question,
+               CASE WHEN q.answer IS NOT NULL THEN 'answered' WHEN a.status = 'requested' THEN 'open'
+                    ELSE 'not answered' END AS state,
+               coalesce(q.answer ->> 'name', '') AS answered_by, coalesce(q.answer ->> 'text', '') AS answer
+          FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s
+         ORDER BY q.asked_at, q.question_id
+        """,
+        (run_id,),
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.model.effect import Effect
-from runtime.model.passage_facts import EarlierSuccess, PassageFacts, passage_facts
+from runtime.model.passage_facts import PassageFacts, passage_facts
 from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
 from runtime.store.delegations import GROUPS_NOW
@@ -27,52 +27,50 @@ async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
 
 async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageFacts]:
     """Return, in one read, of each effect: its run, requester, approval with votes, task and receipt."""
-    rows = await (
-        await conn.execute(
-            f"""
-            SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
-                   r.definition_version, r.trigger_type,
-                   (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
-                   r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
-                                  AND {IS_WRITE} AND w.started_at IS NOT NULL) AS writes,
-                   coalesce(who.groups, '[]'::json) AS requester_groups,
-                   (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
-                     ORDER BY requested_at DESC, approval_id LIMIT 1) AS task_id,
-                   a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
-                   coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
-                   a.consumed_at AS approval_consumed_at,
-                   a.requirement -> 'execute' AS approval_execute,
-                   EXISTS (SELECT FROM waits t WHERE t.run_id = e.run_id AND t.step = e.step AND t.status = 'active'
-                              AND t.type = 'approval' AND t.approval_id = a.approval_id) AS approval_is_awaited,
-                   coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
-                                                               'groups', {GROUPS_NOW}, 'delegation', v.delegation,
-                                                               'break_glass', v.break_glass,
-                                                               'is_signed', v.passkey IS NOT NULL)
-                                             ORDER BY v.at, v.person)
-                               FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
-                              WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
-                   CASE WHEN e.approval_id IS NOT NULL THEN {EDITS_OF.format(effect="e.effect_id")} END AS edits,
-                   done.fingerprint AS done_fingerprint, done.response AS done_response
-              FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
-                          %(steps)b::text[])
-                   WITH ORDINALITY AS e (effect_id, approval_id, key, run_id, step, number)
-              JOIN runs r ON r.run_id = e.run_id
-              LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
-              LEFT JOIN approvals a ON a.approval_id = e.approval_id AND a.effect_id = e.effect_id
-              LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
-                                  WHERE tenant = r.tenant AND idempotency_key = e.key AND outcome = 'success'
-                                  LIMIT 1) AS done ON true
-             ORDER BY e.number
-            """,  # noqa: S608 - our own clause
-            {
-                "effects": [effect.effect_id for effect in effects],
-                "approvals": [effect.approval_id for effect in effects],
-                "keys": [effect.idempotency_key for effect in effects],
-                "runs": [effect.run_id for effect in effects],
-                "steps": [effect.step for effect in effects],
-            },
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"""
+        SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
+               r.definition_version, r.trigger_type,
+               (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
+               r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
+                              AND {IS_WRITE} AND w.started_at IS NOT NULL) AS writes,
+               coalesce(who.groups, '[]'::json) AS requester_groups,
+               (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
+                 ORDER BY requested_at DESC, approval_id LIMIT 1) AS task_id,
+               a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
+               coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
+               a.consumed_at AS approval_consumed_at,
+               a.requirement -> 'execute' AS approval_execute,
+               EXISTS (SELECT FROM waits t WHERE t.run_id = e.run_id AND t.step = e.step AND t.status = 'active'
+                          AND t.type = 'approval' AND t.approval_id = a.approval_id) AS approval_is_awaited,
+               coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
+                                                           'groups', {GROUPS_NOW}, 'delegation', v.delegation,
+                                                           'break_glass', v.break_glass,
+                                                           'is_signed', v.passkey IS NOT NULL)
+                                         ORDER BY v.at, v.person)
+                           FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+                          WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
+               CASE WHEN e.approval_id IS NOT NULL THEN {EDITS_OF.format(effect="e.effect_id")} END AS edits,
+               done.fingerprint AS done_fingerprint, done.response AS done_response
+          FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
+                      %(steps)b::text[])
+               WITH ORDINALITY AS e (effect_id, approval_id, key, run_id, step, number)
+          JOIN runs r ON r.run_id = e.run_id
+          LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+          LEFT JOIN approvals a ON a.approval_id = e.approval_id AND a.effect_id = e.effect_id
+          LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
+                              WHERE tenant = r.tenant AND idempotency_key = e.key AND outcome = 'success'
+                              LIMIT 1) AS done ON true
+         ORDER BY e.number
+        """,  # noqa: S608 - our own clause
+        {
+            "effects": [effect.effect_id for effect in effects],
+            "approvals": [effect.approval_id for effect in effects],
+            "keys": [effect.idempotency_key for effect in effects],
+            "runs": [effect.run_id for effect in effects],
+            "steps": [effect.step for effect in effects],
+        },
+    )
     if len(rows) < len(effects):
         raise LookupError(f"no run of one of {', '.join(effect.effect_id for effect in effects)}")
     return [passage_facts(row) for row in rows]
@@ -83,16 +81,14 @@ async def count_writes(conn: Conn, effect: Effect) -> int:
 
     Those done are counted on the run, as their receipts are written: only what goes on is looked for.
     """
-    row = await (
-        await conn.execute(
-            f"""
-            SELECT r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %s
-                                  AND {IS_WRITE} AND w.started_at IS NOT NULL) AS n
-              FROM runs r WHERE r.run_id = %s
-            """,  # noqa: S608 - our own clause
-            (effect.effect_id, effect.run_id),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"""
+        SELECT r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %s
+                              AND {IS_WRITE} AND w.started_at IS NOT NULL) AS n
+          FROM runs r WHERE r.run_id = %s
+        """,  # noqa: S608 - our own clause
+        (effect.effect_id, effect.run_id),
+    )
     return int(row["n"]) if row else 0
 
 
@@ -108,51 +104,35 @@ class ChainedEffect:
 
 async def chained_effect_facts(conn: Conn, following: Sequence[ChainedEffect]) -> list[PassageFacts]:
     """Return the facts of effects that nobody has seen: they have no approval, no task and no attempt behind them."""
-    rows = await (
-        await conn.look(
-            f"""
-            SELECT e.number, coalesce(who.groups, '[]'::json) AS requester_groups,
-                   (SELECT count(*) FROM effects w WHERE w.run_id = e.run_id AND w.effect_id <> e.ended
-                       AND {IS_WRITE} AND w.started_at IS NOT NULL) AS begun,
-                   done.fingerprint AS done_fingerprint, done.response AS done_response
-              FROM unnest(%(runs)b::text[], %(ended)b::text[], %(tenants)b::text[], %(requesters)b::text[],
-                          %(keys)b::text[])
-                   WITH ORDINALITY AS e (run_id, ended, tenant, requested_by, key, number)
-              LEFT JOIN actors who ON who.tenant = e.tenant AND who.actor_id = e.requested_by
-              LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
-                                  WHERE tenant = e.tenant AND idempotency_key = e.key AND outcome = 'success'
-                                  LIMIT 1) AS done ON true
-             ORDER BY e.number
-            """,  # noqa: S608 - our own clause
-            {
-                "runs": [one.effect.run_id for one in following],
-                "ended": [one.ended for one in following],
-                "tenants": [one.effect.tenant for one in following],
-                "requesters": [one.run["requested_by"] for one in following],
-                "keys": [one.effect.idempotency_key for one in following],
-            },
-            table="actors",
-            keys=(),
-        )
-    ).fetchall()
+    rows = await conn.look(
+        f"""
+        SELECT e.number, coalesce(who.groups, '[]'::json) AS requester_groups,
+               (SELECT count(*) FROM effects w WHERE w.run_id = e.run_id AND w.effect_id <> e.ended
+                   AND {IS_WRITE} AND w.started_at IS NOT NULL) AS begun,
+               done.fingerprint AS done_fingerprint, done.response AS done_response
+          FROM unnest(%(runs)b::text[], %(ended)b::text[], %(tenants)b::text[], %(requesters)b::text[],
+                      %(keys)b::text[])
+               WITH ORDINALITY AS e (run_id, ended, tenant, requested_by, key, number)
+          LEFT JOIN actors who ON who.tenant = e.tenant AND who.actor_id = e.requested_by
+          LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
+                              WHERE tenant = e.tenant AND idempotency_key = e.key AND outcome = 'success'
+                              LIMIT 1) AS done ON true
+         ORDER BY e.number
+        """,  # noqa: S608 - our own clause
+        {
+            "runs": [one.effect.run_id for one in following],
+            "ended": [one.ended for one in following],
+            "tenants": [one.effect.tenant for one in following],
+            "requesters": [one.run["requested_by"] for one in following],
+            "keys": [one.effect.idempotency_key for one in following],
+        },
+        table="actors",
+        keys=(),
+    )
     return [_facts(one, row) for one, row in zip(following, rows, strict=True)]
 
 
 def _facts(one: ChainedEffect, row: Mapping[str, Any]) -> PassageFacts:
-    run = one.run
-    return PassageFacts(
-        salt=run["salt"],
-        version=run["version"],
-        requested_by=run["requested_by"],
-        requester_kind=run["requester_kind"],
-        requester_groups=tuple(row["requester_groups"]),
-        submitted_by=run["submitted_by"],
-        definition_name=run["definition_name"],
-        definition_version=run["definition_version"],
-        trigger_type=run["trigger_type"],
-        step_status=StepStatus.READY,
-        writes=one.writes + row["begun"],
-        task_id=None,
-        approval=None,
-        done=None if row["done_fingerprint"] is None else EarlierSuccess(row["done_fingerprint"], row["done_response"]),
-    )
+    nothing_yet = {"approval_status": None, "task_id": None, "edits": None}
+    writes = one.writes + row["begun"]
+    return passage_facts({**one.run, **row, **nothing_yet, "step_status": StepStatus.READY, "writes": writes})

@@ -17,14 +17,14 @@ _LINK = ", ".join(Link.__dataclass_fields__)
 async def lock_passkey(conn: Conn, tenant: str, credential_id: str) -> Passkey | None:
     """Return a passkey, locked in the caller's transaction: nobody revokes it, or signs with it, meanwhile."""
     query = f"SELECT {_SELF} FROM passkeys WHERE tenant = %s AND credential_id = %s FOR UPDATE"  # noqa: S608 - our own columns
-    row = await (await conn.read(query, (tenant, credential_id))).fetchone()
+    row = await conn.read_row(query, (tenant, credential_id))
     return passkey_of(row) if row else None
 
 
 async def find_passkey(conn: Conn, tenant: str, credential_id: str) -> Passkey | None:
     """Return a passkey, or None."""
     query = f"SELECT {_SELF} FROM passkeys WHERE tenant = %s AND credential_id = %s"  # noqa: S608 - our own columns
-    row = await (await conn.execute(query.encode(), (tenant, credential_id))).fetchone()
+    row = await conn.row(query, (tenant, credential_id))
     return passkey_of(row) if row else None
 
 
@@ -34,7 +34,7 @@ async def usable_passkeys(conn: Conn, tenant: str, person: str) -> list[str]:
         SELECT credential_id FROM passkeys WHERE tenant = %s AND person = %s AND revoked_at IS NULL
          ORDER BY registered_at, credential_id
     """
-    rows = await (await conn.execute(query, (tenant, person))).fetchall()
+    rows = await conn.rows(query, (tenant, person))
     return [row["credential_id"] for row in rows]
 
 
@@ -46,7 +46,7 @@ async def list_passkeys(conn: Conn, tenant: str, person: str | None) -> list[dic
           FROM passkeys WHERE tenant = %(tenant)s AND (%(person)s::text IS NULL OR person = %(person)s)
          ORDER BY registered_at DESC, credential_id
     """
-    return await (await conn.execute(query, {"tenant": tenant, "person": person})).fetchall()
+    return await conn.rows(query, {"tenant": tenant, "person": person})
 
 
 async def add_passkey(conn: Conn, tenant: str, new: Passkey) -> bool:
@@ -110,7 +110,7 @@ async def note_opening(conn: Conn, tenant: str, link_id: str, now: datetime) -> 
 async def find_link(conn: Conn, tenant: str, link_id: str) -> Link | None:
     """Return a link, or None."""
     query = f"SELECT {_LINK} FROM passkey_links WHERE tenant = %s AND link_id = %s"  # noqa: S608 - our own columns
-    row = await (await conn.execute(query.encode(), (tenant, link_id))).fetchone()
+    row = await conn.row(query, (tenant, link_id))
     return Link(**{**row, "purpose": LinkPurpose(row["purpose"])}) if row else None
 
 

@@ -70,26 +70,22 @@ def _cleaned(privacy: Privacy, document: Any, pointers: tuple[str, ...] = ()) ->
 
 
 async def _steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    return await (
-        await conn.execute(
-            "SELECT path, params, result, kept FROM steps"
-            " WHERE run_id = %s AND (params IS NOT NULL OR result IS NOT NULL OR kept IS NOT NULL)",
-            (run_id,),
-        )
-    ).fetchall()
+    return await conn.rows(
+        "SELECT path, params, result, kept FROM steps"
+        " WHERE run_id = %s AND (params IS NOT NULL OR result IS NOT NULL OR kept IS NOT NULL)",
+        (run_id,),
+    )
 
 
 async def _notifications(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
     """Return what was applied to the run's waits and approvals, or to the run."""
-    return await (
-        await conn.execute(
-            """
-            SELECT payload, notification_id FROM notifications
-             WHERE tenant = %(tenant)s AND applied_at IS NOT NULL AND NOT forgotten AND correlation_key IN (
-                   SELECT correlation_key FROM waits WHERE run_id = %(run_id)s
-                   UNION SELECT 'approval:' || approval_id FROM approvals WHERE run_id = %(run_id)s
-                   UNION SELECT %(run_id)s)
-            """,
-            {"tenant": tenant, "run_id": run_id},
-        )
-    ).fetchall()
+    return await conn.rows(
+        """
+        SELECT payload, notification_id FROM notifications
+         WHERE tenant = %(tenant)s AND applied_at IS NOT NULL AND NOT forgotten AND correlation_key IN (
+               SELECT correlation_key FROM waits WHERE run_id = %(run_id)s
+               UNION SELECT 'approval:' || approval_id FROM approvals WHERE run_id = %(run_id)s
+               UNION SELECT %(run_id)s)
+        """,
+        {"tenant": tenant, "run_id": run_id},
+    )

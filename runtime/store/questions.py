@@ -38,7 +38,7 @@ async def questions_of_all(conn: Conn, approval_ids: Sequence[str]) -> list[list
     query = (
         f"SELECT approval_id, {_COLUMNS} FROM questions WHERE approval_id = ANY(%(ids)s) ORDER BY asked_at, question_id"  # noqa: S608 - ours
     )
-    rows = await (await conn.read(query, {"ids": list(approval_ids)})).fetchall()
+    rows = await conn.read(query, {"ids": list(approval_ids)})
     found: dict[str, list[Question]] = {approval_id: [] for approval_id in approval_ids}
     for row in rows:
         found[row.pop("approval_id")].append(Question(**row))
@@ -47,15 +47,13 @@ async def questions_of_all(conn: Conn, approval_ids: Sequence[str]) -> list[list
 
 async def open_questions(conn: Conn, tenant: str, asker: str) -> Sequence[dict[str, Any]]:
     """Return the open questions about requests of runs that somebody asked for, or sent, oldest first."""
-    return await (
-        await conn.execute(
-            """
-            SELECT q.question_id, q.approval_id, a.run_id, a.step, q.person, q.question, q.asked_at
-              FROM questions q JOIN approvals a USING (approval_id) JOIN runs r USING (run_id)
-             WHERE q.tenant = %(tenant)s AND q.answer IS NULL AND a.status = 'requested'
-               AND %(asker)s IN (r.requested_by, r.submitted_by)
-             ORDER BY q.asked_at, q.question_id LIMIT 200
-            """,
-            {"tenant": tenant, "asker": asker},
-        )
-    ).fetchall()
+    return await conn.rows(
+        """
+        SELECT q.question_id, q.approval_id, a.run_id, a.step, q.person, q.question, q.asked_at
+          FROM questions q JOIN approvals a USING (approval_id) JOIN runs r USING (run_id)
+         WHERE q.tenant = %(tenant)s AND q.answer IS NULL AND a.status = 'requested'
+           AND %(asker)s IN (r.requested_by, r.submitted_by)
+         ORDER BY q.asked_at, q.question_id LIMIT 200
+        """,
+        {"tenant": tenant, "asker": asker},
+    )

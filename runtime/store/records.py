@@ -143,14 +143,12 @@ async def insert_read(conn: Conn, seq: int, read: ReadRecord, document: bytes) -
 
 async def costs_of_run(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     """Return what a run used and cost so far, by provider and model; nothing where nobody told."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT document -> 'told' AS told FROM reads WHERE run_id = %(run_id)s AND document ->> 'told' IS NOT NULL
-             UNION ALL
-            SELECT document -> 'told' FROM receipts WHERE run_id = %(run_id)s AND document ->> 'told' IS NOT NULL
-            """,
-            {"run_id": run_id},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT document -> 'told' AS told FROM reads WHERE run_id = %(run_id)s AND document ->> 'told' IS NOT NULL
+         UNION ALL
+        SELECT document -> 'told' FROM receipts WHERE run_id = %(run_id)s AND document ->> 'told' IS NOT NULL
+        """,
+        {"run_id": run_id},
+    )
     return [costs.model_dump() for costs in rollup(usages_of(rows))] if rows else []

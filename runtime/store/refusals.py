@@ -12,15 +12,13 @@ from runtime.store.database.pool import Conn
 
 async def count_refusal(conn: Conn, approval_id: str, who: str, code: str) -> int:
     """Count one more refusal; return the how manieth it is of this person, about this request, for this reason."""
-    row = await (
-        await conn.execute(
-            """
-            INSERT INTO refusals (approval_id, who, code, times) VALUES (%s, %s, %s, 1)
-            ON CONFLICT (approval_id, who, code) DO UPDATE SET times = refusals.times + 1 RETURNING times
-            """,
-            (approval_id, who, code),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        INSERT INTO refusals (approval_id, who, code, times) VALUES (%s, %s, %s, 1)
+        ON CONFLICT (approval_id, who, code) DO UPDATE SET times = refusals.times + 1 RETURNING times
+        """,
+        (approval_id, who, code),
+    )
     if row is None:
         raise LookupError("a statement that writes one row gives it back")
     return int(row["times"])
@@ -51,4 +49,4 @@ async def refusals_between(conn: Conn, tenant: str, since: datetime, until: date
            AND (leaf ->> 'at')::timestamptz >= %s AND (leaf ->> 'at')::timestamptz < %s
          ORDER BY seq
     """
-    return await (await conn.execute(query, (tenant, _EVENTS, since, until))).fetchall()
+    return await conn.rows(query, (tenant, _EVENTS, since, until))

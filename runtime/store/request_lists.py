@@ -16,7 +16,8 @@ from runtime.model.search import COUNTED, ListFilter, PageEdge, RunFilter
 from runtime.model.votes import Vote
 from runtime.store.approvals import JOINED, SHOWN, VIEW, counted_votes
 from runtime.store.database.pool import Conn
-from runtime.store.electorate import IS_FREE, MAY_ANSWER
+from runtime.store.delegations import HOLDS
+from runtime.store.electorate import MAY_ANSWER, MAY_DECIDE, groups_reached
 from runtime.store.run_clauses import narrowed
 
 Row = dict[str, Any]
@@ -89,19 +90,14 @@ async def read_along_index(conn: Conn) -> AsyncIterator[None]:
 
 _UNTIL = "coalesce(a.prolonged_until, a.expires_at)"
 # Whoever is in none of these groups may not answer: read once, and looked at before what costs more.
-_GROUPS = """
-    ARRAY(SELECT jsonb_array_elements_text(q.groups::jsonb) FROM actors q
-           WHERE q.tenant = %(tenant)s AND (q.actor_id = %(person)s OR q.actor_id IN (
-                 SELECT d.delegator FROM delegations d
-                  WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND d.ended_at IS NULL)))
-"""
+_GROUPS = groups_reached("%(person)s")
 _WAITS = f"""
     SELECT a.approval_id, {_UNTIL} AS key_at
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
      WHERE a.tenant = %(tenant)s AND a.status = 'requested'
        AND ((a.requirement::jsonb -> 'groups') ?| {_GROUPS} OR a.joined::jsonb ?| {_GROUPS})
-       AND {MAY_ANSWER} AND {IS_FREE}
+       AND {MAY_DECIDE}
 """  # noqa: S608 - our own clauses
 
 
@@ -133,7 +129,7 @@ async def find_waiting(
     """  # noqa: S608 - our own clauses
     given = {**clause_values(narrowed, edge), **vars(looker), "limit": limit, "counted": max(counted + 1, limit)}
     async with read_along_index(conn):
-        return await (await conn.execute(query.encode(), given)).fetchall()
+        return await conn.rows(query, given)
 
 
 def _some(narrowed: ListFilter, edge: PageEdge | None, limit: str) -> str:
@@ -174,7 +170,7 @@ async def find_asked_for(
     """  # noqa: S608 - our own clauses
     given = {**clause_values(narrowed, edge), **vars(looker), "limit": limit}
     async with read_along_index(conn):
-        return await (await conn.execute(query.encode(), given)).fetchall()
+        return await conn.rows(query, given)
 
 
 async def find_decided(
@@ -195,37 +191,34 @@ async def find_decided(
     """  # noqa: S608 - our own clauses
     given = {**clause_values(narrowed, edge), **vars(looker), "limit": limit}
     async with read_along_index(conn):
-        return await (await conn.execute(query.encode(), given)).fetchall()
+        return await conn.rows(query, given)
 
 
 async def find_requests(conn: Conn, tenant: str, approval_ids: list[str]) -> list[Row]:
     """Return what cards show of requests, by their ids, open or not."""
     query = f"SELECT {SHOWN} {JOINED} WHERE a.tenant = %s AND a.approval_id = ANY(%s)"
-    return await (await conn.execute(query.encode(), (tenant, approval_ids))).fetchall()
+    return await conn.rows(query, (tenant, approval_ids))
 
 
 async def find_runbooks(conn: Conn, limit: int) -> list[str]:
     """Return the names of runbooks, in their order."""
     query = "SELECT DISTINCT name FROM definitions ORDER BY name LIMIT %s"
-    return [row["name"] for row in await (await conn.execute(query, (limit,))).fetchall()]
+    return [row["name"] for row in await conn.rows(query, (limit,))]
 
 
 async def groups_of_viewer(conn: Conn, looker: Viewer) -> list[str]:
     """Return the groups for which the person may decide: their own, and those that somebody gave them for a time."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT jsonb_array_elements_text(p.groups::jsonb) AS name FROM actors p
-             WHERE p.tenant = %(tenant)s AND p.actor_id = %(person)s
-            UNION
-            SELECT jsonb_array_elements_text(d.groups::jsonb) FROM delegations d
-             WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND d.ended_at IS NULL
-               AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
-             ORDER BY name
-            """,
-            vars(looker),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"""
+        SELECT jsonb_array_elements_text(p.groups::jsonb) AS name FROM actors p
+         WHERE p.tenant = %(tenant)s AND p.actor_id = %(person)s
+        UNION
+        SELECT jsonb_array_elements_text(d.groups::jsonb) FROM delegations d
+         WHERE d.tenant = %(tenant)s AND d.delegate = %(person)s AND {HOLDS}
+         ORDER BY name
+        """,  # noqa: S608 - our own condition
+        vars(looker),
+    )
     return [row["name"] for row in rows]
 
 
@@ -249,7 +242,7 @@ async def find_concerns(conn: Conn, tenant: str, person: str, approval_ids: Sequ
           FROM approvals a WHERE a.tenant = %(tenant)s AND a.approval_id = ANY(%(ids)s)
     """
     given = {"tenant": tenant, "person": person, "ids": list(approval_ids)}
-    return await (await conn.execute(query, given)).fetchall()
+    return await conn.rows(query, given)
 
 
 NOBODY = "none"
@@ -281,7 +274,7 @@ async def find_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime
          ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
     """  # noqa: S608 - our own clauses
     given = {"tenant": tenant, "now": now, **vars(sought)}
-    return await (await conn.execute(query.encode(), given)).fetchall()
+    return await conn.rows(query, given)
 
 
 @dataclass(frozen=True)
@@ -297,20 +290,18 @@ class OpenRequest:
 
 async def open_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[OpenRequest]:
     """Return the open requests that ask one of these groups, now or next in line, the oldest first."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT a.approval_id, a.requirement, r.requested_by, r.submitted_by,
-                   coalesce(r.reference, r.trigger_ref) AS reference
-              FROM approvals a JOIN runs r USING (run_id)
-             WHERE a.tenant = %(tenant)s AND a.status = 'requested'
-               AND ((a.requirement::jsonb -> 'groups') ?| %(groups)s
-                    OR jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]') ?| %(groups)s)
-             ORDER BY a.requested_at, a.approval_id
-            """,
-            {"tenant": tenant, "groups": list(groups)},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT a.approval_id, a.requirement, r.requested_by, r.submitted_by,
+               coalesce(r.reference, r.trigger_ref) AS reference
+          FROM approvals a JOIN runs r USING (run_id)
+         WHERE a.tenant = %(tenant)s AND a.status = 'requested'
+           AND ((a.requirement::jsonb -> 'groups') ?| %(groups)s
+                OR jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]') ?| %(groups)s)
+         ORDER BY a.requested_at, a.approval_id
+        """,
+        {"tenant": tenant, "groups": list(groups)},
+    )
     votes = await counted_votes(conn, [row["approval_id"] for row in rows])
     return [
         OpenRequest(

@@ -164,17 +164,11 @@ class RecordedRun:
 
 async def recorded_run(conn: Conn, tenant: str, run_id: str) -> RecordedRun | None:
     """Return a run of the tenant as it is on record, None where there is none."""
-    row = await (
-        await conn.execute("SELECT * FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
-    ).fetchone()
+    row = await conn.row("SELECT * FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
     if row is None:
         return None
-    leaves = await (
-        await conn.execute("SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", (run_id,))
-    ).fetchall()
-    results = await (
-        await conn.execute("SELECT path, result FROM steps WHERE run_id = %s AND result IS NOT NULL", (run_id,))
-    ).fetchall()
+    leaves = await conn.rows("SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", (run_id,))
+    results = await conn.rows("SELECT path, result FROM steps WHERE run_id = %s AND result IS NOT NULL", (run_id,))
     placed = in_place(run_id, ((one["seq"], one["hash"].hex(), one["leaf"]) for one in leaves))
     return RecordedRun(
         row, [Leaf.model_validate(leaf) for leaf in placed], {one["path"]: one["result"] for one in results}
@@ -196,11 +190,9 @@ async def one_view(conn: Conn) -> AsyncIterator[None]:
 async def read_chains(conn: Conn, run_ids: Sequence[str]) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the leaves of each of these runs that has any."""
     for first in range(0, len(run_ids), _AT_ONCE):
-        rows = await (
-            await conn.execute(
-                "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY run_id, seq",
-                (list(run_ids[first : first + _AT_ONCE]),),
-            )
-        ).fetchall()
+        rows = await conn.rows(
+            "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY run_id, seq",
+            (list(run_ids[first : first + _AT_ONCE]),),
+        )
         for run_id, own in groupby(rows, key=lambda row: str(row["run_id"])):
             yield run_id, in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in own))

@@ -16,6 +16,7 @@ from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, nex
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
+from runtime.model.approval import Approval, NewApproval
 from runtime.model.effect import LeaseSlot
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.batched_reads import BatchedReads, Batcher
@@ -194,6 +195,13 @@ class RunTx:
         self.head = Head(written.leaf.seq, written.leaf.hash)
         return written.leaf.seq
 
+    def leaf_about(
+        self, request: Approval | NewApproval, event: str, data: Mapping[str, Any], *, actor: Actor = PROGRAM
+    ) -> int:
+        """Append an audit leaf about a request to people, the step and the effect that it is for; return its number."""
+        about = {"step": request.step, "approval_id": request.approval_id, "effect_id": request.effect_id}
+        return self.leaf(event, data, actor=actor, **about)
+
     async def privacy(self) -> Privacy:
         """Return what every text from outside passes before it is put on record in this run or shown.
 
@@ -259,12 +267,10 @@ async def lock_runs(
     """
     others = "" if wait else " SKIP LOCKED"
     # IS TRUE: by their ids, and not by a look at the tenant's, of which a planner without statistics expects but a few
-    rows = await (
-        await conn.execute(
-            f"SELECT * FROM runs WHERE run_id = ANY(%b) AND (tenant = %s) IS TRUE ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
-            (list(run_ids), tenant),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"SELECT * FROM runs WHERE run_id = ANY(%b) AND (tenant = %s) IS TRUE ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
+        (list(run_ids), tenant),
+    )
     loads = BatchedReads(conn)
     return {
         # a clock that was set back, or another machine's, must not make what came later look earlier

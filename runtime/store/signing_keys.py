@@ -18,17 +18,13 @@ async def lock_register(conn: Conn, tenant: str) -> list[Entry]:
 
 async def register_of(conn: Conn, tenant: str) -> list[Entry]:
     """Return the tenant's register, the oldest key first."""
-    rows = await (
-        await conn.execute("SELECT entry FROM signing_keys WHERE tenant = %s ORDER BY number", (tenant,))
-    ).fetchall()
+    rows = await conn.rows("SELECT entry FROM signing_keys WHERE tenant = %s ORDER BY number", (tenant,))
     return [Entry.model_validate(row["entry"]) for row in rows]
 
 
 async def newest_key(conn: Conn, tenant: str) -> str | None:
     """Return the id of the key that signs, or None where none has been registered."""
-    row = await (
-        await conn.execute("SELECT key_id FROM signing_keys WHERE tenant = %s ORDER BY number DESC LIMIT 1", (tenant,))
-    ).fetchone()
+    row = await conn.row("SELECT key_id FROM signing_keys WHERE tenant = %s ORDER BY number DESC LIMIT 1", (tenant,))
     return str(row["key_id"]) if row else None
 
 
@@ -43,11 +39,9 @@ async def keep_register(conn: Conn, tenant: str, entries: Sequence[Entry]) -> No
 
 async def needed_by(conn: Conn, tenant: str) -> dict[str, int]:
     """Return how many bundles that were begun and are not stored each key is still needed for."""
-    rows = await (
-        await conn.execute(
-            "SELECT b.key_id, count(*) AS n FROM evidence_bundles b JOIN runs r USING (run_id)"
-            " WHERE r.tenant = %s AND b.stored_at IS NULL GROUP BY b.key_id",
-            (tenant,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT b.key_id, count(*) AS n FROM evidence_bundles b JOIN runs r USING (run_id)"
+        " WHERE r.tenant = %s AND b.stored_at IS NULL GROUP BY b.key_id",
+        (tenant,),
+    )
     return {row["key_id"]: row["n"] for row in rows}

@@ -29,7 +29,7 @@ _FOUND = """
 async def find_step(conn: Conn, tenant: str, run_id: str, path: str) -> FoundStep | None:
     """Return a step of one of the tenant's runs, or None."""
     query = f"{_FOUND} WHERE r.tenant = %s AND s.run_id = %s AND s.path = %s"
-    row = await (await conn.execute(query.encode(), (tenant, run_id, path))).fetchone()
+    row = await conn.row(query, (tenant, run_id, path))
     return _found(row) if row else None
 
 
@@ -57,7 +57,7 @@ async def list_steps_needing_attention(
          WHERE r.tenant = %(tenant)s AND s.status = 'needs_attention' AND {narrowed(by, "r.updated_at")} {behind}
          ORDER BY {keys} LIMIT %(limit)s
     """
-    return [_found(row) for row in await (await conn.execute(query.encode(), given)).fetchall()]
+    return [_found(row) for row in await conn.rows(query, given)]
 
 
 async def count_steps_needing_attention(conn: Conn, tenant: str) -> int:
@@ -66,7 +66,7 @@ async def count_steps_needing_attention(conn: Conn, tenant: str) -> int:
         "SELECT count(*) AS total FROM steps s JOIN runs r USING (run_id)"
         " WHERE r.tenant = %s AND s.status = 'needs_attention'"
     )
-    row = await (await conn.execute(query, (tenant,))).fetchone()
+    row = await conn.row(query, (tenant,))
     return int(row["total"]) if row else 0
 
 
@@ -76,17 +76,15 @@ def _found(row: Mapping[str, Any]) -> FoundStep:
 
 async def step_tries(conn: Conn, run_id: str, path: str) -> Tried:
     """Return what a step has wanted so far; the caller holds the run's row."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT count(*) AS effects, coalesce(bool_or(status = 'dispatched'), false) AS done,
-                   coalesce(bool_or(status IN ('pending', 'leased', 'deferred', 'in_doubt', 'blocked')), false)
-                   AS unsettled
-              FROM effects WHERE run_id = %s AND step = %s AND purpose = 'step'
-            """,
-            (run_id, path),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT count(*) AS effects, coalesce(bool_or(status = 'dispatched'), false) AS done,
+               coalesce(bool_or(status IN ('pending', 'leased', 'deferred', 'in_doubt', 'blocked')), false)
+               AS unsettled
+          FROM effects WHERE run_id = %s AND step = %s AND purpose = 'step'
+        """,
+        (run_id, path),
+    )
     if row is None:
         raise LookupError("a count that counts, did not")
     return Tried(**row)
@@ -117,16 +115,14 @@ class BlockedEffects:
 
 async def list_blocked_effects(conn: Conn, tenant: str) -> list[BlockedEffects]:
     """Return what blocks the tenant's effects, the most frequent first."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT connector || '::' || operation AS operation, target, error, count(*) AS count FROM effects
-             WHERE tenant = %s AND status = 'blocked' GROUP BY connector, operation, target, error
-             ORDER BY count(*) DESC, connector, operation, target, error
-            """,
-            (tenant,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT connector || '::' || operation AS operation, target, error, count(*) AS count FROM effects
+         WHERE tenant = %s AND status = 'blocked' GROUP BY connector, operation, target, error
+         ORDER BY count(*) DESC, connector, operation, target, error
+        """,
+        (tenant,),
+    )
     return [BlockedEffects(**row) for row in rows]
 
 
@@ -153,31 +149,27 @@ class PostedMessage:
 
 async def messages_about(conn: Conn, run_id: str, step: str | None) -> list[StepRepairMessage]:
     """Return the messages that ask for the repair of a run's step, or of all of them; none that was never posted."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT effect_id, target, fields -> 'said' AS said FROM effects
-             WHERE run_id = %(run_id)s AND purpose = 'message' AND fields -> 'said' ->> 'kind' = 'step_needs_attention'
-               AND operation IN ('post_message', 'direct_message') AND status <> ALL(%(never)s)
-               AND (%(step)s::text IS NULL OR fields -> 'said' ->> 'step' = %(step)s)
-             ORDER BY created_at, effect_id
-            """,
-            {"run_id": run_id, "step": step, "never": list(NEVER_POSTED)},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        """
+        SELECT effect_id, target, fields -> 'said' AS said FROM effects
+         WHERE run_id = %(run_id)s AND purpose = 'message' AND fields -> 'said' ->> 'kind' = 'step_needs_attention'
+           AND operation IN ('post_message', 'direct_message') AND status <> ALL(%(never)s)
+           AND (%(step)s::text IS NULL OR fields -> 'said' ->> 'step' = %(step)s)
+         ORDER BY created_at, effect_id
+        """,
+        {"run_id": run_id, "step": step, "never": list(NEVER_POSTED)},
+    )
     return [StepRepairMessage(**row) for row in rows]
 
 
 async def find_posted(conn: Conn, tenant: str, effect_id: str) -> PostedMessage | None:
     """Return what became of a message, or None where the tenant has no such effect."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT e.status, r.response AS answer FROM effects e LEFT JOIN receipts r
-                ON (r.tenant, r.idempotency_key, r.outcome) = (e.tenant, e.idempotency_key, 'success')
-             WHERE e.tenant = %s AND e.effect_id = %s
-            """,
-            (tenant, effect_id),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        SELECT e.status, r.response AS answer FROM effects e LEFT JOIN receipts r
+            ON (r.tenant, r.idempotency_key, r.outcome) = (e.tenant, e.idempotency_key, 'success')
+         WHERE e.tenant = %s AND e.effect_id = %s
+        """,
+        (tenant, effect_id),
+    )
     return PostedMessage(EffectStatus(row["status"]), row["answer"]) if row else None

@@ -115,34 +115,32 @@ async def load_steps(conn: Conn, wanted: Sequence[WantedSteps]) -> list[Loaded]:
 
     Of the others' statuses those count that have not ended.
     """
-    rows = await (
-        await conn.look(
-            """
-            SELECT w.number, s.path, s.status, s.result, s.error, s.error_code, s.kept, s.position
-              FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number)
-              JOIN steps s USING (run_id) WHERE w.every
-            UNION ALL
-            SELECT w.number, s.path, s.status, s.result, s.error, s.error_code, s.kept, s.position
-              FROM unnest(%(run_of)b::text[], %(paths)b::text[], %(numbers)b::int[]) AS w (run_id, path, number)
-              JOIN steps s USING (run_id, path)
-            UNION ALL
-            SELECT w.number, NULL, open.status, NULL, '', '', NULL, -1
-              FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number),
-                   unnest(%(open)b::text[]) AS open (status),
-                   LATERAL (SELECT FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
-                               AND o.run_id || '/' || o.path <> ALL(%(named)b::text[])
-                               AND o.status IN
-                                   ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable',
-                                    'needs_attention')
-                             LIMIT 1) AS others
-             WHERE NOT w.every
-             ORDER BY number, position
-            """,
-            _wanted(wanted),
-            table="steps",
-            keys={one.run_id for one in wanted},
-        )
-    ).fetchall()
+    rows = await conn.look(
+        """
+        SELECT w.number, s.path, s.status, s.result, s.error, s.error_code, s.kept, s.position
+          FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number)
+          JOIN steps s USING (run_id) WHERE w.every
+        UNION ALL
+        SELECT w.number, s.path, s.status, s.result, s.error, s.error_code, s.kept, s.position
+          FROM unnest(%(run_of)b::text[], %(paths)b::text[], %(numbers)b::int[]) AS w (run_id, path, number)
+          JOIN steps s USING (run_id, path)
+        UNION ALL
+        SELECT w.number, NULL, open.status, NULL, '', '', NULL, -1
+          FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number),
+               unnest(%(open)b::text[]) AS open (status),
+               LATERAL (SELECT FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
+                           AND o.run_id || '/' || o.path <> ALL(%(named)b::text[])
+                           AND o.status IN
+                               ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable',
+                                'needs_attention')
+                         LIMIT 1) AS others
+         WHERE NOT w.every
+         ORDER BY number, position
+        """,
+        _wanted(wanted),
+        table="steps",
+        keys={one.run_id for one in wanted},
+    )
     of_run: dict[int, list[Mapping[str, Any]]] = {number: [] for number in range(1, len(wanted) + 1)}
     for row in rows:
         of_run[row["number"]].append(row)
@@ -173,9 +171,7 @@ def _loaded(rows: Sequence[Mapping[str, Any]]) -> Loaded:
 
 async def step_status(conn: Conn, run_id: str, path: str) -> StepStatus:
     """Return the status of a step; the caller holds the run's row."""
-    row = await (
-        await conn.execute("SELECT status FROM steps WHERE run_id = %s AND path = %s", (run_id, path))
-    ).fetchone()
+    row = await conn.row("SELECT status FROM steps WHERE run_id = %s AND path = %s", (run_id, path))
     if row is None:
         raise LookupError(f"run {run_id} has no step {path}")
     return StepStatus(row["status"])
@@ -183,9 +179,7 @@ async def step_status(conn: Conn, run_id: str, path: str) -> StepStatus:
 
 async def step_result(conn: Conn, run_id: str, path: str) -> Any:
     """Return a step's result; None where there is none."""
-    row = await (
-        await conn.execute("SELECT result FROM steps WHERE run_id = %s AND path = %s", (run_id, path))
-    ).fetchone()
+    row = await conn.row("SELECT result FROM steps WHERE run_id = %s AND path = %s", (run_id, path))
     return row["result"] if row else None
 
 
@@ -239,13 +233,11 @@ def _text(value: Any) -> str | None:
 
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:
     """Return whether the lease is still this worker's; the caller holds the run's row."""
-    row = await (
-        await conn.execute(
-            "SELECT 1 FROM steps WHERE run_id = %s AND path = %s AND attempt = %s AND lease_owner = %s"
-            " AND status = 'running'",
-            (lease.run_id, lease.path, lease.attempt, worker),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT 1 FROM steps WHERE run_id = %s AND path = %s AND attempt = %s AND lease_owner = %s"
+        " AND status = 'running'",
+        (lease.run_id, lease.path, lease.attempt, worker),
+    )
     return row is not None
 
 
@@ -259,11 +251,9 @@ async def postpone_read(conn: Conn, lease: ReadLease, next_try_at: datetime, *, 
 
 async def wake_reads(conn: Conn, run_id: str, now: datetime) -> list[str]:
     """Let a run's reads that wait for a pause to pass be tried now; return their paths."""
-    rows = await (
-        await conn.execute(
-            "UPDATE steps SET next_try_at = %s WHERE run_id = %s AND is_read AND status = 'failed_retryable'"
-            " AND next_try_at > %s RETURNING path",
-            (now, run_id, now),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "UPDATE steps SET next_try_at = %s WHERE run_id = %s AND is_read AND status = 'failed_retryable'"
+        " AND next_try_at > %s RETURNING path",
+        (now, run_id, now),
+    )
     return [row["path"] for row in rows]

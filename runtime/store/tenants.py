@@ -37,10 +37,10 @@ class ChainEnd:
 async def salt_of(conn: Conn, tenant: str) -> str:
     """Return the tenant's salt, which is made on first use."""
     query = "SELECT salt FROM tenants WHERE tenant = %s"
-    row = await (await conn.execute(query, (tenant,))).fetchone()
+    row = await conn.row(query, (tenant,))
     if row is None:
         await _make_tenant(conn, tenant)
-        row = await (await conn.execute(query, (tenant,))).fetchone()
+        row = await conn.row(query, (tenant,))
     if row is None:
         raise LookupError(f"no tenant {tenant}")
     return str(row["salt"])
@@ -52,7 +52,7 @@ async def bind_tenant(conn: Conn, tenant: str, *, mocked: bool) -> bool:
         "INSERT INTO tenants (tenant, salt, mocked) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         (tenant, secrets.token_hex(16), mocked),
     )
-    row = await (await conn.read("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})).fetchone()
+    row = await conn.read_row("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})
     return row is not None and bool(row["mocked"]) == mocked
 
 
@@ -80,7 +80,7 @@ async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
                EXISTS (SELECT FROM tenant_leaves l WHERE l.tenant = t.tenant AND l.once = %(once)s) AS has
           FROM tenants t WHERE t.tenant = %(tenant)s
     """
-    row = await (await conn.read(query, {"tenant": tenant, "once": once})).fetchone()
+    row = await conn.read_row(query, {"tenant": tenant, "once": once})
     return ChainEnd(Head(row["audit_seq"], row["audit_hash"]), row["at"], row["has"]) if row else None
 
 
@@ -93,7 +93,7 @@ async def _make_tenant(conn: Conn, tenant: str) -> None:
 
 async def is_mocked(conn: Conn, tenant: str) -> bool:
     """Return whether the tenant's runs are on mocks."""
-    row = await (await conn.read("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})).fetchone()
+    row = await conn.read_row("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})
     return bool(row and row["mocked"])
 
 
@@ -138,7 +138,7 @@ async def existing_records(conn: Conn, tenant: str) -> list[Act]:
 
 
 async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:
-    return await (await conn.read(query, values)).fetchall()
+    return await conn.read(query, values)
 
 
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ async def _is_on_record(conn: Conn, tenant: str, act: Act) -> bool:
     if act.once is None:
         return False
     query = "SELECT 1 FROM tenant_leaves WHERE tenant = %(tenant)s AND once = %(once)s"
-    return await (await conn.read(query, {"tenant": tenant, "once": act.once})).fetchone() is not None
+    return await conn.read_row(query, {"tenant": tenant, "once": act.once}) is not None
 
 
 def _append(conn: Conn, tenant: str, end: ChainEnd, acts: Sequence[Act], actor: Actor, at: datetime) -> ChainEnd:
@@ -222,7 +222,7 @@ async def acts_named(conn: Conn, tenant: str, names: Sequence[str]) -> list[dict
           FROM tenant_leaves l LEFT JOIN tenant_leaves before ON before.tenant = l.tenant AND before.seq = l.seq - 1
          WHERE l.tenant = %s AND l.once = ANY(%s) ORDER BY l.seq
     """
-    rows = await (await conn.read(query, (tenant, list(names)))).fetchall()
+    rows = await conn.read(query, (tenant, list(names)))
     return [
         {
             **row["leaf"],
@@ -248,7 +248,7 @@ async def acts_of_votes(conn: Conn, tenant: str, run_id: str) -> list[tuple[int,
             ON e.chain = %(chain)s AND e.first_seq <= acts.seq AND e.first_seq + e.count > acts.seq
          ORDER BY acts.seq
     """
-    rows = await (await conn.execute(query, {"run": run_id, "chain": chain_of(tenant)})).fetchall()
+    rows = await conn.rows(query, {"run": run_id, "chain": chain_of(tenant)})
     return [(row["seq"], row["index"]) for row in rows]
 
 
@@ -269,7 +269,7 @@ async def _is_other(conn: Conn, tenant: str, act: LoadedAct) -> bool:
         SELECT leaf -> 'data' AS data FROM tenant_leaves
          WHERE tenant = %s AND leaf ->> 'event' = %s ORDER BY seq DESC LIMIT 1
     """
-    last = await (await conn.execute(query, (tenant, act.event))).fetchone()
+    last = await conn.row(query, (tenant, act.event))
     if last is None:
         return any(act.brought.values())
     return act.brought != type(act).model_validate(last["data"]).brought

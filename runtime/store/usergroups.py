@@ -32,9 +32,7 @@ async def lock_directory(conn: Conn, tenant: str) -> None:
 
 async def usergroup_state(conn: Conn, tenant: str) -> Heard:
     """Return what the tenant's directory has from user groups."""
-    row = await (
-        await conn.execute("SELECT usergroups, refreshed_at FROM directories WHERE tenant = %s", (tenant,))
-    ).fetchone()
+    row = await conn.row("SELECT usergroups, refreshed_at FROM directories WHERE tenant = %s", (tenant,))
     sources = Sources.of(row["usergroups"] if row else {})
     people = await _people(conn, tenant)
     members = {group: frozenset(one for one, groups in people.items() if group in groups) for group in sources.groups}
@@ -44,13 +42,11 @@ async def usergroup_state(conn: Conn, tenant: str) -> Heard:
 
 async def accounts_known(conn: Conn, tenant: str, *, linked: bool) -> list[KnownAccount]:
     """Return the accounts that the directory lists, or those that addresses told."""
-    rows = await (
-        await conn.execute(
-            "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s AND linked = %s"
-            " ORDER BY team, account, actor_id",
-            (tenant, linked),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s AND linked = %s"
+        " ORDER BY team, account, actor_id",
+        (tenant, linked),
+    )
     return [(row["team"], row["account"], row["actor_id"]) for row in rows]
 
 
@@ -92,9 +88,7 @@ def _unheard(before: Heard, found: Mapping[str, Any]) -> list[str]:
 
 
 async def _on_record(conn: Conn, tenant: str, before: Heard, members: Members, now: datetime) -> DirectoryRefreshed:
-    edition = await (
-        await conn.execute("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))
-    ).fetchone()
+    edition = await conn.row("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))
     linked = frozenset(await accounts_known(conn, tenant, linked=True))
     changes = [
         GroupChange(
@@ -119,7 +113,7 @@ async def _on_record(conn: Conn, tenant: str, before: Heard, members: Members, n
 
 async def _people(conn: Conn, tenant: str) -> dict[str, list[str]]:
     query = "SELECT actor_id, groups FROM actors WHERE tenant = %s AND kind = 'person' ORDER BY actor_id"
-    return {row["actor_id"]: row["groups"] for row in await (await conn.execute(query, (tenant,))).fetchall()}
+    return {row["actor_id"]: row["groups"] for row in await conn.rows(query, (tenant,))}
 
 
 async def _write(

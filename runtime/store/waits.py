@@ -52,74 +52,62 @@ def _of_moments(wait: Wait) -> dict[str, Any]:
 
 async def open_waits(conn: Conn, named: Sequence[NamedWait]) -> list[Wait | None]:
     """Return each wait if it is still active, or None; the caller holds their runs' rows."""
-    rows = await (
-        await conn.look(
-            f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND wait_id = ANY(%(ids)s)",  # noqa: S608
-            {"ids": [one.wait_id for one in named]},
-            table="waits",
-            keys={one.run_id for one in named},
-        )
-    ).fetchall()
+    rows = await conn.look(
+        f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND wait_id = ANY(%(ids)s)",  # noqa: S608
+        {"ids": [one.wait_id for one in named]},
+        table="waits",
+        keys={one.run_id for one in named},
+    )
     found = {row["wait_id"]: _wait(row) for row in rows}
     return [found.get(one.wait_id) for one in named]
 
 
 async def waiting_under(conn: Conn, run_id: str, correlation_key: str) -> list[NamedWait]:
     """Return what of a run waits under a key; the caller holds the run's row."""
-    rows = await (
-        await conn.execute(
-            "SELECT wait_id, run_id, step, token FROM waits"
-            " WHERE status = 'active' AND run_id = %s AND correlation_key = %s ORDER BY wait_id",
-            (run_id, correlation_key),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT wait_id, run_id, step, token FROM waits"
+        " WHERE status = 'active' AND run_id = %s AND correlation_key = %s ORDER BY wait_id",
+        (run_id, correlation_key),
+    )
     return [NamedWait(**row) for row in rows]
 
 
 async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     """Return what a step waits for, approvals apart, or None."""
-    row = await (
-        await conn.execute(
-            f"SELECT {_COLUMNS} FROM waits"  # noqa: S608 - our own columns
-            " WHERE status = 'active' AND run_id = %s AND step = %s AND type <> 'approval'",
-            (run_id, step),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {_COLUMNS} FROM waits"  # noqa: S608 - our own columns
+        " WHERE status = 'active' AND run_id = %s AND step = %s AND type <> 'approval'",
+        (run_id, step),
+    )
     return _wait(row) if row else None
 
 
 async def approval_wait(conn: Conn, run_id: str, approval_id: str) -> Wait | None:
     """Return the open wait for an approval's, or a review's, decision, or None; the caller holds its run."""
-    row = await (
-        await conn.execute(
-            f"SELECT {_COLUMNS} FROM waits"  # noqa: S608 - our own columns
-            " WHERE status = 'active' AND run_id = %s AND approval_id = %s",
-            (run_id, approval_id),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {_COLUMNS} FROM waits"  # noqa: S608 - our own columns
+        " WHERE status = 'active' AND run_id = %s AND approval_id = %s",
+        (run_id, approval_id),
+    )
     return _wait(row) if row else None
 
 
 async def is_awaited(conn: Conn, token: str) -> bool:
     """Return whether the wait of a token is still active."""
-    row = await (
-        await conn.execute(
-            "SELECT 1 FROM waits WHERE wait_id = %s AND token = %s AND status = 'active'",
-            (wait_of_token(token), token),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT 1 FROM waits WHERE wait_id = %s AND token = %s AND status = 'active'",
+        (wait_of_token(token), token),
+    )
     return row is not None
 
 
 async def last_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     """Return what a step waits for, or last waited for, approvals apart; None where it never did."""
-    row = await (
-        await conn.execute(
-            f"SELECT {_COLUMNS} FROM waits WHERE run_id = %s AND step = %s AND type <> 'approval'"  # noqa: S608
-            " ORDER BY created_at DESC, wait_id LIMIT 1",
-            (run_id, step),
-        )
-    ).fetchone()
+    row = await conn.row(
+        f"SELECT {_COLUMNS} FROM waits WHERE run_id = %s AND step = %s AND type <> 'approval'"  # noqa: S608
+        " ORDER BY created_at DESC, wait_id LIMIT 1",
+        (run_id, step),
+    )
     return _wait(row) if row else None
 
 
@@ -131,12 +119,10 @@ async def is_answered(conn: Conn, run_id: str, step: str) -> bool:
 
 async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
     """Return whether the tenant ever waited under this key: what is late is stale, what is unmatched a dead letter."""
-    row = await (
-        await conn.execute(
-            "SELECT 1 FROM waits w JOIN runs r USING (run_id) WHERE r.tenant = %s AND w.correlation_key = %s LIMIT 1",
-            (tenant, correlation_key),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT 1 FROM waits w JOIN runs r USING (run_id) WHERE r.tenant = %s AND w.correlation_key = %s LIMIT 1",
+        (tenant, correlation_key),
+    )
     return row is not None
 
 
@@ -185,25 +171,23 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
 
     Left out are those whose run somebody holds just now, and those that have their signal: the inbox has it.
     """
-    rows = await (
-        await conn.execute(
-            f"""
-            SELECT w.wait_id, w.token, w.turn FROM waits w JOIN runs r USING (run_id)
-             WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} < 'infinity' AND w.{moment} <= %(now)s
-               AND NOT EXISTS (SELECT 1 FROM notifications n
-                                WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
-                                                     || CASE WHEN w.turn > 0 THEN ':' || w.turn ELSE '' END)
-             ORDER BY w.{moment} LIMIT %(limit)s FOR UPDATE OF r SKIP LOCKED
-            """,  # noqa: S608 - our own columns
-            {"tenant": tenant, "now": now, "kind": kind, "limit": limit},
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        f"""
+        SELECT w.wait_id, w.token, w.turn FROM waits w JOIN runs r USING (run_id)
+         WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} < 'infinity' AND w.{moment} <= %(now)s
+           AND NOT EXISTS (SELECT 1 FROM notifications n
+                            WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
+                                                 || CASE WHEN w.turn > 0 THEN ':' || w.turn ELSE '' END)
+         ORDER BY w.{moment} LIMIT %(limit)s FOR UPDATE OF r SKIP LOCKED
+        """,  # noqa: S608 - our own columns
+        {"tenant": tenant, "now": now, "kind": kind, "limit": limit},
+    )
     return [DueWait(**row) for row in rows]
 
 
 async def progress_of(conn: Conn, wait_id: str) -> tuple[datetime, Progress | None]:
     """Return when a wait was opened, and the newest word of progress for it, or None."""
-    row = await (await conn.execute("SELECT created_at, progress FROM waits WHERE wait_id = %s", (wait_id,))).fetchone()
+    row = await conn.row("SELECT created_at, progress FROM waits WHERE wait_id = %s", (wait_id,))
     if row is None:
         raise LookupError(f"no wait {wait_id}")
     return row["created_at"], None if row["progress"] is None else Progress.of(row["progress"])
@@ -216,13 +200,11 @@ async def keep_progress(conn: Conn, wait_id: str, progress: Progress) -> None:
 
 async def progress_by_step(conn: Conn, run_id: str) -> dict[str, dict[str, Any]]:
     """Return the newest word of progress for each step of a run for which there was any."""
-    rows = await (
-        await conn.execute(
-            "SELECT DISTINCT ON (step) step, progress::jsonb - 'noted_at' AS progress FROM waits"
-            " WHERE run_id = %s AND progress IS NOT NULL ORDER BY step, created_at DESC, wait_id",
-            (run_id,),
-        )
-    ).fetchall()
+    rows = await conn.rows(
+        "SELECT DISTINCT ON (step) step, progress::jsonb - 'noted_at' AS progress FROM waits"
+        " WHERE run_id = %s AND progress IS NOT NULL ORDER BY step, created_at DESC, wait_id",
+        (run_id,),
+    )
     return {row["step"]: row["progress"] for row in rows}
 
 

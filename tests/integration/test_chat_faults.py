@@ -1,27 +1,17 @@
 """When Slack refuses while people are asked: nothing is lost, nobody is blocked, and what waits can be decided."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-from psycopg.rows import dict_row
 
 from bot.views.references import APPROVE
 from countersign.doctor.needs_attention import stopped_work
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
-from runtime.model.search import ListFilter
 from runtime.model.states import ApprovalStatus
-from runtime.services.ballots import refusal_to_decide
-from runtime.store.database.pool import Conn
-from runtime.store.request_lists import Viewer, find_waiting
 from sandbox.harness import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
@@ -233,85 +223,6 @@ async def test_what_waits_is_counted_whole_and_shown_in_part(chat: Chat) -> None
     ends = [entry.view.expires_at for entry in pending.page.entries]
     assert (pending.total, len(ends)) == (4, 2)
     assert ends == sorted(ends)
-
-
-PEOPLE = st.sampled_from(["rita", "ann", "sue", "portal-bot"])
-GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators"]), max_size=2, unique=True)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    asked=GROUPS,
-    next_in_line=GROUPS,
-    excluded=st.lists(PEOPLE, max_size=2, unique=True),
-    joined=GROUPS,
-    requester=PEOPLE,
-    requester_accounts=st.lists(PEOPLE, max_size=2),
-    hours=st.integers(-1, 1),
-    kind=st.sampled_from(["effect", "in_doubt", "task", "task"]),
-    assignee=st.sampled_from([None, "ann", "sue", "gone"]),
-    status=st.sampled_from(["requested", "requested", "approved"]),
-    votes=st.lists(st.tuples(PEOPLE, PEOPLE), max_size=2, unique_by=(lambda vote: vote[0], lambda vote: vote[1])),
-)
-@example(
-    asked=["compliance"],
-    next_in_line=[],
-    excluded=[],
-    joined=[],
-    requester="rita",
-    requester_accounts=[],
-    hours=1,
-    kind="task",
-    assignee="ann",
-    status="requested",
-    votes=[],
-)
-async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
-    """One query says of all approvals what the rules say of one."""
-    engine = chat.bench.engine
-    if not await chat.bench.rows("SELECT FROM approvals"):
-        await chat.file()
-    async with (
-        await Conn.connect(chat.bench.superuser, row_factory=dict_row) as superuser,
-        superuser.transaction(force_rollback=True),
-    ):
-        conn: Any = superuser
-        await _make_so(conn, engine.clock(), case)
-        [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
-        for person in ("rita", "ann", "ben", "sue", "nobody", "portal-bot"):
-            rows = await _pending(conn, person, engine.clock())
-            refusal = await refusal_to_decide(conn, TENANT, row["approval_id"], person, engine.clock())
-            is_person = person not in ("nobody", "portal-bot")
-            assert bool(rows) == (refusal is None and is_person), (person, refusal)
-
-
-async def _pending(conn: Any, person: str, now: Any) -> list[dict[str, Any]]:
-    return await find_waiting(conn, Viewer(TENANT, person, now), ListFilter(), None, 10)
-
-
-async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
-    await conn.execute("SET LOCAL session_replication_role = replica")  # what is made up here stands by itself
-    changes = {"groups": case["asked"], "escalate_to": case["next_in_line"], "exclude": case["excluded"]}
-    await conn.execute(
-        "UPDATE approvals SET kind = %s, assignee = %s, status = %s, joined = %s, expires_at = %s,"
-        " requirement = (requirement::jsonb || %s::jsonb)::json",
-        (
-            *(case["kind"], case["assignee"] if case["kind"] == "task" else None, case["status"]),
-            *(json.dumps(case["joined"]), now + timedelta(hours=case["hours"])),
-            json.dumps(changes),
-        ),
-    )
-    accounts = [f"U{name.upper()}" for name in case["requester_accounts"]]
-    await conn.execute(
-        "UPDATE runs SET requested_by = %s, requester_accounts ="
-        " (SELECT coalesce(json_agg(json_build_array('T0ACME', u)), '[]') FROM unnest(%s::text[]) AS u)",
-        (case["requester"], accounts),
-    )
-    for person, account in case["votes"]:
-        await conn.execute(
-            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, %s, %s FROM approvals",
-            (person, f"U{account.upper()}", f"ntf_{person}", now),
-        )
 
 
 async def test_who_is_asked_is_called_and_who_asked_is_told_in_words_with_the_way_to_the_card(chat: Chat) -> None:

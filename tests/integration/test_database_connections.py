@@ -155,7 +155,7 @@ async def test_a_connection_whose_reads_failed_takes_nothing_for_prepared_that_c
     async def read(pool: Pool, by: int) -> list[dict[str, int]]:
         async with pool.connection() as conn:
             found = await at_once(conn.read("SELECT 1 / %(by)s AS n", {"by": by}), conn.read("SELECT 2 AS n", {}))
-        return [await cursor.fetchone() for cursor in found]
+        return [row for (row,) in found]
 
     async with _pool(dsn, 1) as pool:
         await read(pool, 1)

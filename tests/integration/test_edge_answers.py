@@ -153,7 +153,7 @@ async def test_one_id_cannot_mean_two_answers(stage: Stage) -> None:
     assert (await stage.answer(asked, "twice")).body == first.body
     changes: list[dict[str, Any]] = [{"result": {}}, {"type": "failed"}, {"type": "progress"}, {"token": "another"}]
     for change in changes:
-        assert is_problem(await stage.answer(asked, "twice", **change), 409, "used before, for another answer")
+        assert is_problem(await stage.answer(asked, "twice", **change), 409, "used before, for something else")
 
 
 async def test_an_answer_before_its_wait_is_told_that_it_is_kept(stage: Stage) -> None:
@@ -213,7 +213,7 @@ async def test_a_signal_is_kept_for_its_run_and_sent_again_gets_the_same_answer(
     assert "kept as long as the run goes on" in answer.body["reason"]
     assert (await incoming_stage.signal(f"/v1/runs/{run_id}/signals", **sent)).body == answer.body
     assert is_problem(
-        await incoming_stage.signal(f"/v1/runs/{run_id}/signals", **{**sent, "data": {}}), 409, "for another signal"
+        await incoming_stage.signal(f"/v1/runs/{run_id}/signals", **{**sent, "data": {}}), 409, "for something else"
     )
 
 

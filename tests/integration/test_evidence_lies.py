@@ -31,7 +31,7 @@ from runtime.inbox import inbox
 from runtime.model.payloads import DeadlinePayload, EscalationPayload
 from runtime.services import listings
 from runtime.services.bundles import FoundRun, Sought, find_runs
-from runtime.services.health import run as run_summary
+from runtime.services.health import run_summary
 from runtime.services.sealing import SealingService, Story
 from runtime.store import waits
 from runtime.sweeps import Due

@@ -82,8 +82,8 @@ async def test_begin_and_commit_go_with_what_is_written(conn: Conn, road: Trips)
 async def test_reads_of_one_moment_share_a_round_trip_and_come_after_what_was_put(conn: Conn, road: Trips) -> None:
     async with conn.transaction():
         conn.put(_MAKE, {"tenant": "a", "salt": "one"})
-        cursors = await at_once(*(conn.read(_SALT, {"tenant": tenant}) for tenant in ("a", "b")))
-        assert [await cursor.fetchone() for cursor in cursors] == [{"salt": "one"}, None]
+        found = await at_once(*(conn.read_row(_SALT, {"tenant": tenant}) for tenant in ("a", "b")))
+        assert found == [{"salt": "one"}, None]
         assert len(road.made) == 1
 
 
@@ -214,7 +214,7 @@ async def test_a_look_finds_what_was_gathered_for_its_keys(gathered_conn: Conn) 
         await gathered_conn.gather(ADD, ("a", 1, None))
         query, found = "SELECT count(*) AS n FROM things", []
         for keys in ({"b"}, {"a"}):
-            row = await (await gathered_conn.look(query, {}, table="things", keys=keys)).fetchone()
+            (row,) = await gathered_conn.look(query, {}, table="things", keys=keys)
             assert row
             found.append(row["n"])
     assert found == [0, 1], "past what is about others"

@@ -8,12 +8,11 @@ import pytest
 from receipts.chain import Actor
 from runtime.inbox import inbox
 from runtime.inbox.signals import data_fault
-from runtime.model.notification import Notification
+from runtime.model.notification import ConflictError, Notification
 from runtime.model.payloads import CompletionPayload
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import signal_key
 from runtime.planning.waits import open_wait
-from runtime.services.callers import AnswerConflictError
 from runtime.services.operator import OperatorService
 from runtime.services.run_replay import replay_run
 from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalService
@@ -160,10 +159,10 @@ async def test_a_caller_sends_signals_to_runs_of_its_types_alone(bench: Bench) -
 async def test_one_ref_cannot_mean_two_signals(bench: Bench, change: dict[str, Any]) -> None:
     run_id = await _parked(bench)
     await _send(bench, _signal(run_id))
-    with pytest.raises(AnswerConflictError, match="used before"):
+    with pytest.raises(ConflictError, match="used before"):
         await _send(bench, _signal(run_id, **change))
     other = await _parked(bench, "2")
-    with pytest.raises(AnswerConflictError):
+    with pytest.raises(ConflictError):
         await _send(bench, _signal(other))
 
 

@@ -14,8 +14,8 @@ import pytest
 from bot.views.references import APPROVE, CLAIM, REJECT, RELEASE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.model.notification import ConflictError
 from runtime.model.votes import ClaimAct, RefusalCode, VoteVerdict
-from runtime.services.callers import AnswerConflictError
 from runtime.services.operator import OperatorService, UnknownPersonError
 from runtime.services.review_answers import ReviewAnswer, outcome_of
 from runtime.services.tasks import NOBODY, SoughtTasks, TaskService
@@ -250,7 +250,7 @@ async def test_the_same_ref_says_a_thing_once_and_cannot_say_another(bench: Benc
     task = await bench.review()
     assert await _bring(bench, "ann", task, YES, "r1") is None
     desk, said = TaskService(bench.engine, TENANT), ReviewAnswer(task, "ann", YES, "seen and checked", "")
-    with pytest.raises(AnswerConflictError, match="used before"):
+    with pytest.raises(ConflictError, match="used before"):
         await desk.bring("officer-portal", "r1", said)
     assert len(await bench.rows("SELECT 1 FROM votes")) == 1
 

@@ -38,6 +38,8 @@ from tests.patience import MINUTE, until
 
 __all__ = ["bench", "shelves"]
 
+USED_BEFORE = "this id was used before, for something else: send each thing under an id of its own"
+
 
 CALLER, SECRET = "portal-bot", "a-secret-of-the-bench-" * 2
 
@@ -114,7 +116,7 @@ async def test_the_same_wish_sent_again_has_the_same_answer(bench: Bench, caller
     first, again = [await caller.send(f"/v1/runs/{run_id}/cancel") for _ in range(2)]
     assert first.body == again.body
     other = await caller.send(f"/v1/runs/{run_id}/cancel", reason="another")
-    assert is_problem(other, 409, "this id was used before, for another wish; each has an id of its own")
+    assert is_problem(other, 409, USED_BEFORE)
     late = await caller.send(f"/v1/runs/{run_id}/cancel", id="w-2")
     assert is_problem(late, 409, "the run has ended: canceled")
 
@@ -184,7 +186,7 @@ async def test_an_id_that_was_used_for_another_wish_is_refused_for_each_run_that
     again = await caller.send("/v1/runs/cancel", on_behalf_of="ann", reason="entered thrice", **meant)
     assert again.status == 200
     ((status, reason),) = [(one["status"], one["reason"]) for one in again.body["runs"]]
-    assert (status, reason) == ("refused", "this id was used before, for another wish; each has an id of its own")
+    assert (status, reason) == ("refused", USED_BEFORE)
 
 
 async def test_who_brought_an_undo_brings_no_answer_to_what_people_are_asked_in_it(

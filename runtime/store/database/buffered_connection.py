@@ -155,6 +155,14 @@ class BufferedConnection(AsyncConnection[DictRow]):
             (cursor,) = await self._send_all(Statement(query, params, named))
         return cursor
 
+    async def rows(self, query: str, params: Params | None = None, *, binary: bool = False) -> list[DictRow]:
+        """Return the rows that a statement gives, after what is gathered."""
+        return await (await self.execute(query.encode(), params, binary=binary)).fetchall()
+
+    async def row(self, query: str, params: Params | None = None) -> DictRow | None:
+        """Return the first row that a statement gives, None where it gives none, after what is gathered."""
+        return await (await self.execute(query.encode(), params)).fetchone()
+
     async def execute_many(self, query: str, rows: Sequence[Any]) -> None:
         """Execute a statement once for each of the rows, after what is gathered."""
         async with self._sending:
@@ -162,21 +170,23 @@ class BufferedConnection(AsyncConnection[DictRow]):
             await self._send_all()
             await self.cursor().executemany(query.encode(), rows)
 
-    async def look(
-        self, query: str, values: Mapping[str, Any], *, table: str, keys: Collection[str]
-    ) -> AsyncCursor[DictRow]:
-        """Read past what is gathered, unless it is to change rows of `table` whose first key is one of `keys`.
+    async def look(self, query: str, values: Mapping[str, Any], *, table: str, keys: Collection[str]) -> list[DictRow]:
+        """Return rows, read past what is gathered, unless that changes rows of `table` with one of `keys` as first key.
 
         Those who look at the same moment share a round trip.
         """
         if self._gathered.changes(table, keys):
             self._queue()
-        return await self._read(query, values)
+        return await (await self._read(query, values)).fetchall()
 
-    async def read(self, query: str, values: Params) -> AsyncCursor[DictRow]:
-        """Read after what is gathered; those who read at the same moment share a round trip."""
+    async def read(self, query: str, values: Params) -> list[DictRow]:
+        """Return rows, read after what is gathered; those who read at the same moment share a round trip."""
         self._queue()
-        return await self._read(query, values)
+        return await (await self._read(query, values)).fetchall()
+
+    async def read_row(self, query: str, values: Params) -> DictRow | None:
+        """Return the first of the rows that `read` returns, None where there is none."""
+        return next(iter(await self.read(query, values)), None)
 
     async def _read(self, query: str, values: Params) -> AsyncCursor[DictRow]:
         pending = self._shared.add(Statement(query.encode(), values))

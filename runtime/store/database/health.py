@@ -9,15 +9,13 @@ from runtime.store.schema.role_names import DIRECTORY, REFRESH_USERGROUPS
 
 async def server_state(conn: Conn) -> dict[str, Any]:
     """Return {version, now, is_replica} of the server, and {login, is_superuser, is_owner} of who we are there."""
-    row = await (
-        await conn.execute(
-            "SELECT current_setting('server_version') AS version, clock_timestamp() AS now,"
-            " pg_is_in_recovery() AS is_replica, current_user AS login, rolsuper AS is_superuser,"
-            " EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('runs')"
-            " AND pg_has_role(current_user, relowner, 'MEMBER')) AS is_owner"
-            " FROM pg_roles WHERE rolname = current_user"
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT current_setting('server_version') AS version, clock_timestamp() AS now,"
+        " pg_is_in_recovery() AS is_replica, current_user AS login, rolsuper AS is_superuser,"
+        " EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('runs')"
+        " AND pg_has_role(current_user, relowner, 'MEMBER')) AS is_owner"
+        " FROM pg_roles WHERE rolname = current_user"
+    )
     return dict(row or {})
 
 
@@ -30,26 +28,24 @@ class DirectoryRights(NamedTuple):
 
 async def directory_rights(conn: Conn) -> DirectoryRights:
     """Return what this login may do with the tables that only a load of the directory writes."""
-    row = await (
-        await conn.execute(
-            """
-            WITH t AS (
-                SELECT oid, relname AS name FROM pg_class
-                 WHERE relname IN ('actors', 'directories', 'slack_accounts')
-                   AND relnamespace = current_schema()::regnamespace)
-            SELECT ARRAY(SELECT name::text FROM t WHERE has_any_column_privilege(oid, 'INSERT, UPDATE')
-                            OR has_table_privilege(oid, 'DELETE, TRUNCATE')
-                            OR EXISTS (SELECT FROM pg_roles WHERE rolname = %s AND pg_has_role(pg_roles.oid, 'MEMBER'))
-                         ORDER BY name) AS writes,
-                   ARRAY(SELECT 'SELECT on ' || name FROM t WHERE NOT has_table_privilege(oid, 'SELECT')
-                          UNION ALL
-                         SELECT 'EXECUTE on ' || proname FROM pg_proc
-                          WHERE proname = %s AND pronamespace = current_schema()::regnamespace
-                            AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY 1) AS lacks
-            """,
-            (DIRECTORY, REFRESH_USERGROUPS),
-        )
-    ).fetchone()
+    row = await conn.row(
+        """
+        WITH t AS (
+            SELECT oid, relname AS name FROM pg_class
+             WHERE relname IN ('actors', 'directories', 'slack_accounts')
+               AND relnamespace = current_schema()::regnamespace)
+        SELECT ARRAY(SELECT name::text FROM t WHERE has_any_column_privilege(oid, 'INSERT, UPDATE')
+                        OR has_table_privilege(oid, 'DELETE, TRUNCATE')
+                        OR EXISTS (SELECT FROM pg_roles WHERE rolname = %s AND pg_has_role(pg_roles.oid, 'MEMBER'))
+                     ORDER BY name) AS writes,
+               ARRAY(SELECT 'SELECT on ' || name FROM t WHERE NOT has_table_privilege(oid, 'SELECT')
+                      UNION ALL
+                     SELECT 'EXECUTE on ' || proname FROM pg_proc
+                      WHERE proname = %s AND pronamespace = current_schema()::regnamespace
+                        AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY 1) AS lacks
+        """,
+        (DIRECTORY, REFRESH_USERGROUPS),
+    )
     return DirectoryRights(**row) if row else DirectoryRights([], [])
 
 
@@ -79,20 +75,18 @@ async def measure_round_trip(conn: Conn) -> float:
 async def correct_clock(conn: Conn, clock: SharedClock) -> None:
     """Set the clock right by the database's."""
     asked = clock.since_boot()
-    row = await (await conn.execute("SELECT clock_timestamp() AS now")).fetchone()
+    row = await conn.row("SELECT clock_timestamp() AS now")
     if row is not None:
         clock.correct(asked, row["now"], clock.since_boot())
 
 
 async def is_group_reachable(conn: Conn, tenant: str, group: str) -> bool:
     """Return whether a person with a Slack account that is not deactivated is in the group."""
-    row = await (
-        await conn.execute(
-            "SELECT 1 FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
-            " WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ? %s AND NOT EXISTS ("
-            " SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))"
-            " LIMIT 1",
-            (tenant, group),
-        )
-    ).fetchone()
+    row = await conn.row(
+        "SELECT 1 FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
+        " WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ? %s AND NOT EXISTS ("
+        " SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))"
+        " LIMIT 1",
+        (tenant, group),
+    )
     return row is not None
