@@ -75,9 +75,9 @@ const END_FORM_SHAPE = open({outcome: someText, "result?": anything});
 /** One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in. */
 const STEP_FORM_SHAPE = all(open({
   id: someText, "verb?": someText, when: anything, "in?": text, "timeout?": orNull(someText),
-  "until?": orNull(someText), "escalation?": orNull(list(ESCALATION_FORM_SHAPE)), "on_error?": orNull(oneOf("hold")),
-  "switch?": orNull(SWITCH_FORM_SHAPE), "repeat?": orNull(REPEAT_FORM_SHAPE), "wait?": orNull(WAIT_FORM_SHAPE),
-  "end?": orNull(END_FORM_SHAPE),
+  "until?": orNull(someText), "escalation?": orNull(list(ESCALATION_FORM_SHAPE)),
+  "on_error?": orNull(oneOf("needs_attention")), "switch?": orNull(SWITCH_FORM_SHAPE),
+  "repeat?": orNull(REPEAT_FORM_SHAPE), "wait?": orNull(WAIT_FORM_SHAPE), "end?": orNull(END_FORM_SHAPE),
 }), isOneThing);
 
 /** How a verb executes; `wait` is what a durable one waits for. */

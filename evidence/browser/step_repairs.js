@@ -16,7 +16,7 @@ const DECIDED = new Set(["rejected", "changes_requested", "denied"]);
 function mayHold(facts, path, {data: {code}}) {
   const branches = facts.plan().branches(path);
   const hasBranch = branches.includes("failure") || (branches.includes("timeout") && TIMEOUTS.has(code));
-  return facts.plan().node(path).on_error === "hold" && !DECIDED.has(code) && !hasBranch;
+  return facts.plan().node(path).on_error === "needs_attention" && !DECIDED.has(code) && !hasBranch;
 }
 
 /** Return whether a leaf of a step is what somebody said of it. */

@@ -123,7 +123,7 @@ class StepForm(StepRecord):
     timeout: NonEmpty | None = None
     until: NonEmpty | None = None
     escalation: Escalations = None
-    on_error: Literal["hold"] | None = None
+    on_error: Literal["needs_attention"] | None = None
     switch: SwitchForm | None = None
     repeat: RepeatForm | None = None
     wait: WaitForm | None = None

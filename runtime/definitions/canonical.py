@@ -168,7 +168,7 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         "in": step.branch,
         "result_key": step.result_key,
         **_waiting_document(step),
-        "on_error": OnError.HOLD.value if step.holds else "",
+        "on_error": OnError.NEEDS_ATTENTION.value if step.needs_attention else "",
         "card": card_document(step.card) if step.card else {},
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
@@ -202,7 +202,7 @@ def _step(document: Document) -> StepDefinition:
         retry=retry_of(document["retry"]) if "retry" in document else None,
         escalation=escalation_of(document.get("escalation")),
         remind=tuple(parse_duration(pause) for pause in document.get("remind", ())),
-        holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
+        needs_attention=OnError(document.get("on_error", OnError.FAIL)) is OnError.NEEDS_ATTENTION,
         card=read_card(document["card"]) if "card" in document else None,
     )
 
