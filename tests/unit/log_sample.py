@@ -16,9 +16,14 @@ from receipts.log.tiles import TILE_WIDTH, EntryBundle, bundle_data, tiles_betwe
 from receipts.signing import SigningKey
 
 
+def key_of(seed: int) -> SigningKey:
+    """Return a key that is the same in every run."""
+    return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
+
+
 def signer(name: str, seed: int) -> NoteSigner:
     """Return a key that is the same in every run."""
-    return NoteSigner(name, SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32)))
+    return NoteSigner(name, key_of(seed))
 
 
 def vkey(of: NoteSigner) -> VerifierKey:
