@@ -19,7 +19,7 @@ export const SENTENCES = new Map([
   ["run.as-told", "`run.json` is, byte for byte, the run as its leaves tell it."],
   ["leaves.actors", "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`, `effect.edited`, `vote.withdrawn`, `approval.handed`, `question.asked`, `question.answered`, `task.claimed`, `task.released`, `wait.completed`, `wait.progress`, `notification.refused` and `repair.decided`."],
   ["leaves.about", "The step that a leaf is about is in the definition: its path without the numbers is the `id` of a step, and what is repeated, and nothing else, has a number where others stand in it. Its effect was proposed, and its approval requested, by an earlier leaf or this one, for that step. Where `data` names an approval, it is that one; where a leaf has an approval and an effect, the one is the other's."],
-  ["key.begun", "`evidence.begun` names the key that signed, where it names one."],
+  ["key.begun", "`evidence.begun` names the key that signed."],
   ["log.signed", "`log/checkpoint.txt` is a checkpoint of the tenant's log. Where the log's key is given, it is there, and that key signed it."],
   ["log.witnessed", "As many of the witnesses as are asked for cosigned the checkpoint, and no cosignature of theirs is wrong."],
   ["log.inclusion", "`log/inclusion.json` gives each leaf its place, in the order of the chain, and the leaves and its hashes give the checkpoint's root."],

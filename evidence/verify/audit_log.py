@@ -65,12 +65,12 @@ def key_counted(contents: Contents) -> str:
     return f"from {entry.since}" + (f" until {entry.until}" if entry.until else "")
 
 
-@rule("key.begun", "`evidence.begun` names the key that signed, where it names one.")
+@rule("key.begun", "`evidence.begun` names the key that signed.")
 def key_begun(facts: Facts) -> str:
     """Compare the key with the one that the last leaf names."""
     leaf, key_id = facts.leaves[-1], facts.contents.key_id
-    if leaf.data.get("key_id", key_id) != key_id:
-        raise BrokenError(names.STATEMENT, f"is signed by {key_id}, and {EVIDENCE_BEGUN} names another key")
+    if leaf.data.get("key_id") != key_id:
+        raise BrokenError(names.STATEMENT, f"is signed by {key_id}, and {EVIDENCE_BEGUN} does not name that key")
     return key_id
 
 

@@ -312,7 +312,7 @@ async def test_without_a_key_the_command_says_that_nothing_was_verified(shown_of
 async def test_the_command_exits_as_verification_does(
     shown_office: Office, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other, to = Office.in_folder(tmp_path_factory.mktemp("other")), shown_office.folder / "report.html"
+    other, to = Office.in_folder(tmp_path_factory.mktemp("other"), 2), shown_office.folder / "report.html"
     bundle = shown_office.seal(story().dossier())
     unsigned = await command("evidence", "report", str(bundle), "-o", str(to), "--key", str(other.public), env={})
     assert (unsigned.code, unsigned.out) == (4, f"Not signed by this key\nreport: {to}\n")

@@ -297,7 +297,7 @@ async def test_a_file_without_statement_or_with_one_that_is_too_large_fails_step
 
 
 async def test_a_bundle_that_another_key_signed_fails_step_2(page: Page, office: Office, tmp_path: Path) -> None:
-    path = Office.in_folder(tmp_path).seal(story().dossier())
+    path = Office.in_folder(tmp_path, 2).seal(story().dossier())
     step, member, what = await agree(page, office, path)
     assert (step, member) == (2, STATEMENT)
     assert what == f"the signature is not by the key {office.key.public.key_id}"

@@ -272,7 +272,7 @@ async def test_a_key_that_nobody_vouches_for_signs_nothing(page: Page, office: O
 
 
 async def test_a_register_that_cannot_be_used_verifies_nothing(page: Page, office: Office, tmp_path: Path) -> None:
-    third = Office.in_folder(tmp_path / "third").key
+    third = Office.in_folder(tmp_path / "third", 2).key
     keys = succeeded([entry(office.key.public, START)], logs.NEXT, START + DAY)
     broken: dict[str, list[Entry]] = {
         "does not have the key that is trusted": [entry(office.key.public, START)],

@@ -101,7 +101,7 @@ async def test_exceptions_of_an_export_are_those_of_its_bundles(tmp_path: Path) 
 async def test_a_bundle_that_does_not_hold_has_no_exceptions(
     office: Office, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other, bundle = Office.in_folder(tmp_path_factory.mktemp("other")), str(hasty(office))
+    other, bundle = Office.in_folder(tmp_path_factory.mktemp("other"), 2), str(hasty(office))
     unsigned = await command("evidence", "exceptions", bundle, "--key", str(other.public), env={})
     assert (unsigned.code, unsigned.out) == (4, "0 exceptions in 0 bundles, verified\n")
     assert unsigned.err.startswith(f"countersign: {bundle}: ")

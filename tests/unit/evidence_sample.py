@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from evidence import build as builder
 from evidence.build import Dossier, build
@@ -19,6 +20,7 @@ from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
 from receipts.fields import timestamp
 from receipts.receipt import Receipt, make_receipt
 from receipts.signing import SigningKey, load_or_create, public_path, sign_envelope
+from tests.unit.log_sample import key_of
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 RUN_ID = "run-1"
@@ -277,7 +279,7 @@ def story() -> Story:
         (9, "receipt.written", {**asked, "receipt_id": "r-3"}),
         (9, "step.succeeded", {}),
         (9, "run.succeeded", {"step": None, "from": "running", "error": "", "writes": 1}),
-        (10, "evidence.begun", {"step": None}),
+        (10, "evidence.begun", {"step": None, "key_id": key_of(1).public.key_id}),
     ]
     told.events = [(event, {**data, "minute": minute}) for minute, event, data in timed]
     return told
@@ -371,20 +373,21 @@ class Office:
     public: Path
 
     @classmethod
-    def in_folder(cls, folder: Path) -> "Office":
-        """Make the key."""
+    def in_folder(cls, folder: Path, seed: int = 1) -> "Office":
+        """Put a key there, unless there is one: the one that the sample run names, or of another seed another."""
         path = folder / "keys" / "signing.pem"
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_bytes(key_of(seed).key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+            path.chmod(0o600)
         return cls(folder, load_or_create(path), public_path(path))
 
     def seal(self, dossier: Dossier) -> Path:
         """Write the bundle of a dossier."""
-        return self.write(self._sealed(dossier))
-
-    def _sealed(self, dossier: Dossier) -> bytes:
         with pytest.MonkeyPatch.context() as patch:
             if isinstance(dossier, Untrue):
                 patch.setattr(builder, "run_as_told", lambda leaves: run_as_told(leaves) | dict(dossier.run))
-            return build(dossier, self.key).data
+            return self.write(build(dossier, self.key).data)
 
     def sign(self, statement: bytes, kind: str = PAYLOAD_TYPE) -> bytes:
         """Return the envelope of a statement."""

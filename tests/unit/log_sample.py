@@ -16,9 +16,14 @@ from receipts.signing import SigningKey
 from receipts.tiles import TILE_WIDTH, EntryBundle, bundle_data, tiles_between
 
 
+def key_of(seed: int) -> SigningKey:
+    """Return a key that is the same in every run."""
+    return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
+
+
 def signer(name: str, seed: int) -> NoteSigner:
     """Return a key that is the same in every run."""
-    return NoteSigner(name, SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32)))
+    return NoteSigner(name, key_of(seed))
 
 
 def vkey(of: NoteSigner) -> VerifierKey:

@@ -246,7 +246,7 @@ def test_a_length_of_time_is_said_in_its_two_largest_units(seconds: float, said:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
     """Files of every standing, and the key."""
-    office, other = Office.in_folder(tmp_path / "a"), Office.in_folder(tmp_path / "b")
+    office, other = Office.in_folder(tmp_path / "a"), Office.in_folder(tmp_path / "b", 2)
     broken = story()
     broken.approvals["a-1"]["votes"][0]["reason"] = ""
     made = {"holds": story(), "broken": broken}

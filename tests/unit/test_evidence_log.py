@@ -200,6 +200,8 @@ def test_the_key_that_signed_is_the_one_with_which_the_sealing_began(office: Off
     told = story()
     told.events[-1][1]["key_id"] = "0" * 64
     assert broken(office, told.dossier()) == ("key.begun", "statement.dsse.json")
+    del told.events[-1][1]["key_id"]
+    assert broken(office, told.dossier()) == ("key.begun", "statement.dsse.json")
     told.events[-1][1]["key_id"] = office.key.public.key_id
     verify(office.seal(told.dossier()), office.public)
 

@@ -186,7 +186,7 @@ def test_without_a_key_it_says_plainly_that_nothing_was_verified(office: Office)
 
 
 def test_a_bundle_that_another_key_signed_is_told_nothing_of(office: Office, tmp_path_factory: Any) -> None:
-    other = Office.in_folder(tmp_path_factory.mktemp("other"))
+    other = Office.in_folder(tmp_path_factory.mktemp("other"), 2)
     report = report_on(office.seal(story().dossier()), trust_of(other.public))
     said = words_of(report)
     assert (report.heading, report.standing) == ("Not signed by this key", Standing.UNSIGNED)

@@ -139,7 +139,7 @@ def test_bundle_without_statement_fails_step_2(office: Office) -> None:
 
 
 def test_bundle_sealed_with_another_key_fails_step_2(office: Office, tmp_path: Path) -> None:
-    error = failure(office, Office.in_folder(tmp_path).seal(story().dossier()))
+    error = failure(office, Office.in_folder(tmp_path, 2).seal(story().dossier()))
     assert error.rule == "statement.signed"
     assert "the signature is not by the key" in error.what
 

@@ -24,8 +24,8 @@ from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.checkpoint import LogKeys, sign_checkpoint
-from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, key_of, run
-from tests.unit.log_sample import MemoryLog, publish, signer, vkey
+from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, run
+from tests.unit.log_sample import MemoryLog, key_of, publish, signer, vkey
 
 TRUST = Trust(key_of(1).public, log=LogKeys((vkey(LOG),)))
 SIZE = 300

@@ -21,8 +21,8 @@ from receipts.checkpoint import LogKeys
 from receipts.note import VerifierKey
 from receipts.register import Register, entry, revoked, succeeded
 from receipts.signing import sign_envelope
-from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run, sealed, votes
-from tests.unit.log_sample import signer, vkey, witness_key
+from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, run, sealed, votes
+from tests.unit.log_sample import key_of, signer, vkey, witness_key
 
 FORMAT = Path(__file__).parents[2] / "docs/evidence-format.md"
 SENTENCES = {**FIRST_RULES, **{rule.name: rule.sentence for rule in RULES}}
