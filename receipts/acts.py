@@ -20,6 +20,7 @@ class Act(Exact):
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
 
     event: ClassVar[str]
+    named_by: ClassVar[str] = ""  # the member with the id of what it is about, where `act_record` says what is recorded
 
     @property
     def once(self) -> str | None:
@@ -42,9 +43,13 @@ class Allowed(Exact):
 RemovedWhy = Literal["app_uninstalled", "tokens_revoked", "installed_again"]
 
 
-def slack_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
-    """Return name and digest of an installation's beginning or end; `said` has the members of the act."""
-    return {f"{event} {said['installation_id']}": canonical.digest({**said, "by": by})}
+def act_record(act: type[Act], said: Mapping[str, Any], by: str) -> dict[str, str]:
+    """Return name and digest of what an act says of one thing, which is named by its id; `said` has its members.
+
+    Which decision of policy allowed it is told by the act alone.
+    """
+    told = {name: value for name, value in said.items() if name != "policy"}
+    return {f"{act.event} {said[act.named_by]}": canonical.digest({**told, "by": by})}
 
 
 class SlackLinkMade(Act):
@@ -60,6 +65,8 @@ class SlackLinkMade(Act):
 
 class SlackAct(Act):
     """What happens to one installation of the app."""
+
+    named_by = "installation_id"
 
     installation_id: Identifier
 

@@ -94,17 +94,10 @@ def revocation_name(credential_id: str) -> str:
     return f"passkey revoked {credential_id}"
 
 
-def passkey_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
-    """Return name and digest of a registration, or a revocation; `said` has the members of the act.
-
-    Which decision of policy allowed it is told by the act alone.
-    """
-    told = {name: value for name, value in said.items() if name != "policy"}
-    return {f"{event} {said['credential_id']}": canonical.digest({**told, "by": by})}
-
-
 class _PasskeyAct(Act):
     """What happens to a passkey of a person; `policy` says by which decision."""
+
+    named_by = "credential_id"
 
     credential_id: Base64Url
     person: NonEmpty

@@ -17,19 +17,18 @@ from receipts.acts import (
     DelegationRefused,
     RequestRefused,
     RoutingLoaded,
-    SlackAct,
     SlackInstalled,
     SlackLinkMade,
     SlackMemberChanged,
     SlackRekeyed,
     SlackRemoved,
     SubscriptionsLoaded,
-    slack_record,
+    act_record,
 )
 from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
 from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp
-from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked, passkey_record
+from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 
 _CHAIN = "tenant_"
 
@@ -69,23 +68,9 @@ def directory_record(said: Mapping[str, Any]) -> dict[str, str]:
     return {"directory": canonical.digest(dict(said))}
 
 
-def hold_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
-    """Return name and digest of the setting, or the lifting, of a hold; `said` has the members of the act."""
-    return {f"{event} {said['hold_id']}": canonical.digest({**said, "by": by})}
-
-
 def delegation_name(delegation_id: str) -> str:
     """Return what the act that records a delegation is called in its tenant's chain."""
     return f"delegation {delegation_id}"
-
-
-def delegation_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
-    """Return name and digest of the beginning, or the end, of a delegation; `said` has the members of the act.
-
-    Which decision of policy allowed it is told by the act alone.
-    """
-    told = {name: value for name, value in said.items() if name != "policy"}
-    return {f"{event} {said['delegation_id']}": canonical.digest({**told, "by": by})}
 
 
 class DefinitionStored(Act):
@@ -271,6 +256,8 @@ class EvidenceExported(Act):
 class _HoldAct(Act):
     """What happens to a legal hold: on a run by its id, or on all runs with a reference of the business."""
 
+    named_by = "hold_id"
+
     hold_id: Identifier
     kind: Literal["run", "reference"]
     subject: NonEmpty
@@ -291,6 +278,8 @@ class HoldLifted(_HoldAct):
 
 class _DelegationAct(Act):
     """What happens to a delegation; `policy` says by which decision."""
+
+    named_by = "delegation_id"
 
     delegation_id: Identifier
     reason: NonEmpty
@@ -356,14 +345,8 @@ def act_of(leaf: Leaf) -> Act:
 def record_of(leaf: Leaf) -> dict[str, str]:
     """Return what a leaf's act is about by its name, with the digest that it has from now on; or raise ActError."""
     act = act_of(leaf)
-    if isinstance(act, _HoldAct):
-        return hold_record(act.event, act.model_dump(), leaf.actor.id)
-    if isinstance(act, _DelegationAct):
-        return delegation_record(act.event, act.model_dump(), leaf.actor.id)
-    if isinstance(act, PasskeyRegistered | PasskeyRevoked):
-        return passkey_record(act.event, act.model_dump(), leaf.actor.id)
+    if act.named_by:
+        return act_record(type(act), act.model_dump(), leaf.actor.id)
     if isinstance(act, _LifeAct):
         return life_record(act.event, act.model_dump(), leaf.actor.id)
-    if isinstance(act, SlackAct):
-        return slack_record(act.event, act.model_dump(), leaf.actor.id)
     return act.record

@@ -6,7 +6,7 @@ What is wrong with a notification makes it a dead letter; a fault of ours does n
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +16,6 @@ from receipts.chain import PROGRAM, Actor
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.inbox import votes
 from runtime.inbox.answers import HANDED_TO, apply_answer, outcome_of_all, outcome_of_one
 from runtime.inbox.approver_questions import apply_ask, apply_reply
 from runtime.inbox.cancellations import apply_cancel, apply_undo, authorize_cancel
@@ -31,45 +30,23 @@ from runtime.inbox.review_claims import apply_claim, apply_handover
 from runtime.inbox.signals import apply_signal
 from runtime.inbox.step_repairs import apply_step_repair, authorize_repair
 from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor
-from runtime.inbox.votes import apply_withdrawal, vote_context
+from runtime.inbox.votes import apply_vote, apply_withdrawal, vote_context
 from runtime.inbox.wait_endings import apply_child_ended, apply_deadline, apply_escalation
 from runtime.model.commands import (
-    ActivatePayload,
     CancelPayload,
     DelegatePayload,
-    DeliveryPayload,
-    DropPayload,
     InstallLinkPayload,
     InvitePasskeyPayload,
-    RegisterPasskeyPayload,
     RepairStepPayload,
-    RequeuePayload,
-    RetirePayload,
-    RetryBundlePayload,
-    RetryPayload,
     RevokePasskeyPayload,
-    TenantCommand,
     UndelegatePayload,
-    UndoPayload,
-    UnknownActorPayload,
 )
 from runtime.model.limits import error_text, first_line
-from runtime.model.notification import Addressed, ApplyResult, Command, ConflictError, Notification, Payload, Said
+from runtime.model.notification import Addressed, ApplyResult, ConflictError, Notification, Payload
 from runtime.model.payloads import (
-    AskPayload,
-    ChildEndedPayload,
-    ClaimPayload,
-    CompletionPayload,
-    DeadlinePayload,
     EditPayload,
-    EscalationPayload,
-    HandPayload,
     PayloadError,
-    ProgressPayload,
-    ReplyPayload,
-    SignalPayload,
     VotePayload,
-    WithdrawPayload,
 )
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import RefusalCode, VoteContext
@@ -300,7 +277,7 @@ async def _settle(
         matter = NotificationContext(
             engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
         )
-        applied = await _dispatch(matter)
+        applied = await APPLY[notification.payload.kind](matter, notification.payload)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
     if applied.is_passed_on:
@@ -315,81 +292,36 @@ async def _vote_context(found: Addressed, runs: Mapping[str, RunTx]) -> VoteCont
     return await vote_context(tx, payload, found.step) if tx is not None and isinstance(payload, VotePayload) else None
 
 
-async def _dispatch(matter: NotificationContext) -> ApplyResult:
-    match matter.notification.payload:
-        case (
-            VotePayload()
-            | ClaimPayload()
-            | WithdrawPayload()
-            | HandPayload()
-            | AskPayload()
-            | ReplyPayload()
-            | EditPayload() as payload
-        ):
-            return await _hear(matter, payload)
-        case CompletionPayload() | ProgressPayload() as payload:
-            return await apply_answer(matter, payload)
-        case SignalPayload() as payload:
-            return await apply_signal(matter, payload)
-        case DeadlinePayload() as payload:
-            return await apply_deadline(matter, payload)
-        case EscalationPayload() as payload:
-            return await apply_escalation(matter, payload)
-        case ChildEndedPayload() as payload:
-            return await apply_child_ended(matter, payload)
-        case command:
-            return await _obey(matter, command)
-
-
-async def _hear(matter: NotificationContext, payload: Said) -> ApplyResult:
-    """Take in what a person says to a request."""
-    match payload:
-        case VotePayload():
-            return await votes.apply_vote(matter, payload)
-        case ClaimPayload():
-            return await apply_claim(matter, payload)
-        case WithdrawPayload():
-            return await apply_withdrawal(matter, payload)
-        case HandPayload():
-            return await apply_handover(matter, payload)
-        case EditPayload():
-            return await apply_edit(matter, payload)
-        case AskPayload():
-            return await apply_ask(matter, payload)
-        case ReplyPayload():
-            return await apply_reply(matter, payload)
-
-
-async def _obey(matter: NotificationContext, command: Command) -> ApplyResult:
-    match command:
-        case CancelPayload() as payload:
-            return await apply_cancel(matter, payload)
-        case UndoPayload() as payload:
-            return await apply_undo(matter, payload)
-        case RetryPayload() as payload:
-            return await apply_retry(matter, payload)
-        case RepairStepPayload() as payload:
-            return await apply_step_repair(matter, payload)
-        case UnknownActorPayload() as payload:
-            return apply_unknown_actor(matter, payload)
-        case command:
-            return await _administer(matter, command)
-
-
-async def _administer(matter: NotificationContext, command: TenantCommand) -> ApplyResult:
-    """Do what is about no run alone."""
-    match command:
-        case RetryBundlePayload() as payload:
-            return await apply_bundle_retry(matter, payload)
-        case RequeuePayload() | DropPayload() as payload:
-            return await apply_dead_letter(matter, payload)
-        case DeliveryPayload() as payload:
-            return await apply_redelivery(matter, payload)
-        case ActivatePayload() | RetirePayload() as payload:
-            return await apply_status_change(matter, payload)
-        case DelegatePayload() | UndelegatePayload() as payload:
-            return await apply_delegation(matter, payload)
-        case InstallLinkPayload() as payload:
-            return await apply_install_link(matter, payload)
-        case InvitePasskeyPayload() | RegisterPasskeyPayload() | RevokePasskeyPayload() as payload:
-            return await apply_passkey_act(matter, payload)
+APPLY: Mapping[str, Callable[[NotificationContext, Any], Awaitable[ApplyResult]]] = {
+    "vote": apply_vote,
+    "claim": apply_claim,
+    "withdraw": apply_withdrawal,
+    "hand": apply_handover,
+    "edit": apply_edit,
+    "ask": apply_ask,
+    "reply": apply_reply,
+    "completion": apply_answer,
+    "progress": apply_answer,
+    "signal": apply_signal,
+    "deadline": apply_deadline,
+    "escalation": apply_escalation,
+    "child_ended": apply_child_ended,
+    "cancel": apply_cancel,
+    "undo": apply_undo,
+    "retry": apply_retry,
+    "repair_step": apply_step_repair,
+    "unknown_actor": apply_unknown_actor,
+    "retry_bundle": apply_bundle_retry,
+    "requeue": apply_dead_letter,
+    "drop": apply_dead_letter,
+    "delivery": apply_redelivery,
+    "activate": apply_status_change,
+    "retire": apply_status_change,
+    "delegate": apply_delegation,
+    "undelegate": apply_delegation,
+    "install_link": apply_install_link,
+    "invite_passkey": apply_passkey_act,
+    "register_passkey": apply_passkey_act,
+    "revoke_passkey": apply_passkey_act,
+}
+"""What applies a notification, by the kind of its payload."""

@@ -20,7 +20,7 @@ from runtime.model.votes import Refusal
 from runtime.store import notifications
 
 
-def apply_unknown_actor(matter: NotificationContext, payload: UnknownActorPayload) -> ApplyResult:
+async def apply_unknown_actor(matter: NotificationContext, payload: UnknownActorPayload) -> ApplyResult:
     """Put on record what an unknown actor wanted of a step; nothing is done."""
     tx, code = matter.run(), str(payload.code)
     if tx is None:

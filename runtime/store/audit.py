@@ -15,10 +15,10 @@ from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
 from receipts import canonical
-from receipts.acts import SlackInstalled, SlackRemoved, slack_record
+from receipts.acts import SlackInstalled, SlackRemoved, act_record
 from receipts.chain import GENESIS, PROGRAM
 from receipts.hashes import TreeHead
-from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked, passkey_record
+from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.tenant_acts import (
     DefinitionActivated,
     DefinitionRetired,
@@ -28,9 +28,7 @@ from receipts.tenant_acts import (
     HoldSet,
     chain_of,
     definition_name,
-    delegation_record,
     directory_record,
-    hold_record,
     key_name,
     life_record,
     policy_name,
@@ -256,35 +254,35 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
         yield from life_record(_MOVES[DefinitionStatus(row["status"])], said, row["changed_by"]).items()
     for row in all_rows(conn, "SELECT * FROM evidence_holds WHERE tenant = %s", tenant):
         said = {name: row[name] for name in ("hold_id", "kind", "subject")}
-        yield from hold_record(HoldSet.event, {**said, "reason": row["reason"]}, row["set_by"]).items()
+        yield from act_record(HoldSet, {**said, "reason": row["reason"]}, row["set_by"]).items()
         if row["lifted_at"] is not None:
             lifted = {**said, "reason": row["lifted_reason"]}
-            yield from hold_record(HoldLifted.event, lifted, row["lifted_by"]).items()
+            yield from act_record(HoldLifted, lifted, row["lifted_by"]).items()
     for row in all_rows(conn, "SELECT * FROM delegations WHERE tenant = %s", tenant):
         said = delegation_of(row).said()
-        yield from delegation_record(DelegationRecorded.event, said, row["recorded_by"]).items()
+        yield from act_record(DelegationRecorded, said, row["recorded_by"]).items()
         if row["ended_at"] is not None:
             ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
-            yield from delegation_record(DelegationEnded.event, ended, row["ended_by"]).items()
+            yield from act_record(DelegationEnded, ended, row["ended_by"]).items()
     yield from _installations(conn, tenant)
 
 
 def _installations(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT * FROM slack_installations WHERE tenant = %s", tenant):
         said = {name: row[name] for name in SlackInstalled.model_fields}
-        yield from slack_record(SlackInstalled.event, said, row["installed_by"]).items()
+        yield from act_record(SlackInstalled, said, row["installed_by"]).items()
         if row["removed_at"] is not None:
             removed = {"installation_id": row["installation_id"], "why": row["removed_why"]}
-            yield from slack_record(SlackRemoved.event, removed, PROGRAM.id).items()
+            yield from act_record(SlackRemoved, removed, PROGRAM.id).items()
     yield from _passkeys(conn, tenant)
 
 
 def _passkeys(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT * FROM passkeys WHERE tenant = %s", tenant):
-        yield from passkey_record(PasskeyRegistered.event, passkey_of(row).said(), row["person"]).items()
+        yield from act_record(PasskeyRegistered, passkey_of(row).said(), row["person"]).items()
         if row["revoked_at"] is not None:
             revoked = {"credential_id": row["credential_id"], "person": row["person"], "reason": row["revoked_reason"]}
-            yield from passkey_record(PasskeyRevoked.event, revoked, row["revoked_by"]).items()
+            yield from act_record(PasskeyRevoked, revoked, row["revoked_by"]).items()
 
 
 def _of_others(conn: View, tenant: str) -> list[str]:
