@@ -15,8 +15,8 @@ from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from tests.opa_server import opa_program
-from tests.unit.evidence_bends import rewrite
-from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.evidence_many import many
+from tests.unit.evidence_sample import Office, Story, rewrite
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 2**20
@@ -27,14 +27,8 @@ LONGEST = 300
 MEASURED = """
 import resource, sys
 from pathlib import Path
-try:
-    from evidence.report import report_on
-    from evidence.replay import replayed_by
-    from evidence.replay_asking import Opa
-except ImportError:  # beside a checkout of before the folders of today
-    from evidence.replay.asking import Opa
-    from evidence.replay.replay import replayed_by
-    from evidence.report.report import report_on
+from evidence.report import report_on
+from evidence.replay import Opa, replayed_by
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import verify
 command, bundle, key, opa = sys.argv[1], *map(Path, sys.argv[2:])
@@ -120,8 +114,15 @@ def chained(value: Callable[[int], Any], size: int) -> Story:
     return told
 
 
+def repeated(value: Callable[[int], Any], size: int) -> Story:
+    """Return a run of so many approved writes as there are leaves for in a member, each with its own small records."""
+    return many(min(size // _WRITE, LARGEST // _LEAVES), value(_NOTED))
+
+
 _NOTED, _LEAF = 300, 850
-PLACES = {"answers": answered, "params": asked, "lists": listed, "leaves": chained}
+_WRITE, _LEAVES = 13_000, 6_600
+"""Bytes of all that a write adds, and of the leaves among it."""
+PLACES = {"answers": answered, "params": asked, "lists": listed, "leaves": chained, "records": repeated}
 
 
 def replayable(told: Story) -> Story:

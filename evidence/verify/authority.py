@@ -196,14 +196,11 @@ def of_votes(contents: Contents) -> str:
 
 def _check_votes(contents: Contents, name: str, decision: DecisionRecord) -> None:
     """Raise if policy allowed an effect on votes that no approval of it has."""
-    bound = (decision.effect_id, decision.input.effect.digest)
+    bound = ("effect", "approved", decision.input.effect.digest)
     if decision.outcome != "allow" or not decision.input.votes:
         return
-    for approval in contents.approvals.values():
-        is_of_it = (approval.kind, approval.status, approval.effect_id, approval.digest) == (
-            *("effect", "approved"),
-            *bound,
-        )
+    for approval in contents.approvals_about.get(decision.effect_id, ()):
+        is_of_it = (approval.kind, approval.status, approval.digest) == bound
         if is_of_it and _said(contents.standing(approval)) == _said(decision.input.votes):
             return
     raise BrokenError(name, "allows on votes that no approval in the bundle has")
@@ -266,7 +263,7 @@ def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool]]:
 
 def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:
     """Return everybody who wanted the effect, and so may not consent to it."""
-    told = {d.input.actor.id for d in contents.decisions.values() if d.effect_id == approval.effect_id}
+    told = {decision.input.actor.id for decision in contents.decisions_about.get(approval.effect_id, ())}
     return {contents.run.requested_by, contents.run.submitted_by} | told
 
 

@@ -15,6 +15,7 @@ import pytest
 from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.model.states import ApprovalStatus
 from runtime.services.clicks import ClickOutcome
 from runtime.services.passkey_ceremonies import SigningPage
 from tests.integration.acts_stage import delegate
@@ -32,11 +33,14 @@ CLICKED, ON_CLAIMED, OPENING, SUBMITTED = 3, 4, 2, 2
 """Round trips of a click that is a vote, of one until its form is open, and of the form until the vote is recorded."""
 MOST = 5
 """Round trips of a vote that comes otherwise: one that is signed, or comes by HTTP, is answered when it is counted."""
+WITH_RUN = 12
+"""Round trips of a vote that approves an effect: its run goes on in the same transaction, and is committed with it."""
 FIRST_START, START = 75, 35
 """Round trips of the first start, which stores every definition, and of a later one; people are loaded before each."""
 FAR = 0.1
 """Seconds of a round trip."""
 RECORDED = "INSERT INTO notifications"
+COUNTED = "INSERT INTO votes"
 APPLIED = "UPDATE notifications SET status"
 OPENED = "INSERT INTO marks"
 """What is written once the click that opened a form is acknowledged."""
@@ -163,6 +167,27 @@ async def test_a_vote_signed_with_a_passkey_counts_within_five_round_trips(
             assert isinstance(outcome, ClickOutcome)
             assert outcome.counted
             assert len(road.until(APPLIED)) <= MOST, road.made
+
+
+async def test_a_signed_vote_that_ends_an_approval_counts_within_five_and_lets_its_run_go_on_within_twelve(
+    dsn: str, road: Trips, opa: OpaChild
+) -> None:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_vault(along(dsn, road), policy) as vault:
+        passkey = await register(vault, "sam")
+        for ref in TIMES:
+            approval_id = await asked(vault, ref)
+            with psycopg.connect(dsn, options="-c session_replication_role=replica") as conn:
+                conn.execute("UPDATE approvals SET requirement = jsonb_set(requirement::jsonb, '{quorum}', '1')::json")
+            token = await token_to_sign(vault, "sam", approval_id)
+            page = await counter(vault).open(token)
+            assert isinstance(page, SigningPage)
+            signed = passkey.sign(page.ceremony.challenge)
+            road.made.clear()
+            outcome = await counter(vault).sign(token, signed)
+            assert isinstance(outcome, ClickOutcome)
+            assert outcome.status is ApprovalStatus.APPROVED
+            assert len(road.until(COUNTED)) <= MOST, road.made
+            assert len(road.until(APPLIED)) <= WITH_RUN, road.made
 
 
 async def test_an_answer_by_http_counts_within_five_round_trips(stage: Stage, road: Trips) -> None:
