@@ -15,8 +15,9 @@ from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from tests.opa_server import opa_program
+from tests.unit.evidence_bends import rewrite
 from tests.unit.evidence_many import many
-from tests.unit.evidence_sample import Office, Story, rewrite
+from tests.unit.evidence_sample import Office, Story, story
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 2**20

@@ -202,7 +202,7 @@ class Contents:
 
     @cached_property
     def decisions(self) -> dict[str, DecisionRecord]:
-        """Return the decisions by member name; one that has all that format 2 asks for as its form."""
+        """Return the decisions by member name; one that has all that it must have as its form."""
         return {name: self._told(DecisionForm, DecisionRecord, name) for name in self.folder(names.DECISIONS)}
 
     @cached_property
@@ -217,7 +217,7 @@ class Contents:
 
     @cached_property
     def approvals(self) -> dict[str, ApprovalRecord]:
-        """Return the approvals by member name; one that has all that format 2 asks for as its form."""
+        """Return the approvals by member name; one that has all that it must have as its form."""
         return {name: self._told(ApprovalForm, ApprovalRecord, name) for name in self.folder(names.APPROVALS)}
 
     @cached_property
@@ -285,15 +285,14 @@ class Contents:
         return grouped(self.leaves, lambda leaf: leaf.event)
 
     def form(self, model: type[Record], name: str, known: Mapping[str, BaseModel]) -> Record:
-        """Return what a member holds as a record of format 2, which is one of those that are known if it may be."""
+        """Return what a member holds in this form, which is one of those that are known if it may be."""
         found = known.get(name)
         return found if isinstance(found, model) else self.record(model, name)
 
     def _told(self, form: type[Record], model: type[Record], name: str) -> Record:
         value = self.value(name)
-        if self.version > 1:
-            with suppress(ValidationError):  # the rules of format 2 say what is wrong
-                return form.model_validate(value)
+        with suppress(ValidationError):  # the rules of its form say what is wrong
+            return form.model_validate(value)
         return _record(model, name, value)
 
     def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:

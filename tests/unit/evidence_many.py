@@ -1,11 +1,11 @@
-"""The sample run in format 2 with many writes like its own, one after another: each its own step, request and votes."""
+"""The sample run with many writes like its own, one after another: each its own step, request and votes."""
 
 import json
 from typing import Any
 
 from receipts import canonical
-from tests.unit.evidence_sample import REQUIREMENT, WRITE, Story, action
-from tests.unit.evidence_variants import at, bound, redefine
+from tests.unit.evidence_sample import REQUIREMENT, WRITE, Story, action, at, story
+from tests.unit.evidence_variants import redefine
 
 _MINUTES = 10
 """Minutes that each takes."""
@@ -26,7 +26,7 @@ class _Many(Story):
 
 def many(count: int, answer: Any = None) -> Story:
     """Return the sound one with so many more writes, each answered with this."""
-    sound = bound()
+    sound = story()
     sound.receipts["r-3"]["response"] = {"id": "42", "rows": answer}
     told = _Many(**vars(sound))
     told.events = list(sound.events)

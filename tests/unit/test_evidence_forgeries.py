@@ -282,7 +282,7 @@ OTHER = {"name": "other", "version": 1, "digest": "0" * 64}
 
 
 def chosen() -> Story:
-    """Return the sound run in format 2, whose runbook was chosen between two."""
+    """Return the sound run whose runbook was chosen between two."""
     told = story()
     definition = canonical.loads(told.definition)
     definition["trigger"]["when"] = "trigger.kind == 'corporate'"

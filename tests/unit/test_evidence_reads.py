@@ -1,8 +1,8 @@
 """Reads in evidence: each attempt on the chain, costs that add up, and governed reads.
 
-Reads and costs in format 2: each attempt has its record on the chain, and all that they tell adds up.
+Reads and costs: each attempt has its record on the chain, and all that they tell adds up.
 
-Governed reads in format 2: each was allowed before it was done, and its step's result is what its receipt says.
+Governed reads: each was allowed before it was done, and its step's result is what its receipt says.
 """
 
 import dataclasses
