@@ -1,9 +1,4 @@
-"""Functions and handlers of packs for tests.
-
-Functions of packs for tests: expressions know them for the length of a block, and then none.
-
-What a handler's operation gives, called as the runtime calls it.
-"""
+"""Functions of packs, known to expressions for the length of a block; handlers, called as the runtime calls them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

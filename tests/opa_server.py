@@ -1,8 +1,6 @@
-"""A real OPA for tests, and a policy between the runtime and the real one.
+"""A real OPA for tests: the pinned program, a copy of the policies that a test may change, and a question to ask.
 
-A real OPA for tests: the pinned program, a copy of the policies that a test may change, and a question to ask.
-
-A policy between the runtime and the real one, for tests that change what is answered.
+A policy may stand between the runtime and the real one, for tests that change what is answered.
 """
 
 import asyncio

@@ -12,15 +12,6 @@ CORPUS = Path(__file__).parent / "recorded_runs"
 _AS_THEY_ARE = ("run_id", "tenant", "salt", "trigger", "trigger_is_whole", "started_at", "results")
 
 
-def document_of(recorded: Recorded) -> dict[str, Any]:
-    """Return a recorded run as JSON."""
-    return {
-        "definition": recorded.definition.canonical.decode(),
-        **{name: getattr(recorded, name) for name in _AS_THEY_ARE},
-        "leaves": [leaf.model_dump(mode="json") for leaf in recorded.leaves],
-    }
-
-
 def recorded_of(document: dict[str, Any]) -> Recorded:
     """Return the run that a file tells."""
     return Recorded(

@@ -1,18 +1,7 @@
-"""Programs that apply, sweep or deliver in a process of their own, and are killed (SIGKILL) at a point.
+"""Programs that work in a process of their own, and are killed (SIGKILL) when they come to a point for the nth time.
 
-Applies a notification and does what follows, in a process of its own, which is killed (SIGKILL) at a point.
-
-That is when it comes there for the nth time.
-
-It is given the database's DSN, OPA's address, the notification, the point and the number.
-
-Sweeps in a process of its own, which is killed (SIGKILL) when it comes to a point for the nth time.
-
-It is given the database's DSN, OPA's address, the moment, the point and the number.
-
-Delivers a webhook in a process of its own, which is killed (SIGKILL) when the receiver has answered.
-
-It is given the database's DSN, OPA's address, the moment and the receiver's URL.
+One applies a notification and does what follows, one sweeps, and one delivers a webhook and dies once it is answered.
+Each is given the database's DSN, OPA's address and the moment, and what it works on.
 """
 
 import asyncio

@@ -17,7 +17,6 @@ from policy.client import OpaEngine
 from runtime.handlers import Call, JsonObject
 from sandbox.harness import Faults, SandboxUser, served
 from sandbox.server import create_app
-from sandbox.slack_errors import Limits
 from tests.bench import TEAM, TENANT, HandClock
 from tests.functions import result_of
 from tests.integration.chat_stage import BOT_TOKEN, SECRET, WORKSPACE, Chat, Slack, chatting, workspace_of
@@ -174,10 +173,10 @@ def call(operation: str, key: str = "", **params: Any) -> Call:
 
 
 @asynccontextmanager
-async def only_slack(limits: Limits | None = None, **workspace: Any) -> AsyncIterator[tuple[AsyncWebClient, Faults]]:
+async def only_slack(**workspace: Any) -> AsyncIterator[tuple[AsyncWebClient, Faults]]:
     """Run a workspace without a bot; give the app's client, and the faults."""
     faults = Faults()
-    app = create_app(workspace_of(Slack(workspace=workspace)), clock=HandClock(), sleep=asyncio.sleep, limits=limits)
+    app = create_app(workspace_of(Slack(workspace=workspace)), clock=HandClock(), sleep=asyncio.sleep, limits=None)
     faults.attach(app)
     async with served(app) as url:
         yield slack_client(BOT_TOKEN, f"{url}/api/"), faults

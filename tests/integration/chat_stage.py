@@ -278,9 +278,7 @@ async def policy_with(folder: Path, **high: Any) -> AsyncIterator[OpaEngine]:
 
 
 @asynccontextmanager
-async def asking_each(
-    dsn: str, targets: Targets, folder: Path, routing: Routing = ROUTING, high: Mapping[str, Any] = EACH
-) -> AsyncIterator[Chat]:
+async def asking_each(dsn: str, targets: Targets, folder: Path, routing: Routing = ROUTING) -> AsyncIterator[Chat]:
     """Open a chat in which a filing wants a signature of compliance and one of operators."""
-    async with policy_with(folder, **high) as policy, chatting(dsn, policy, targets, routing=routing) as running:
+    async with policy_with(folder, **EACH) as policy, chatting(dsn, policy, targets, routing=routing) as running:
         yield running

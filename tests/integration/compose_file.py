@@ -29,8 +29,6 @@ from tests.opa_server import opa_program
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = [name for name, service in SERVICES.items() if "build" in service]
-"""The services that run our image."""
 UNITS = {"m": 1024**2, "g": 1024**3}
 
 _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")

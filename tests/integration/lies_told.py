@@ -7,9 +7,9 @@ from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, lat
 from tests.integration.lies_votes import DELEGATED, GLASS
 
 
-def _vote(forged: Forged, person: str, verdict: str, kind: str = "effect") -> None:
+def _vote(forged: Forged, person: str, verdict: str) -> None:
     """Count one more vote, before its approval ended, and tell policy of it."""
-    approval = forged.approval(kind)
+    approval = forged.approval("effect")
     account = {"team": "T0ACME", "user": f"U{person.upper()}"}
     last = forged.all("vote.counted", approval_id=approval["id"])[-1]
     made = copy.deepcopy(approval["votes"][-1]) | {"person": person, "verdict": verdict, "slack": account}

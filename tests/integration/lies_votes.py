@@ -256,11 +256,11 @@ def _told(vote: Json, leaf: Json, person: str) -> None:
     vote["person"] = leaf["data"]["person"] = leaf["actor"]["id"] = person
 
 
-def _voted(person: str = "ann", number: int = 0, **members: Any) -> Bend:
+def _voted(person: str = "ann", **members: Any) -> Bend:
     """Return what tells of a vote that it was somebody else's, or was given otherwise."""
 
     def bend(forged: Forged) -> None:
-        leaf = forged.leaf("vote.counted", number)
+        leaf = forged.leaf("vote.counted", 0)
         vote = next(one for one in forged.approval()["votes"] if one["person"] == leaf["data"]["person"])
         _told(vote, leaf, person)
         vote.update(members)

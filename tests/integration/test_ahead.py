@@ -1,11 +1,8 @@
-"""Chained leases and the order of a turn.
+"""Chained leases: what follows from an effect begins in the transaction that ends it, where policy allows it.
 
-What follows from an effect begins in the transaction that ends it, where policy allows it; else by itself.
-
-The order of a turn: claim, choice, policy, plan and commit, dispatch, receipt. One test for each rule of it.
-
-That a command is refused before anything is written stands in `test_chat_commands`; that a choice is made before the
-claim, in `test_choosing_runbooks`; that what follows a step is committed with it or not at all, in `tests/faults`.
+The order of a turn is claim, choice, policy, plan and commit, dispatch, receipt; there is a test for each rule of it.
+That a command is refused before anything is written is in `test_chat_commands`; that a choice is made before the claim,
+in `test_runbook_choice`; that what follows a step is committed with it or not at all, in `tests/faults`.
 """
 
 import asyncio

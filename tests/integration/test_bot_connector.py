@@ -78,6 +78,7 @@ async def test_a_card_is_posted_once_with_its_key_and_remembered_as_shown(chat: 
     assert (CHANNEL, message["ts"]) == await location(chat, approval)
     assert message["metadata"]["event_type"] == "countersign_card"
     assert message["metadata"]["event_payload"]["approval_id"] == approval
+    assert message["metadata"]["event_payload"]["key"] == "k-1"
     [kept] = await chat.bench.rows("SELECT cards FROM approvals WHERE approval_id = %s", approval)
     assert message["text"] in str(kept["cards"])
 
@@ -289,7 +290,7 @@ async def test_a_deleted_card_is_posted_again_with_the_next_change_while_it_is_o
     assert (await the_card(ann))["text"].startswith("Approval needed")
 
 
-async def test_a_card_deleted_after_the_decision_stays_deleted(chat: Chat) -> None:
+async def test_a_card_deleted_before_the_decision_stays_deleted(chat: Chat) -> None:
     approval = await plain(chat)
     await _delete(chat, await location(chat, approval))
     for name in ("ann", "ben"):

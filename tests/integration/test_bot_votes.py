@@ -230,14 +230,21 @@ async def test_what_is_closed_can_only_be_read_behind_show_all(chat: Chat) -> No
     assert "*Status*" in str(closed)
 
 
-async def test_app_home_shows_what_waits_for_me_with_links_to_the_cards(chat: Chat) -> None:
+async def test_app_home_shows_what_waits_for_me_with_links_to_the_cards(either: Chat) -> None:
     for ref in ("1", "2"):
-        await plain(chat, ref)
-    home = str(await chat.home(await chat.person("ann")))
+        await plain(either, ref)
+    home = str(await either.home(await either.person("ann")))
     assert "2 requests for you" in home
     assert f"/archives/{CHANNEL}/p" in home
-    assert "Nothing is waiting for you" in str(await chat.home(await chat.person("rita")))
-    assert "no person" in str(await chat.home(await chat.person("new")))
+    assert "Nothing is waiting for you" in str(await either.home(await either.person("rita")))
+    assert "no person" in str(await either.home(await either.person("new")))
+
+
+async def test_a_command_is_answered_in_private(either: Chat) -> None:
+    await plain(either)
+    ann = await either.person("ann")
+    assert (await ann.command(CHANNEL, "/countersign pending"))["ok"]
+    await whispered(ann, "1 request for you")
 
 
 async def test_a_button_that_is_not_ours_is_answered_and_nothing_else(chat: Chat) -> None:

@@ -187,19 +187,19 @@ async def _told(person: SandboxUser) -> list[str]:
     return [one["text"] for one in found if "edited the card" in one["text"]]
 
 
-async def _edit(chat: Chat, editor: str, text: str = "Approve: nothing is filed") -> None:
+async def _edit(chat: Chat, editor: str) -> None:
     """Edit the card as somebody, and have Slack say so."""
     message = chat.sandbox.store.find(CHANNEL, (await _card(chat))["ts"])
     assert message
     edited = {"user": editor, "ts": chat.sandbox.next_ts()}
-    message |= {"text": text, "edited": edited}
+    message |= {"text": "Approve: nothing is filed", "edited": edited}
     await chat.happen(
         {
             "type": "message",
             "subtype": "message_changed",
             "channel": CHANNEL,
             "ts": edited["ts"],
-            "message": {"type": "message", "ts": message["ts"], "text": text, "edited": edited},
+            "message": {"type": "message", "ts": message["ts"], "text": "Approve: nothing is filed", "edited": edited},
         }
     )
 

@@ -31,10 +31,10 @@ async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]
         yield running
 
 
-async def asked(person: SandboxUser, line: str, channel: str = CHANNEL) -> str:
+async def asked(person: SandboxUser, line: str) -> str:
     """Give a command; return all of its answer, which only that person sees, as JSON."""
     before = {message["ts"] for message in messages(await person.see())}
-    done = await person.command(channel, f"/countersign {line}")
+    done = await person.command(CHANNEL, f"/countersign {line}")
     assert done["ok"], done
     (answer,) = [one for one in messages(await person.see()) if one["ts"] not in before]
     assert answer["is_ephemeral"]

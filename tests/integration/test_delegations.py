@@ -101,8 +101,8 @@ async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]
         yield running
 
 
-async def _open(chat: Chat, name: str = "ann") -> SandboxUser:
-    person = await chat.person(name)
+async def _open(chat: Chat) -> SandboxUser:
+    person = await chat.person("ann")
     assert (await person.command(CHANNEL, "/countersign delegate"))["ok"]
     await person.find_modal()
     return person

@@ -1,8 +1,4 @@
-"""Tasks, held steps and evidence over HTTP.
-
-Reviews over HTTP: a caller brings the word of people for whom the directory lets it answer, and of nobody else.
-
-Step repairs over HTTP: entitled callers alone bring a person's word on one, and it counts as any other does.
+"""Reviews over HTTP: a caller brings the word of people for whom the directory lets it answer, and of nobody else.
 
 Callers find the evidence of the runs that they may see, and of no others.
 """

@@ -23,10 +23,10 @@ async def _run_of(bench: Bench) -> str:
     return str(row["run_id"])
 
 
-async def _edited(bench: Bench, person: str = "ann", **params: Any) -> tuple[str, str]:
+async def _edited(bench: Bench, **params: Any) -> tuple[str, str]:
     """Edit a request; return it, and the one in its place."""
     first = await asked(bench)
-    assert await edit(bench, person, first, params or {"copies": 3}) is None
+    assert await edit(bench, "ann", first, params or {"copies": 3}) is None
     await bench.settle()
     return first, await request_of(bench, await _run_of(bench))
 

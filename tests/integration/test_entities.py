@@ -39,8 +39,8 @@ async def execute(bench: Bench, operation: str, key: str, before: Json = None, *
     return await result_of(bench.engine.handlers["crud::execute"], change(operation, key, before, **params))
 
 
-async def read(bench: Bench, case_id: str = CASE) -> JsonObject:
-    call = Call(TENANT, "run-1", "step", "read", {"entity": "kyc_case", "case_id": case_id})
+async def read(bench: Bench) -> JsonObject:
+    call = Call(TENANT, "run-1", "step", "read", {"entity": "kyc_case", "case_id": CASE})
     return await result_of(bench.engine.handlers["crud::read"], call)
 
 

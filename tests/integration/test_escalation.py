@@ -265,8 +265,8 @@ async def _says(bench: Bench, remind: dict[str, Any] | None = None, **notices: d
         await bench.meddle("UPDATE actors SET notices = %s WHERE actor_id = %s", json.dumps(said), person)
 
 
-async def _asked_to_remind(bench: Bench, kind: str = "bench.file") -> str:
-    await bench.start(kind, REPORT)
+async def _asked_to_remind(bench: Bench) -> str:
+    await bench.start("bench.file", REPORT)
     await bench.settle()
     return await bench.approval_id()
 

@@ -30,8 +30,8 @@ FILE = {"company": "ACME", "text": "report"}
 LIMIT = json.loads((POLICIES / "countersign_config/acme/data.json").read_bytes())["writes_per_run"]
 
 
-async def _effect(bench: Bench, run_id: str, step: str = "note") -> dict[str, object]:
-    return (await bench.rows("SELECT * FROM effects WHERE run_id = %s AND step = %s", run_id, step))[0]
+async def _effect(bench: Bench, run_id: str) -> dict[str, object]:
+    return (await bench.rows("SELECT * FROM effects WHERE run_id = %s AND step = %s", run_id, "note"))[0]
 
 
 async def _receipts(bench: Bench, run_id: str) -> list[dict[str, object]]:

@@ -52,9 +52,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
         yield server
 
 
-async def sealed(office: SealingOffice, ref: str = "1", trigger: str = "bench.note") -> str:
+async def sealed(office: SealingOffice, ref: str = "1") -> str:
     """Return a run whose bundle is stored."""
-    run_id = await noted(office.bench, ref, trigger)
+    run_id = await noted(office.bench, ref, "bench.note")
     assert await office.sealer() == 1
     return run_id
 

@@ -206,6 +206,7 @@ async def test_what_expires_soon_is_marked(chat: Chat) -> None:
     ann = await chat.person("ann")
     await choosing(chat, ann)
     modal = await before_the_vote(ann, "approve")
+    assert len(_rows(modal)) == len(_boxes(modal)[0]) == 2
     assert all(said.startswith("Expires soon, <!date^") for said in _rows(modal).values())
     assert all(words.startswith("⚠ ") for words in _boxes(modal)[0])
 

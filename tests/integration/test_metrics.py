@@ -51,9 +51,9 @@ def of_person(metrics: Metrics, person: str) -> PersonMetrics:
     return found
 
 
-async def asked(bench: Bench, ref: str = "1") -> str:
+async def asked(bench: Bench) -> str:
     """Have compliance asked for two signatures; return the request."""
-    await bench.start("bench.file", FILE, ref)
+    await bench.start("bench.file", FILE, "1")
     await bench.settle()
     return await bench.approval_id()
 

@@ -117,7 +117,7 @@ async def test_a_request_is_handed_to_another_who_is_called_in_the_thread(chat: 
     assert [one["mentions"] for one in told] == [["UCAT"], ["UCAT"]], "in the thread, and in private"
 
 
-async def test_what_could_not_be_recorded_leaves_each_modal_open(chat: Chat) -> None:
+async def test_what_could_not_be_recorded_leaves_the_modal_open(chat: Chat) -> None:
     await chat.file()
     ann = await opened(chat, "ann", "Hand to")
     await chat.bench.engine.pool.close()

@@ -336,7 +336,9 @@ async def test_a_large_group_does_not_keep_a_small_one_from_being_called(chat: C
         " FROM slack_accounts, generate_series(1, 5) AS n WHERE actor_id = 'ann'"
     )
     await chat.file()
-    assert all("For <@UOMAR>" in str(card["blocks"]) for card in (await _seen(chat)).values())
+    cards = (await _seen(chat)).values()
+    assert cards
+    assert all("For <@UOMAR>" in str(card["blocks"]) for card in cards)
 
 
 def _by(*rules: Rule) -> Routing:

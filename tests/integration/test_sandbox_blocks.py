@@ -5,6 +5,7 @@ Every limit of Block Kit that the sandbox enforces, at the limit and one beyond 
 mrkdwn is read as Slack reads it, and escaped data is only ever text.
 """
 
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -308,4 +309,21 @@ def test_any_text_can_be_read(data: str) -> None:
 
 def test_reading_takes_time_in_proportion_to_the_length() -> None:
     for evil in ("*a ", "<", "`", "_*~", "*<a>", ":a", "https://", "&gt; "):
-        read(evil * (40_000 // len(evil)))
+        some, more = (calls_in_reading(evil * (size // len(evil))) for size in (5_000, 20_000))
+        assert more <= 5 * some, evil
+
+
+def calls_in_reading(text: str) -> int:
+    """Return how many functions are called to read a text."""
+    count = 0
+
+    def look(_: object, event: str, __: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(look)
+    try:
+        read(text)
+    finally:
+        sys.setprofile(None)
+    return count

@@ -39,10 +39,10 @@ async def _noted(bench: Bench, ref: str = "1") -> dict[str, Any]:
     return await bench.run(run_id)
 
 
-async def _ends_as_without(bench: Bench, told: Bench, ref: str = "2") -> None:
+async def _ends_as_without(bench: Bench, told: Bench) -> None:
     """Look whether a run ends as one of which nobody is told, step by step."""
     alone = await _noted(bench, "alone")
-    run = await _noted(told, ref)
+    run = await _noted(told, "2")
     assert run["status"] == alone["status"] == "succeeded"
     steps = {path: step["status"] for path, step in run["steps"].items()}
     assert steps == {path: step["status"] for path, step in alone["steps"].items()}

@@ -88,8 +88,8 @@ async def come(bench: Bench, ref: str, text: str = "", case: str = "C1", by: Act
     return await desk.trigger(Wish(TYPE, None, ref, {"case": case, "text": text or ref}), by, "portal-bot")
 
 
-async def begun(bench: Bench, ref: str = "one") -> str:
-    run_id = (await come(bench, ref)).run_id
+async def begun(bench: Bench) -> str:
+    run_id = (await come(bench, "one")).run_id
     await bench.settle()
     return run_id
 

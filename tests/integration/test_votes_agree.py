@@ -1,9 +1,6 @@
-"""Twenty thousand clicks: runtime, policy and verifier agree, in worlds made for it.
+"""Twenty thousand clicks: runtime, policy and verifier say the same of each request, and nobody counts who may not.
 
-Twenty thousand clicks: runtime, policy and verifier say the same of each request, and nobody counts who may not.
-
-Worlds in which people click: what is required, who has which accounts, who stands in for whom, and what they say.
-
+People click in worlds made for it: what is required, who has which accounts, who stands in for whom, what they say.
 Each is played by the rules of the runtime, click by click; what was counted is then told to policy and to the verifier.
 """
 

@@ -164,7 +164,6 @@ def home_of(
     total: int | None = None,
     held: StepsNeedingAttention = NO_STEP_WAITS,
     card: tuple[str, str] | None = None,
-    state: HomeState = FIRST,
 ) -> dict[str, Any]:
     """Return a Home of so many requests like this one, at an address of Slack's."""
     entries = [Entry(replace(view, approval_id=f"{view.approval_id}-{one}"), card) for one in range(count)]
@@ -172,7 +171,7 @@ def home_of(
     page = Page(entries, has_before=False, has_after=total is not None, first=edge, last=replace(edge, back=False))
     choices = Choices([view.run_title[:150]], list(view.groups))
     found = Waiting(count if total is None else total, page)
-    return home(HomeContent(state, found, choices, held, "https://s.example/"), now=NOW)
+    return home(HomeContent(FIRST, found, choices, held, "https://s.example/"), now=NOW)
 
 
 def shown(value: Any) -> str:

@@ -65,9 +65,9 @@ _LETTERS = (
 _PIECES = _MEANT + _UNSEEN + _OURS + _LETTERS
 
 
-def hostile_texts(count: int, seed: int = 20_260_302) -> Iterator[str]:
+def hostile_texts(count: int) -> Iterator[str]:
     """Yield so many texts of one to six pieces, the same for a seed; each piece stands alone in one of them."""
-    rng = random.Random(seed)  # noqa: S311 - texts, no secrets
+    rng = random.Random(20_260_302)  # noqa: S311 - texts, no secrets
     yield from _PIECES[:count]
     for _ in range(count - len(_PIECES)):
         yield rng.choice(("", " ", "\n")).join(rng.choices(_PIECES, k=rng.randint(1, 6)))

@@ -98,15 +98,14 @@ def large_log() -> MemoryLog:
     return sample_log(LARGE)
 
 
-def publish(folder: Path, entries: Sequence[bytes], by: NoteSigner, size: int | None = None) -> None:
-    """Publish the entries of a log, the first ones where a size is given, with its checkpoint."""
-    size = len(entries) if size is None else size
-    for one in tiles_between(0, size):
+def publish(folder: Path, entries: Sequence[bytes], by: NoteSigner) -> None:
+    """Publish the entries of a log, with its checkpoint."""
+    for one in tiles_between(0, len(entries)):
         if isinstance(one, EntryBundle):
             file = folder / one.path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(bundle_data(entries[one.index * TILE_WIDTH : one.index * TILE_WIDTH + one.width]))
-    head = MemoryLog().append(*entries).head(size)
+    head = MemoryLog().append(*entries).head(len(entries))
     (folder / "checkpoint").write_bytes(bytes(sign_checkpoint(by, head)))
 
 

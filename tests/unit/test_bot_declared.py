@@ -29,7 +29,6 @@ from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from runtime.model.approval import AskKind
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, Declared, DeclaredField, DeclaredTable, FieldView
-from runtime.services.step_repair import StepsNeedingAttention
 from sandbox.block_kit import check_message_blocks, check_view
 from sandbox.mrkdwn import parse, walk
 from sandbox.slack_errors import SlackError
@@ -38,7 +37,6 @@ from tests.unit.test_definitions_catalog import pack
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 FORMATS = ("text", "date", "number", "percent", "code")
-NO_STEP_WAITS = StepsNeedingAttention(0, ())
 LEVEL = Level(300, 4, 4, 8, 5, 3)
 
 FILING = Declared(

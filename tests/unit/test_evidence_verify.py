@@ -1,6 +1,4 @@
-"""The offline verifier: sound bundles pass, and the first fault is named at its step.
-
-The offline verifier: sound bundles pass, and the first thing that does not hold is named, at its step.
+"""The offline verifier: sound bundles pass, and the first thing that does not hold is named, at its step.
 
 What a card says in its buttons and menus is found in its bytes as it is by a walk through it.
 """

@@ -1,6 +1,6 @@
 """The store's values: states, schema steps, batched work, JSON columns, ids and dedupe keys.
 
-State machines: the tables, the diagrams in the docs and the database's CHECK constraints say the same.
+State machines: the tables and the database's CHECK constraints say the same.
 
 The lock file of the steps: a step may change with its line until its release is out, and never from then on.
 

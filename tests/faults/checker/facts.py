@@ -1,10 +1,7 @@
-"""Facts to judge: histories, rows, canonical JSON and the audit log, derived anew.
+"""Facts to judge: the lines of histories, the database's rows, canonical JSON and the audit log.
 
-What there is to judge: the histories' lines and the database's rows.
-
-Canonical JSON and its digests, written anew: what the program says of itself is derived by somebody else.
-
-What has to hold of the audit log, derived anew: places without gap or double, and checkpoints over these leaves.
+All of it is derived anew: what the program says of itself is derived by somebody else. Of the log, that means places
+without gap or double, and checkpoints over these leaves.
 """
 
 import hashlib

@@ -1,8 +1,6 @@
-"""The verdict on a world, and whether bundles in a bucket can be deleted.
+"""The verdict on a world: what does not hold, and what was done to it.
 
-The verdict on a world: what does not hold, and what was done to it.
-
-Whether each bundle in a bucket can be deleted: a bundle that was promised to stay has its retention.
+A bundle that was promised to stay has its retention: whether each in a bucket can be deleted is looked at.
 """
 
 from collections import Counter

@@ -1,8 +1,6 @@
-"""The clients of the world: who triggers, who clicks, and what people do beside deciding.
+"""The clients of the world: who triggers runs, and who clicks. Each writes down what it did and what it was told.
 
-The clients of the world: who triggers runs, and who clicks. Each writes down what it did and what it was told.
-
-What people do with a request beside deciding it, once for each: which act is a pure function of its key.
+People also do once what one can do with a request beside deciding it: which act is a pure function of its key.
 """
 
 import asyncio

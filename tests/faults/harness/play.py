@@ -1,8 +1,6 @@
-"""Plays a world from its beginning to its verdict.
+"""Plays a world from its beginning to its verdict: the storm, the settling, what is still to be covered, the check.
 
-Plays a world from its beginning to its verdict: the storm, the settling, what is still to be covered, the check.
-
-Brings the checker what it judges: the database, the histories, and every bundle from where it is kept.
+The checker is brought what it judges: the database, the histories, and every bundle from where it is kept.
 """
 
 import asyncio

@@ -1,8 +1,6 @@
-"""The schedule of faults: what goes wrong and when, a pure function of the seed.
+"""The schedule of faults: what goes wrong, and when; a pure function of the seed. Seconds count from the beginning.
 
-What goes wrong, when: a pure function of the seed. Seconds count from the world's beginning.
-
-What can go wrong: each kind of fault is a value that knows how to strike a world, and when it is over.
+Each kind of fault is a value that knows how to strike a world, and when it is over.
 """
 
 import asyncio

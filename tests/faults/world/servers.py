@@ -1,9 +1,4 @@
-"""The servers of the world, and what Linux tells of processes.
-
-The servers of the world: PostgreSQL that may be killed, and OPA with the world's policies.
-
-What Linux tells of processes.
-"""
+"""The servers of the world, PostgreSQL that may be killed and OPA with the world's policies, as Linux sees them."""
 
 import asyncio
 import json

@@ -150,11 +150,6 @@ class World:
         self.edge = f"http://127.0.0.1:{self.front_port}"
         self.chat = f"http://127.0.0.1:{self.chat_port}"
 
-    @property
-    def local_archive(self) -> Path:
-        """Return the folder of bundles of the worker that has no bucket."""
-        return self.folder / "home-worker-2" / "evidence"
-
     async def start(self, stack: AsyncExitStack, bug: str, fate: Fate, arms: Mapping[str, Arms]) -> None:
         """Start everything."""
         ways = {
