@@ -81,6 +81,7 @@ WRITTEN_ONCE = [
     ("passkey_links", "expires_at = now()"),
     ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
+    ("runs", "trigger_digest = 'x'"),
     ("runs", "definition_name = 'x'"),
     ("runs", "created_at = now()"),
     ("steps", "verb = 'x'"),
@@ -108,7 +109,6 @@ SET_ONCE = [
     ("passkey_links", "opened_at = now()"),
     ("votes", "withdrawn_at = now()"),
     ("runs", "finished_at = now()"),
-    ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
     ("notifications", "outcome = '{}'"),
 ]
@@ -160,8 +160,8 @@ async def _a_finished_run(bench: Bench) -> None:
     assert (await bench.rows("SELECT status FROM runs"))[0]["status"] == "succeeded"
     await bench.rows(
         "INSERT INTO evidence_bundles"
-        " (run_id, sealed_seq, created_at, next_try_at, stored_at, status, sha256, location)"
-        " SELECT run_id, 1, now(), now(), now(), 'stored', repeat('a', 64), 'here' FROM runs RETURNING 1"
+        " (run_id, key_id, sealed_seq, created_at, next_try_at, stored_at, status, sha256, location)"
+        " SELECT run_id, 'key', 1, now(), now(), now(), 'stored', repeat('a', 64), 'here' FROM runs RETURNING 1"
     )
     await bench.rows(
         "INSERT INTO evidence_holds SELECT 'hold_1', tenant, 'run', run_id, 'why', 'omar', now(), 'over', 'omar', now()"

@@ -199,8 +199,9 @@ BEFORE_RELEASE = "before release 0.2.0"
 """What stands for the migration of a database that an unreleased version made, whatever its number is."""
 
 # Every unreleased version had one of these columns, and no released one ever has.
-_MADE_BEFORE_RELEASE = """
-    SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('runs') AND NOT attisdropped
+_MADE = """
+    SELECT to_regclass('alembic_version'),
+           EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('runs') AND NOT attisdropped
                       AND attname IN ('definition_digest', 'evidence_format'))
 """
 
@@ -208,9 +209,8 @@ _MADE_BEFORE_RELEASE = """
 def current_version(conn: psycopg.Connection[Any]) -> str | None:
     """Return the migration of the database, None where it has none, BEFORE_RELEASE of what no released one made."""
     with conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
-        (table,) = cursor.execute("SELECT to_regclass('alembic_version')").fetchone() or (None,)
+        table, is_from_before = cursor.execute(_MADE).fetchone() or (None, False)
         found = cursor.execute("SELECT version_num FROM alembic_version").fetchone() if table else None
-        (is_from_before,) = cursor.execute(_MADE_BEFORE_RELEASE).fetchone() or (False,)
     if found is None:
         return None
     return BEFORE_RELEASE if is_from_before or found[0] in UNRELEASED else str(found[0])
