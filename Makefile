@@ -6,7 +6,7 @@ CODE := countersign bot edge sandbox witness evidence runtime policy receipts pa
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test faults soak walks mutants check bench fmt lock clean
+.PHONY: help demo up test faults soak walks mutants check bench release fmt lock clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
@@ -52,6 +52,10 @@ bench: ## Measure ours beside peers in one run, e.g. make bench ARGS="--quick"
 	$(SETUP) run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+release: ## Build sdist and wheel in dist/, and play the demo from the wheel in an empty folder
+	$(SETUP) run
+	@$(BIN)/python -m tools.release $(ARGS)
+
 fmt: ## Format Python and Rego, fix what lint can fix, and write what is generated
 	$(SETUP) check
 	@$(BIN)/ruff format .
@@ -64,4 +68,4 @@ lock: ## Resolve the packages of pyproject.toml anew and write the lock files
 	@$(PYTHON) -m tools.lock
 
 clean: ## Remove the environment and caches of this checkout; data and keys stay
-	@rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -15,8 +15,9 @@ from evidence.zipform import MAX_MEMBER_SIZE
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from tests.opa_server import opa_program
-from tests.unit.evidence_sample import Office, Story, rewrite
-from tests.unit.evidence_variants import bound
+from tests.unit.evidence_bends import rewrite
+from tests.unit.evidence_many import many
+from tests.unit.evidence_sample import Office, Story, story
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 2**20
@@ -27,14 +28,8 @@ LONGEST = 300
 MEASURED = """
 import resource, sys
 from pathlib import Path
-try:
-    from evidence.page.report import report_on
-    from evidence.replay import replayed_by
-    from evidence.replay_asking import Opa
-except ImportError:  # beside a checkout of before the folders of today
-    from evidence.replay.asking import Opa
-    from evidence.replay.replay import replayed_by
-    from evidence.report.report import report_on
+from evidence.report import report_on
+from evidence.replay import Opa, replayed_by
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import verify
 command, bundle, key, opa = sys.argv[1], *map(Path, sys.argv[2:])
@@ -84,7 +79,7 @@ SHAPES: dict[str, Callable[[int], Any]] = {
 
 def answered(value: Callable[[int], Any], size: int) -> Story:
     """Return a run whose receipts and a decision, in equal parts, hold a value of this size."""
-    told = bound()
+    told = story()
     for record in told.receipts.values():
         record["response"] = {"rows": value(size // 3)}
     told.decisions["d-1"]["note"] = value(size // 3)
@@ -93,16 +88,14 @@ def answered(value: Callable[[int], Any], size: int) -> Story:
 
 def asked(value: Callable[[int], Any], size: int) -> Story:
     """Return a run whose params are so large: they stand in two decisions and a receipt."""
-    told = bound()
+    told = story()
     rewrite(told, fields={"rows": value(size // 3)})
-    proposed = next(data for event, data in told.events if event == "effect.proposed")
-    proposed["digest"] = told.receipts["r-3"]["fingerprint"]
     return told
 
 
 def listed(value: Callable[[int], Any], size: int) -> Story:
     """Return a run whose receipts name so many redacted places, and whose cards, as large as may be, are so many."""
-    told = bound()
+    told = story()
     for record in told.receipts.values():
         record["redacted"] += [f"/response/rows/{number:08d}" for number in range(size // 3 // 26)]
     [card] = told.approvals["a-1"]["cards"]
@@ -116,14 +109,21 @@ def listed(value: Callable[[int], Any], size: int) -> Story:
 
 def chained(value: Callable[[int], Any], size: int) -> Story:
     """Return a run of so many leaves as fit into a member, with a value of a few hundred bytes each."""
-    told = bound()
+    told = story()
     noted = {"step": None, "noted": value(_NOTED)}
     told.events[-2:-2] = [("countersign.noted", {**noted, "minute": 9}) for _ in range(min(size, LARGEST) // _LEAF)]
     return told
 
 
+def repeated(value: Callable[[int], Any], size: int) -> Story:
+    """Return a run of so many approved writes as there are leaves for in a member, each with its own small records."""
+    return many(min(size // _WRITE, LARGEST // _LEAVES), value(_NOTED))
+
+
 _NOTED, _LEAF = 300, 850
-PLACES = {"answers": answered, "params": asked, "lists": listed, "leaves": chained}
+_WRITE, _LEAVES = 13_000, 6_600
+"""Bytes of all that a write adds, and of the leaves among it."""
+PLACES = {"answers": answered, "params": asked, "lists": listed, "leaves": chained, "records": repeated}
 
 
 def replayable(told: Story) -> Story:

@@ -1,1 +1,1 @@
-"""The Slack side: cards, modals, App Home, identity, and Slack as a connector."""
+"""The Slack side: the app, signatures, and what is sent: the client, its limits, its order, tokens of workspaces."""

@@ -11,6 +11,7 @@ from slack_bolt.adapter.asgi.async_handler import AsyncSlackRequestHandler
 from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
+from bot.client import SlackClient, Tally, slack_client, slack_logger
 from bot.listeners import commands
 from bot.listeners.admission import Admission, TimelyAcks
 from bot.listeners.bulk_votes import BulkVotes
@@ -27,14 +28,13 @@ from bot.listeners.oauth import InstallPages
 from bot.listeners.private_answers import PrivateAnswers
 from bot.listeners.unfurls import EVENT, LinkUnfurls
 from bot.listeners.user_groups import CHANGED, UserGroupWatch
+from bot.origin import origin_of_request
 from bot.payloads import parse_request
 from bot.signature import App, SignatureMiddleware
-from bot.slack.client import SlackClient, Tally, slack_client, slack_logger
-from bot.slack.origin import origin_of_request
-from bot.slack.workspace_client import WorkspaceClient
-from bot.slack.workspaces import Workspaces
 from bot.socket_mode import SocketMode
 from bot.views import references
+from bot.workspace_client import WorkspaceClient
+from bot.workspaces import Workspaces
 from runtime.clock import Clock
 from runtime.model.limits import Rate
 from runtime.services.approvals import ApprovalService

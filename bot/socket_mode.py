@@ -10,10 +10,10 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import Tally, slack_logger
 from bot.listeners.admission import Admission
+from bot.origin import origin_of
 from bot.payloads import parse_payload
-from bot.slack.client import Tally, slack_logger
-from bot.slack.origin import origin_of
 
 _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
 

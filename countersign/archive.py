@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from countersign.log_key import make_signer, naming_key_setting
 from countersign.settings import ConfigError, Settings, variable
-from evidence.archive.archive import Archive, ArchiveError, UnlockedError
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Keeper, Retention
+from evidence.archive import Archive, ArchiveError, UnlockedError
 from evidence.key_ring import KeyRing
+from evidence.local import LocalArchive
 from evidence.notary import Notary, Witnesses
+from evidence.retention import Keeper, Retention
 from evidence.sealer import Sealer
 from evidence.timestamping import Stamper, Stamping
-from receipts.log.note import parse_verifier_key
+from receipts.note import parse_verifier_key
 from receipts.stamp import load_authority
 from runtime.clock import Clock
 from runtime.engine import Engine
 from runtime.services.legal_holds import LegalHolds
 from runtime.services.log import AuditLogService, TimestampService
 from runtime.services.sealing import SealingService
-from runtime.worker.worker import Job
+from runtime.worker import Job
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -45,7 +45,7 @@ def make_archive(settings: Settings, clock: Clock, patience: Patience = _WORKING
     """Return the archive that the settings describe: a bucket, or a local folder."""
     if settings.s3_bucket is None:
         return LocalArchive(settings.home / "evidence")
-    from evidence.archive.s3 import S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
+    from evidence.s3 import S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
 
     return S3Archive(
         make_s3(settings, patience),

@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from countersign.archive import make_archive, make_retention, make_s3
 from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings, required
-from evidence.archive.retention import lock_of
+from evidence.retention import lock_of
 from runtime.clock import Clock
 
 if TYPE_CHECKING:

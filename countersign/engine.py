@@ -21,6 +21,7 @@ from runtime.definitions.registry import discover, discover_functions
 from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.evaluator import Evaluator
 from runtime.handlers import Handler
+from runtime.mocks import Overlay, read_overlay
 from runtime.model.limits import first_line
 from runtime.model.runbook_version import Activation
 from runtime.model.subscription import Subscription
@@ -29,7 +30,6 @@ from runtime.outbox.webhooks import tell_subscribers
 from runtime.services.definition_versions import definition_handlers, keep_own, take_in
 from runtime.store import tenants as rows
 from runtime.store.definitions import DefinitionChangedError
-from runtime.worker.mocks import Overlay, read_overlay
 
 log = logging.getLogger(__name__)
 

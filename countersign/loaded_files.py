@@ -19,6 +19,7 @@ from countersign.directory import AgentEntry, Directory, DirectoryError, Notices
 from countersign.settings import Settings, required
 from countersign.storage import check_migrations
 from receipts.acts import LoadedAct, RoutingLoaded, SubscribedTo, SubscriptionsLoaded
+from receipts.chain import PROGRAM, Actor
 from runtime.clock import utc_now
 from runtime.engine import Engine
 from runtime.model.limits import first_line
@@ -26,6 +27,7 @@ from runtime.model.person import Sources
 from runtime.model.subscription import Subscription
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, check_edition, replace_directory
+from runtime.store.directory import actor as actor_of
 from runtime.store.directory import edition_of as loaded_edition
 from runtime.store.schema.role_names import DIRECTORY
 from runtime.store.tenants import bind_tenant, put_if_changed
@@ -38,14 +40,14 @@ _NOT_THERE: dict[str, Any] = {"groups": [], "match_by_email": False}
 """And of the whole file."""
 
 
-async def load_people(settings: Settings, file: Path) -> Directory:
-    """Load a directory file by the login that may, and return what it says."""
+async def load_people(settings: Settings, file: Path, by: str | None = None) -> Directory:
+    """Load a directory file by the login that may, and return what it says; see `load_directory`."""
     await asyncio.to_thread(check_migrations, required(settings, "directory_database_url"))
     try:
         async with connected(settings.model_copy(update={"database_url": settings.directory_database_url})) as conn:
             # the first process of a tenant says whether its runs are on mocks
             await bind_tenant(conn, settings.tenant, mocked=settings.overlay is not None)
-            return await load_directory(conn, settings.tenant, file)
+            return await load_directory(conn, settings.tenant, file, by)
     except InsufficientPrivilege as error:
         raise DatabaseError(
             "COUNTERSIGN_DIRECTORY_DATABASE_URL: its login may not load the directory; log in as a member of"
@@ -69,9 +71,14 @@ async def expect_loaded(conn: Conn, tenant: str, file: Path) -> None:
     )
 
 
-async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
-    """Make the tenant's directory in the database what the file says; raise DirectoryError where it is not newer."""
+async def load_directory(conn: Conn, tenant: str, file: Path, by: str | None = None) -> Directory:
+    """Make the tenant's directory in the database what the file says; raise DirectoryError where it is not newer.
+
+    It goes on record as the act of the person `by`, or where nobody is named, of the program, which brings the file
+    with it. Where there is no such person, raise DirectoryError, too.
+    """
     directory = await asyncio.to_thread(read_directory, file)
+    actor = PROGRAM if by is None else await _loader(conn, tenant, directory, by)
     people = [
         {
             "id": one.id,
@@ -91,10 +98,22 @@ async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     try:
         edition, remind = edition_of(directory), directory.notices.reminders()
         sources = _sources(directory)
-        await replace_directory(conn, tenant, edition, [*people, *agents], accounts, utc_now(), remind, sources)
+        await replace_directory(conn, tenant, edition, [*people, *agents], accounts, utc_now(), remind, sources, actor)
     except DirectoryVersionError as error:
         raise DirectoryError(f"{file} is not loaded: {error}") from error
     return directory
+
+
+async def _loader(conn: Conn, tenant: str, directory: Directory, by: str) -> Actor:
+    """Return who loads: a person of the directory that is loaded, or of the first one."""
+    if await loaded_edition(conn, tenant) is not None:
+        found = await actor_of(conn, tenant, by)
+        is_known = found is not None and found["kind"] == "person"
+    else:
+        is_known = by in {one.id for one in directory.people}
+    if not is_known:
+        raise DirectoryError(f"the directory has no person {by}")
+    return Actor(id=by, kind="person")
 
 
 def edition_of(directory: Directory) -> Edition:

@@ -12,8 +12,8 @@ from pathlib import Path
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from countersign.settings import ConfigError, Settings, variable
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import Algorithm, NoteSigner, VerifierKey
+from receipts.checkpoint import LogKeys
+from receipts.note import Algorithm, NoteSigner, VerifierKey
 from receipts.signing import KeyFileError, PublicKey, key_file_errors, load_or_create, load_public, public_path, replace
 
 

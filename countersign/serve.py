@@ -16,7 +16,7 @@ from countersign.settings import START_HEADER, Settings
 from countersign.system import System, compose, prepare
 from edge.app import Api, build_edge
 from edge.callers import LAST_LIMIT, Refusals
-from edge.routes.links import LinkPage
+from edge.links import LinkPage
 from edge.server import Limits, Server
 from runtime.engine import Engine
 from runtime.model.limits import Rate, first_line
@@ -27,8 +27,8 @@ from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.sequencer import Sequencer
 from runtime.services.signals import SignalService
 from runtime.services.tasks import TaskService
-from runtime.worker.sweeps import SWEEPS
-from runtime.worker.worker import Worker
+from runtime.sweeps import SWEEPS
+from runtime.worker import Worker
 
 log = logging.getLogger(__name__)
 

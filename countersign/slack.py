@@ -5,11 +5,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.app import BotSettings, Places
+from bot.client import SlackClient, slack_client
+from bot.connector import slack_handlers
+from bot.doctor import SCOPES
 from bot.listeners.oauth import InstallPages, OAuthSettings
-from bot.slack.client import SlackClient, slack_client
-from bot.slack.connector import slack_handlers
-from bot.slack.doctor import SCOPES
-from bot.slack.workspaces import AppCredentials, Workspaces
+from bot.workspaces import AppCredentials, Workspaces
 from countersign.settings import ConfigError, Settings, required
 from receipts.vault import Vault, parse_key
 from runtime.engine import Engine

@@ -16,11 +16,12 @@ from runtime.clock import SharedClock, since_boot, utc_now
 from runtime.store.database.health import correct_clock
 from runtime.store.database.pool import Pool, limits, make_pool, wait_until_up
 from runtime.store.database.schema_state import (
+    BEFORE_RELEASE,
     NEWEST,
     RESTORE,
-    UNRELEASED,
     current_version,
     differences,
+    misfit,
     remedy,
     versions,
 )
@@ -84,9 +85,7 @@ def check_migrations(dsn: str) -> None:
     """Raise DatabaseError unless the database is at the migration that this program was written for."""
     current, newest = database_versions(dsn)
     if current != newest:
-        raise DatabaseError(
-            f"the database is at migration {current or 'none'} and this program needs {newest}: {remedy(current)}"
-        )
+        raise DatabaseError(misfit(current))
 
 
 def database_versions(dsn: str) -> tuple[str | None, str]:
@@ -120,24 +119,22 @@ class SchemaFinding:
 def check_migration_and_schema(dsn: str) -> tuple[SchemaFinding, list[SchemaFinding]]:
     """Return (its migration, its schema: each difference, or that there is none), or raise DatabaseError.
 
-    Where migrations are missing, the schema is not looked at: they would change it.
+    At another migration than the newest, the schema is not looked at.
     """
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as conn:
             current = current_version(conn)
-            found = differences(conn) if current in (NEWEST, *UNRELEASED) else None
+            found = differences(conn) if current == NEWEST else None
     except psycopg.Error as error:
         raise unusable(error) from error
     what_to_do = remedy(current)
+    if current == BEFORE_RELEASE:
+        return _schema_finding(f"the database was made {current} and cannot be upgraded", what_to_do), []
     migration = _schema_finding(f"at {current or 'none'}, newest {NEWEST}", what_to_do, ok=current == NEWEST)
     if found is None:
         return migration, []
-    if current == NEWEST:
-        wrong = [_schema_finding(one, RESTORE) for one in found.schema] + [
-            _schema_finding(one, what_to_do) for one in found.rights
-        ]
-    else:
-        wrong = [_schema_finding(one, what_to_do) for one in found.schema]
+    wrong = [_schema_finding(one, RESTORE) for one in found.schema]
+    wrong += [_schema_finding(one, what_to_do) for one in found.rights]
     return migration, wrong or [_schema_finding("as declared", "", ok=True)]
 
 

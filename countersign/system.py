@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.app import Bot, build_bot
-from bot.slack.connector import slack_handlers
+from bot.connector import slack_handlers
 from countersign.engine import (
     bind_tenant,
     keep_definitions,
@@ -27,6 +27,7 @@ from countersign.subscriptions import make_subscriptions
 from edge.webhooks import PATIENCE, webhook_handlers
 from runtime.definitions.loading.catalog import Catalog
 from runtime.engine import Engine
+from runtime.mocks import completing, overlaid
 from runtime.outbox.entities import entity_handlers
 from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
@@ -34,7 +35,6 @@ from runtime.services.child_runs import child_handlers
 from runtime.services.definition_versions import definition_handlers
 from runtime.services.requests import RequestService
 from runtime.store.database.signals import announcing
-from runtime.worker.mocks import completing, overlaid
 
 log = logging.getLogger(__name__)
 

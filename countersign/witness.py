@@ -10,8 +10,8 @@ from pathlib import Path
 
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
 from edge.server import Limits, Server
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import Algorithm, NoteSigner, VerifierKey, parse_verifier_key
+from receipts.checkpoint import LogKeys
+from receipts.note import Algorithm, NoteSigner, VerifierKey, parse_verifier_key
 from receipts.signing import load_or_create
 from runtime.clock import Clock
 from witness.app import build_app

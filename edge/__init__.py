@@ -1,1 +1,1 @@
-"""HTTP for callers: the server with its limits, messages, signatures, problems; and webhooks that are sent out."""
+"""HTTP for callers: the server with its limits, one file for each resource, signatures; webhooks that are sent out."""

@@ -12,6 +12,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from edge.callers import Caller, Refusals, granted
+from edge.evidence import EvidenceIn, EvidencePage
+from edge.links import LinkPage, add_links
 from edge.messages import (
     Id,
     Name,
@@ -25,16 +27,14 @@ from edge.messages import (
     parse_body,
     read_body,
 )
+from edge.passkeys import add_passkeys
 from edge.problems import Denied, Problem, handle_problems, problem_of
-from edge.routes.evidence import EvidenceIn, EvidencePage
-from edge.routes.links import LinkPage, add_links
-from edge.routes.passkeys import add_passkeys
-from edge.routes.questions import add_questions
-from edge.routes.signals import add_signals
-from edge.routes.step_repair import add_step_repair
-from edge.routes.tasks import add_tasks
-from edge.routes.undo import add_undo
+from edge.questions import add_questions
+from edge.signals import add_signals
 from edge.signing import claimed, is_signed
+from edge.step_repair import add_step_repair
+from edge.tasks import add_tasks
+from edge.undo import add_undo
 from receipts.chain import Actor
 from runtime.model.limits import Rate, TokenBuckets
 from runtime.model.payloads import AnswerCode
@@ -99,7 +99,9 @@ def build_edge(
     `install` shows browsers the pages by which the Slack app is installed; `passkeys` and `links` are
     there where they reach it.
     """
-    app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app = FastAPI(
+        title="Countersign", version="1", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
+    )
     handle_problems(app, api.refusals.note if api is not None else None)
 
     @app.get("/healthz")

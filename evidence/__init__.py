@@ -1,1 +1,1 @@
-"""Evidence about finished runs: the form of a bundle, its sealing, log places and time stamps, replay."""
+"""Evidence about finished runs: a bundle's form, sealing, its archive, replay; the report; the verifier as a page."""

@@ -20,9 +20,9 @@ from evidence.log_proofs import LogProof
 from evidence.reading.material import Material
 from evidence.reading.readme import readme
 from evidence.reading.summary import summary
-from evidence.reading.timeline import first_timeline, timeline
+from evidence.reading.timeline import timeline
 from evidence.records import RunRecord
-from evidence.run_record import costs_member, format_of, run_as_told
+from evidence.run_record import costs_member, run_as_told
 from evidence.statement import PAYLOAD_TYPE, Predicate, count, make_statement, sha256
 from evidence.zipform import ZipFormError, pack
 from receipts import canonical
@@ -37,13 +37,11 @@ JsonObject = Mapping[str, Any]
 class Dossier:
     """One run's whole story up to the leaf at which it is sealed.
 
-    `run` is None where the leaves tell it (format 2); it, `decisions` and `approvals` have at least the members of
-    `evidence.records`; `receipts`, `reads` (none in format 1) and `leaves` are those of `receipts.receipt.Receipt`,
-    `receipts.usage.ReadRecord` and `receipts.chain.Leaf`. `definition` is canonical JSON. `policies` maps the digest of
-    a policy to its files.
+    `decisions` and `approvals` have at least the members of `evidence.records`; `receipts`, `reads` and `leaves` are
+    those of `receipts.receipt.Receipt`, `receipts.usage.ReadRecord` and `receipts.chain.Leaf`. `definition` is
+    canonical JSON. `policies` maps the digest of a policy to its files.
     """
 
-    run: JsonObject | None
     definition: bytes
     decisions: Sequence[JsonObject]
     policies: Mapping[str, Mapping[str, str]]
@@ -73,18 +71,15 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
     """Return the bundle. Equal dossier and key give equal bytes."""
     try:
         leaves = [Leaf.model_validate(dict(leaf)) for leaf in dossier.leaves]
-        told = run_as_told(leaves) if dossier.run is None else dict(dossier.run)
+        told = run_as_told(leaves)
         run = RunRecord.model_validate(told)
-        version, key_id = format_of(leaves), key.public.key_id
         members = {names.RUN: canonical.dumps(told), **_members(dossier, leaves)}
-        if version > 1:
-            members[names.COSTS] = costs_member((*dossier.reads, *dossier.receipts))
+        members[names.COSTS] = costs_member((*dossier.reads, *dossier.receipts))
         members |= dossier.log.members() if dossier.log else {}
-        members |= _texts(members) if version > 1 else {names.TIMELINE: first_timeline(run.run_id, leaves)}
-        members[names.README] = readme(run, key_id, version)
-        statement = _statement(run, version, key_id, members)
-        named = key_id if version == 1 else ""
-        members[names.STATEMENT] = sign_envelope(PAYLOAD_TYPE, statement, key, keyid=named)
+        members |= _texts(members)
+        members[names.README] = readme(run, key.public.key_id)
+        statement = _statement(run, key.public.key_id, members)
+        members[names.STATEMENT] = sign_envelope(PAYLOAD_TYPE, statement, key)
         data = pack(members)
     except (ReceiptsError, ZipFormError, ValidationError, UnicodeEncodeError) as error:
         raise DossierError(f"the dossier cannot be sealed: {error}") from error
@@ -147,7 +142,7 @@ def _policies(policies: Mapping[str, Mapping[str, str]]) -> Members:
             yield f"{names.POLICIES}/{_identifier({'digest': digest}, 'digest')}/{file}", text.encode()
 
 
-def _statement(run: RunRecord, version: int, key_id: str, members: Mapping[str, bytes]) -> bytes:
+def _statement(run: RunRecord, key_id: str, members: Mapping[str, bytes]) -> bytes:
     """Return the canonical statement about the members."""
     predicate = Predicate(
         run_id=run.run_id,
@@ -155,9 +150,8 @@ def _statement(run: RunRecord, version: int, key_id: str, members: Mapping[str, 
         definition_digest=run.definition.digest,
         sealed_seq=run.sealed_seq,
         audit_head=run.audit_head,
-        counts=count(members, version),
-        builder_version=str(version),
-        key_id=None if version == 1 else key_id,
+        counts=count(members),
+        key_id=key_id,
     )
     return make_statement(members, predicate)
 

@@ -22,10 +22,9 @@ class Keys:
     current: SigningKey
     retired: tuple[SigningKey, ...]
 
-    def of(self, key_id: str | None) -> SigningKey:
-        """Return the key with this id, which is one of `ids`; the current one where none is named."""
-        wanted = self.current.public.key_id if key_id is None else key_id
-        return next(key for key in (self.current, *self.retired) if key.public.key_id == wanted)
+    def of(self, key_id: str) -> SigningKey:
+        """Return the key with this id, which is one of `ids`."""
+        return next(key for key in (self.current, *self.retired) if key.public.key_id == key_id)
 
     @property
     def ids(self) -> list[str]:

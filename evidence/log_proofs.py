@@ -17,12 +17,12 @@ from pydantic import Field, ValidationError
 from evidence import names
 from receipts import canonical
 from receipts.chain import Leaf
+from receipts.checkpoint import Checkpoint, LogKeys, open_checkpoint, parse_checkpoint
 from receipts.errors import ProofError
 from receipts.fields import Exact, Sha256Hex
-from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint, parse_checkpoint
-from receipts.log.hashes import TreeHead
-from receipts.log.note import parse_note
-from receipts.log.proofs import check_inclusion, verify_consistency
+from receipts.hashes import TreeHead
+from receipts.note import parse_note
+from receipts.proofs import check_inclusion, verify_consistency
 from receipts.stamp import StampError
 
 

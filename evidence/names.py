@@ -25,18 +25,15 @@ READS = "reads"
 APPROVALS = "approvals"
 POLICIES = "policies"
 
-_IN_FORMAT_1 = (
-    *map(re.escape, (RUN, DEFINITION, AUDIT, TIMELINE, README)),
-    rf"({DECISIONS}|{RECEIPTS})/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
+_MEMBERS = (
+    *map(re.escape, (RUN, DEFINITION, AUDIT, TIMELINE, README, SUMMARY, COSTS)),
+    *map(re.escape, (CHECKPOINT, INCLUSION, ACTS, STAMP)),
+    rf"({DECISIONS}|{RECEIPTS}|{READS})/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
     rf"{APPROVALS}/{_IDENTIFIER.pattern}\.json",
     rf"{POLICIES}/[0-9a-f]{{64}}/{_PATH.pattern}",
 )
-_SINCE_2 = (
-    *map(re.escape, (SUMMARY, COSTS, CHECKPOINT, INCLUSION, ACTS, STAMP)),
-    rf"{READS}/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
-)
-MEMBERS = {1: re.compile("|".join(_IN_FORMAT_1)), 2: re.compile("|".join((*_IN_FORMAT_1, *_SINCE_2)))}
-"""What members are called that a bundle of a format may have, beside its statement."""
+MEMBERS = re.compile("|".join(_MEMBERS))
+"""What members are called that a bundle may have, beside its statement."""
 
 
 def is_safe_path(name: str) -> bool:
@@ -54,9 +51,9 @@ def is_identifier(name: str) -> bool:
     return _IDENTIFIER.fullmatch(name) is not None
 
 
-def is_member(name: str, version: int) -> bool:
-    """Return whether a bundle in this format has members of this name, beside its statement."""
-    return MEMBERS[version].fullmatch(name) is not None
+def is_member(name: str) -> bool:
+    """Return whether a bundle has members of this name, beside its statement."""
+    return MEMBERS.fullmatch(name) is not None
 
 
 def numbered(folder: str, number: int, identifier: str) -> str:

@@ -15,15 +15,15 @@ from itertools import islice
 
 import aiohttp
 
-from evidence.archive.archive import Archive, ArchiveConflictError, ArchiveError
+from evidence.archive import Archive, ArchiveConflictError, ArchiveError
 from evidence.errors import EvidenceError
 from evidence.log_proofs import ActPlace, ActsProof, LogProof, Span
 from evidence.timestamping import Stamping
+from receipts.add_checkpoint import BODY_LIMIT, SIZE_TYPE, AddCheckpoint, parse_size, with_cosignatures
+from receipts.checkpoint import cosignatures, sign_checkpoint
 from receipts.errors import LogError
-from receipts.log.add_checkpoint import BODY_LIMIT, SIZE_TYPE, AddCheckpoint, parse_size, with_cosignatures
-from receipts.log.checkpoint import cosignatures, sign_checkpoint
-from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey
-from receipts.log.tiles import EntryBundle, Tile, tiles_between
+from receipts.note import Algorithm, Note, NoteSigner, VerifierKey
+from receipts.tiles import EntryBundle, Tile, tiles_between
 from runtime.services.log import AuditLogService, LogChangedError, NotInLogError, Signed
 
 SECONDS = 5.0

@@ -167,7 +167,7 @@ class ExecuteRecord(Extensible):
 
 
 class RequirementRecord(Extensible):
-    """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.
+    """What a human authorization had to fulfil.
 
     With `sign_with` a vote to approve has to be signed so. The clock stood still for `pause_on_question` at most.
     `execute` says when what is approved might begin.
@@ -177,7 +177,7 @@ class RequirementRecord(Extensible):
     groups: list[str] = Field(min_length=1)
     all_groups: bool
     exclude: list[str]
-    escalate_to: list[str] | list[NextInLineRecord]
+    escalate_to: list[NextInLineRecord]
     break_glass: OmittedIfNone[BreakGlassRecord] = None
     sign_with: OmittedIfNone[Literal["passkey"]] = None
     pause_on_question: OmittedIfNone[NonEmpty] = None
@@ -186,8 +186,7 @@ class RequirementRecord(Extensible):
     @property
     def leads(self) -> list[str]:
         """Return the groups that are asked as time runs short, each once."""
-        said = ([entry] if isinstance(entry, str) else entry.to for entry in self.escalate_to)
-        return list(dict.fromkeys(group for groups in said for group in groups))
+        return list(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))
 
 
 class Answered(Extensible):

@@ -35,17 +35,10 @@ FORBIDDEN = frozenset(
 LARGEST = 64 * 1024 * 1024
 """Bytes of OPA's answers."""
 
-_LIST = (
+_QUERY = (
     "answers := data.countersign.effect.decisions;"
     ' flaws := data.countersign.effect.config.flaws with input as {"tenant": input[0].tenant}'
 )
-_EACH = (
-    "answers := {format_int(place, 10): answer |"
-    " some place, question in input; answer := data.countersign.effect.decision with input as question};"
-    " flaws := []"
-)
-_QUERIES = {1: _EACH, 2: _LIST}
-"""What is asked in each format: the first release knew one question at a time, and nothing of flaws."""
 
 
 class AskingError(UndecidedError):
@@ -113,11 +106,8 @@ class Opa:
                 return value.strip()
         raise AskingError(f"{self.program} does not tell its version")
 
-    def ask(self, version: int, files: Mapping[str, str], questions: Iterable[bytes]) -> dict[str, Any]:
-        """Return the answers to a policy's questions by their places, as a bundle of this format asked them.
-
-        The questions are JSON.
-        """
+    def ask(self, files: Mapping[str, str], questions: Iterable[bytes]) -> dict[str, Any]:
+        """Return the answers to a policy's questions by their places; the questions are JSON."""
         with TemporaryDirectory(prefix="countersign-replay-") as made:
             folder = Path(made)
             for name, text in files.items():
@@ -127,7 +117,7 @@ class Opa:
             _write_list(folder / "input.json", questions)
             arguments = ["--bundle", "policy", "--input", "input.json", "--capabilities", "capabilities.json"]
             limit = ["--strict-builtin-errors", "--timeout", f"{self.seconds:.0f}s", "--format", "json"]
-            code, printed = self._run(folder, "eval", *arguments, *limit, _QUERIES[version])
+            code, printed = self._run(folder, "eval", *arguments, *limit, _QUERY)
         return _answers(code, printed)
 
     @cached_property
@@ -213,18 +203,18 @@ def replay(opa: Opa, contents: Contents) -> str:
 
     Raise AskingError where it could not be asked.
     """
-    version, texts = int(contents.statement.predicate.builder_version), policy_texts(contents)
+    texts = policy_texts(contents)
     records = {name: contents.value(name) for name in contents.decisions}
     by_policy = sorted(records.items(), key=lambda item: (item[1]["policy_digest"], item[0]))
     for digest, group in groupby(by_policy, key=lambda item: item[1]["policy_digest"]):
         decisions = list(group)
         try:
-            answers = opa.ask(version, texts[digest], (canonical.dumps(record["input"]) for _, record in decisions))
+            answers = opa.ask(texts[digest], (canonical.dumps(record["input"]) for _, record in decisions))
         except NoAnswerError as error:
             raise BrokenError(f"{names.POLICIES}/{digest}", str(error)) from error
         for place, (name, record) in enumerate(decisions):
             _compare(name, record, answers.get(str(place)))
-    theirs = sorted({str(record.get("opa_version", "unknown")) for record in records.values()})
+    theirs = sorted({str(record["opa_version"]) for record in records.values()})
     return f"{counted(len(records), 'decision')} by OPA {', '.join(theirs)}, asked again of OPA {opa.version}"
 
 

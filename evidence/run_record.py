@@ -1,4 +1,4 @@
-"""The run as its leaves tell it: `run.json` of format 2, of which nothing rests on a row that could be changed.
+"""The run as its leaves tell it: `run.json` of which nothing rests on a row that could be changed.
 
 `costs.json` is what the run used and cost, as its read records and receipts tell. It follows from them alone.
 """
@@ -24,19 +24,13 @@ _OVER = frozenset({"needs_attention", "succeeded", "failed_handled", "failed_ter
 _WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 
-def format_of(leaves: Sequence[Leaf]) -> int:
-    """Return the format that the first leaf names; 1 where it names none."""
-    told = leaves[0].data.get("format", 1) if leaves else 1
-    return told if isinstance(told, int) else 1
-
-
 def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
     """Return `run.json`; a member that the leaves do not tell is None, and one of what it came to is not there."""
     first, last = leaves[0], leaves[-1]
     queued: Mapping[str, Any] = first.data if first.event == RUN_QUEUED else {}
     end = next((leaf for leaf in reversed(leaves) if leaf.event in RUN_ENDED), None)
     return {
-        "format": format_of(leaves),
+        "format": queued.get("format"),
         "run_id": first.run_id,
         "tenant": queued.get("tenant"),
         "definition": {name: queued.get(f"definition_{name}") for name in ("name", "version", "digest")},

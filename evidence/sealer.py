@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from evidence.archive.archive import Archive, ArchiveConflictError, Stored
+from evidence.archive import Archive, ArchiveConflictError, Stored
 from evidence.build import Dossier, DossierError, Sealed, attest, attestation_of, build, file_of
 from evidence.errors import EvidenceError
 from evidence.key_ring import KeyRing
@@ -57,8 +57,7 @@ class Sealer:
     async def dossier(self, run_id: str) -> Dossier:
         """Return what the bundle of a run is built from whose sealing has begun: the same every time."""
         story = await self.desk.story(run_id)
-        is_in_format_1 = story.run is not None
-        return Dossier(**vars(story), log=None if is_in_format_1 else await self.notary.proof(run_id))
+        return Dossier(**vars(story), log=await self.notary.proof(run_id))
 
     async def _seal(self, lease: BundleLease, key: SigningKey) -> None:
         run_id = lease.run_id

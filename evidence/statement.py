@@ -1,16 +1,20 @@
 """What is signed: an in-toto Statement v1 that names every other member of the bundle with its SHA-256."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from evidence import names
 from receipts import canonical
 from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+
+_EARLIER = re.compile(rb'"predicateType":"urn:countersign:evidence-(bundle|export):v([0-9]{1,9})"')
+"""The types of statements before release 0.2.0; within a text, the quotation marks would be escaped."""
 
 _SUBJECT = 100
 """Bytes of a subject beside its name."""
@@ -38,7 +42,7 @@ class Counts(Exact):
     policies: int
     approvals: int
     receipts: int
-    reads: int | None = None  # since format 2
+    reads: int
 
 
 class Predicate(Exact):
@@ -50,8 +54,7 @@ class Predicate(Exact):
     sealed_seq: int = Field(ge=1)
     audit_head: Sha256Hex
     counts: Counts
-    builder_version: Annotated[str, StringConstraints(pattern="^[12]$")]  # the bundle's format
-    key_id: Sha256Hex | None = None  # of the key that signed, since format 2; before, the envelope named it
+    key_id: Sha256Hex  # of the key that signed
 
 
 class Statement(Exact):
@@ -61,7 +64,7 @@ class Statement(Exact):
 
     statement_type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
     subject: list[Subject]
-    predicate_type: NonEmpty = Field(alias="predicateType")
+    predicate_type: Literal["urn:countersign:run-evidence:v1"] = Field(alias="predicateType")
     predicate: Predicate
 
 
@@ -70,9 +73,13 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def predicate_type(version: str) -> str:
-    """Return the type of the predicate of a bundle in this format."""
-    return f"urn:countersign:evidence-bundle:v{version}"
+def written_before_release(payload: bytes) -> str:
+    """Return what is said of a bundle's or an export's statement of before release 0.2.0; "" of another."""
+    found = _EARLIER.search(payload)
+    if found is None:
+        return ""
+    what, number = (part.decode() for part in found.groups())
+    return f"this {what} was written before release 0.2.0, in format {number} of then, which this program does not read"
 
 
 def make_statement(members: Mapping[str, bytes], predicate: Predicate) -> bytes:
@@ -80,10 +87,10 @@ def make_statement(members: Mapping[str, bytes], predicate: Predicate) -> bytes:
     statement = Statement(
         _type="https://in-toto.io/Statement/v1",
         subject=[Subject(name=name, digest=Digests(sha256=sha256(data))) for name, data in sorted(members.items())],
-        predicateType=predicate_type(predicate.builder_version),
+        predicateType="urn:countersign:run-evidence:v1",
         predicate=predicate,
     )
-    return canonical.dumps(statement.model_dump(exclude_none=True))
+    return canonical.dumps(statement.model_dump())
 
 
 def largest(member_names: Iterable[str]) -> int:
@@ -92,13 +99,13 @@ def largest(member_names: Iterable[str]) -> int:
     return payload * 4 // 3 + _ELSE
 
 
-def count(member_names: Iterable[str], version: int) -> Counts:
-    """Count the files of each folder that a bundle in this format has."""
+def count(member_names: Iterable[str]) -> Counts:
+    """Count the files of each folder."""
     folders = [name.partition("/")[0] for name in member_names if "/" in name]
     return Counts(
         decisions=folders.count(names.DECISIONS),
         policies=folders.count(names.POLICIES),
         approvals=folders.count(names.APPROVALS),
         receipts=folders.count(names.RECEIPTS),
-        reads=folders.count(names.READS) if version > 1 else None,
+        reads=folders.count(names.READS),
     )

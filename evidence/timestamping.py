@@ -12,7 +12,7 @@ from http import HTTPStatus
 
 import aiohttp
 
-from evidence.archive.archive import Archive, ArchiveError
+from evidence.archive import Archive, ArchiveError
 from evidence.errors import EvidenceError
 from receipts.stamp import STAMP_LIMIT, Authority, StampError, StampRequest, make_request, no_later_than
 from runtime.services.log import AuditLogService, Signed, Stamped, TimestampService

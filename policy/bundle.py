@@ -18,7 +18,8 @@ import rfc8785
 
 from policy.contract import PolicyText
 
-# What is served. Tests, schemas and the meta-policy stay at home.
+# What is served: the core, and what OPA itself asks of your own, as `system/authz.rego`. Tests, schemas and the
+# meta-policy stay at home.
 ROOTS = ("countersign", "system")
 CONFIG = "countersign_config"
 CONFIG_FILE = f"{CONFIG}/data.json"

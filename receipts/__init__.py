@@ -1,1 +1,1 @@
-"""Canonical JSON, redaction, receipts, the hash chain of audit leaves, and signatures. Nothing here needs a network."""
+"""Canonical JSON, redaction, receipts, the hash chain, signatures, the Merkle log of RFC 6962 and C2SP; no network."""

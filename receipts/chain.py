@@ -29,36 +29,35 @@ MAX_LINE = MAX_LEAF + len('"hash":"",') + 64
 MAX_CARD = 2**20
 """Bytes of a card as it was shown, in canonical form; those that the program makes have no tenth of that."""
 
-EVIDENCE_FORMAT = 2
-"""How much a run's leaves tell, as its first one says; 1 where it says nothing. Since 2 they bind what people saw and
-said, and all that `run.json` says follows from them."""
+EVIDENCE_FORMAT = 1
+"""The format of what a run's leaves tell, as the first one says."""
 
-# The events that evidence relies on, and the members that their `data` must have; with + since format 2.
-RUN_QUEUED = "run.queued"  # submitted_by, definition_digest
-# ... + format, tenant, trigger_type, trigger_ref, definition_name, definition_version, requester_name of a person
-RUN_ENDED = frozenset({"run.succeeded", "run.failed_terminal", "run.canceled"})  # + error, writes
-REPAIR_DECIDED = "repair.decided"  # + act, reason, policy, and the result (its commitment) of what was supplied
-EVIDENCE_BEGUN = "evidence.begun"  # + the last leaf of a bundle
+# The events that evidence relies on, and the members that their `data` must have.
+RUN_QUEUED = "run.queued"  # format, tenant, submitted_by, definition_digest, definition_name, definition_version,
+# ... trigger_type, trigger_ref, requester_name of a person
+RUN_ENDED = frozenset({"run.succeeded", "run.failed_terminal", "run.canceled"})  # error, writes
+REPAIR_DECIDED = "repair.decided"  # act, reason, policy, and the result (its commitment) of what was supplied
+EVIDENCE_BEGUN = "evidence.begun"  # the last leaf of a bundle
 RECEIPT_WRITTEN = "receipt.written"  # receipt_id, digest (of the receipt's canonical form)
-READ_RECORDED = "read.recorded"  # + read_id, digest (of the read record's canonical form)
+READ_RECORDED = "read.recorded"  # read_id, digest (of the read record's canonical form)
 DECISION_RECORDED = "decision.recorded"  # decision_id, digest (of the decision record's canonical form)
 APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bound to), requirement
 # ... + asked (digest of the request as the bundle has it)
 APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
 # ... each of those: approval_id
-EFFECT_EDITED = "effect.edited"  # + approval_id, person, from, to, digest (of the edit as the bundle has it)
-FELL_BACK = "approval.fell_back"  # + approval_id, why, to (groups that it went to as well, since others cannot decide)
+EFFECT_EDITED = "effect.edited"  # approval_id, person, from, to, digest (of the edit as the bundle has it)
+FELL_BACK = "approval.fell_back"  # approval_id, why, to (groups that it went to as well, since others cannot decide)
 APPROVAL_HANDED = "approval.handed"  # approval_id, person, to, reason
-QUESTION_ASKED = "question.asked"  # + approval_id, question_id, person + digest (of the question as the bundle has it)
-QUESTION_ANSWERED = "question.answered"  # + approval_id, question_id, person who asked + digest (of the answer)
+QUESTION_ASKED = "question.asked"  # approval_id, question_id, person, digest (of the question as the bundle has it)
+QUESTION_ANSWERED = "question.answered"  # approval_id, question_id, person who asked, digest (of the answer)
 VOTE_RESTORED = "vote.restored"  # approval_id, person: who is in the groups that are asked again
-VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason + digest (of the vote that counts no more)
+VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason, digest (of the vote that counts no more)
 VOTE_REFUSED = "vote.refused"  # approval_id, code, verdict, team, user; nth where it stands for those before it
 ONE_BY_ONE = 8  # so many refusals of one person for one reason each stand on record; then 16, 32, … do
-VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it), opened_at
-CARD_SHOWN = "card.shown"  # + approval_id, digest (of the card as it was posted or edited)
-WAIT_OPENED = "wait.opened"  # + wait_id, type, correlation_key, deadline
-WAIT_ENDED = frozenset({"wait.completed", "wait.timed_out"})  # + wait_id
+VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict, digest (of the vote as the bundle has it), opened_at
+CARD_SHOWN = "card.shown"  # approval_id, digest (of the card as it was posted or edited)
+WAIT_OPENED = "wait.opened"  # wait_id, type, correlation_key, deadline
+WAIT_ENDED = frozenset({"wait.completed", "wait.timed_out"})  # wait_id
 
 
 class ChainError(ReceiptsError):
@@ -99,7 +98,7 @@ class Leaf(Exact):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Return what it says."""
+        """Return what it says; never read it in a loop within a loop: it may be built of its bytes each time."""
         value: dict[str, Any] = built(self.said)
         return value
 

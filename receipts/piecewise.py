@@ -64,8 +64,19 @@ def set_apart(value: Any, data: bytes, outline: Outline) -> Any:
     if isinstance(outline, Part):
         return value if outline is Part.BUILT else _set_apart(value, data, outline)
     if isinstance(value, dict):
-        return {name: set_apart(item, data, _under(outline, name)) for name, item in value.items()}
-    return [set_apart(item, data, _under(outline, "*")) for item in value] if isinstance(value, list) else value
+        return {
+            name: item if _is_small(item) else set_apart(item, data, _under(outline, name))
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        how = _under(outline, "*")
+        return [item if _is_small(item) else set_apart(item, data, how) for item in value]
+    return value
+
+
+def _is_small(value: Any) -> bool:
+    """Return whether a value is built however it is read."""
+    return not value if isinstance(value, (dict, list)) else not isinstance(value, str) or len(value) < LONG
 
 
 def _set_apart(value: Any, data: bytes, outline: Part) -> Any:
@@ -129,8 +140,10 @@ def members_at(data: bytes, at: int, *, named: bool) -> tuple[Any, int]:
 
 def member(value: Any, name: str) -> Any:
     """Return a member of an object, each of which may stand apart, but a text is built; None where there is none."""
+    if isinstance(value, dict):
+        return built_text(value.get(name))
     if not isinstance(value, Apart):
-        return built_text(value.get(name)) if isinstance(value, dict) else None
+        return None
     data, at = value.source, value.start
     if data[at] != ord("{") or data[at + 1] == ord("}"):
         return None

@@ -19,8 +19,8 @@ class Receipt(Exact):
 
     `fingerprint` is the digest of the canonical action; `attempt` is 0 where the effect was refused before any;
     `redacted` are JSON pointers into this receipt; `decision_id` is the stored decision's own id, not OPA's. `told` is
-    what the handler told beside its result (since format 2), and absent where it told nothing.
-    `mocked` says that the run was on mocks (since format 2), and is absent where it was not.
+    what the handler told beside its result, and absent where it told nothing.
+    `mocked` says that the run was on mocks, and is absent where it was not.
     """
 
     receipt_id: Identifier

@@ -1,1 +1,1 @@
-"""Durable runs: definitions, the pure planner, the one gate, the inbox and the outbox, and the store."""
+"""Durable runs: the worker with its lanes and sweeps, the engine, and beneath them planner, doors and store."""

@@ -18,11 +18,13 @@ from countersign.settings import ROOT
 from policy.contract import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy
+from runtime import sweeps
 from runtime.definitions.loading.catalog import Catalog, load_catalog
 from runtime.definitions.model import Definition
 from runtime.engine import Engine, Routing
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
+from runtime.lanes import Lane, room_for, slots_of
 from runtime.model.effect import Effect, Purpose
 from runtime.model.messages import Said
 from runtime.model.notification import Notification
@@ -41,9 +43,7 @@ from runtime.services.home import HomeQueries, Look, Waiting
 from runtime.store import directory, leases, runs
 from runtime.store.database.pool import make_pool
 from runtime.store.leases import Lessee
-from runtime.worker import sweeps
-from runtime.worker.lanes import Lane, room_for, slots_of
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.begun import Rows, begin_with, rows_of
 from tests.logins import as_program, loading
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, async_playwright
 
-from evidence.page.report import write_page
+from evidence.report import write_page
 from tools.chromium import find
 
 _VERIFY = """

@@ -110,6 +110,15 @@ def fresh_database(postgres: str) -> Iterator[str]:
     conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@contextmanager
+def empty_database(postgres: str) -> Iterator[str]:
+    """Make an empty database on the server, and drop it in the end; gives its DSN."""
+    name, conn = f"test_{next(_numbers)}", _makers[postgres]
+    conn.execute(f"CREATE DATABASE {name}")
+    yield _database(postgres, name)
+    conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def _database(dsn: str, name: str) -> str:
     return dsn.replace("/postgres?", f"/{name}?", 1)
 

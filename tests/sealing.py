@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from evidence.archive.archive import Archive
+from evidence.archive import Archive
 from evidence.key_ring import KeyRing
 from evidence.notary import Notary
 from evidence.sealer import Sealer
-from receipts.log.note import NoteSigner
+from receipts.note import NoteSigner
 from receipts.signing import load_or_create
 from runtime.engine import Engine
 from runtime.services.log import AuditLogService

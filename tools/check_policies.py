@@ -21,7 +21,7 @@ from policy.bundle import PACKS, Bundle, PolicyError, PolicyFolders, build_bundl
 from policy.vetting import vet_bundle
 
 ROOT = Path(__file__).resolve().parents[1]
-META = ROOT / "rego" / "meta" / "meta.rego"
+META = ROOT / "rego" / "meta.rego"
 
 
 def find_opa() -> str:

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, variable
+from tools.schema import project_version
 
 FILE = ROOT / ".env.example"
 HEAD = """\
@@ -24,11 +25,13 @@ HEAD = """\
 
 # The YAML file of people and agents, which the service `people` loads; docker/directory.yaml is one to start from.
 DIRECTORY_FILE=./directory.yaml
+# Your id in it: who loads it is on record.
+DIRECTORY_LOADED_BY=
 # Folder of the secrets' files, and folder of what is your own.
 #SECRETS_FOLDER=./secrets
 #OWN_FOLDER=./own
 # Image of the program.
-#PROGRAM_IMAGE=countersign:0.1.0
+#PROGRAM_IMAGE=countersign:{version}
 """
 DEMANDED = ("tenant", "slack_channel")
 """Compose does not start without them."""
@@ -48,7 +51,7 @@ OF_COMPOSE = {
 def text() -> str:
     """Return the whole file."""
     settings = (_lines(name, info) for name, info in Settings.model_fields.items() if not is_secret(name))
-    return "\n".join([HEAD, *("\n".join(lines) + "\n" for lines in settings)])
+    return "\n".join([HEAD.format(version=project_version()), *("\n".join(lines) + "\n" for lines in settings)])
 
 
 def _lines(name: str, info: FieldInfo) -> Iterator[str]:

@@ -18,9 +18,9 @@ from urllib.parse import urlencode
 from aiohttp import web
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from bot.home.home_state import SEVERAL
-from bot.slack.client import SlackClient, slack_client
+from bot.client import SlackClient, slack_client
 from bot.views.card import card
+from bot.views.home_state import SEVERAL
 from countersign.embedded.work import to_stderr
 from runtime.clock import utc_now
 from sandbox.harness import SandboxUser, served

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bot.home import bulk_votes
-from bot.home.home import HomeContent, home
-from bot.home.home_state import HomeState, Section
+from bot.views import bulk_votes
+from bot.views.home import HomeContent, home
+from bot.views.home_state import HomeState, Section
 from runtime.model.search import Page, PageEdge
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from bot.home import command_replies
-from bot.home.command_replies import HELP, STANDS_IN
-from bot.slack.connector import message_blocks
+from bot.connector import message_blocks
+from bot.views import command_replies
 from bot.views.blocks import Block, section, utc
 from bot.views.card import card
+from bot.views.command_replies import HELP, STANDS_IN
 from bot.views.messages import gathered_message, message_moments, message_text
 from bot.views.states import sign_of
 from bot.views.step_repair import repair_buttons

@@ -9,19 +9,19 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from bot.home.metrics import metrics_modal
 from bot.listeners.oauth import NO_LINK, installed, reason, refused
 from bot.views.cancel_undo import cancel_modal, undo_modal
 from bot.views.delegation import delegation_modal
 from bot.views.details import details_modal
 from bot.views.edits import edit_modal
 from bot.views.forms import chooser_modal, fields_of, form_modal
+from bot.views.metrics import metrics_modal
 from bot.views.more_menu import ASK, CHANGES, HAND, WITHDRAW, reply_modal, written_act_modal
 from bot.views.step_repair import repair_modal
 from bot.views.vote_modals import break_glass_modal, reason_modal, signing_modal
 from bot.views.wording import headline
-from edge.routes.links import LinkPage
-from edge.routes.passkeys import page_of
+from edge.links import LinkPage
+from edge.passkeys import page_of
 from runtime.model.metrics import GroupMetrics, Metrics, PersonMetrics, Spread
 from runtime.model.run import RepairAction
 from runtime.model.undo import Item, Standing

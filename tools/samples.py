@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.slack.client import SlackClient
+from bot.client import SlackClient
 from bot.views.links import card_link, request_unfurl, run_unfurl
 from runtime.clock import utc_now
 from runtime.model.approval import AskKind, Result, ResultCode

@@ -25,10 +25,10 @@ from countersign.embedded.packs import example_of
 from countersign.embedded.system import Ports, embedded
 from countersign.embedded.work import SetUpError
 from countersign.settings import ROOT, Settings
-from evidence.page import verifier_page
-from evidence.page.report import report_on, write_report
+from evidence import verifier_page
+from evidence.report import report_on, write_report
 from evidence.verify.trust import trust_of
-from receipts.log.note import Algorithm, NoteSigner
+from receipts.note import Algorithm, NoteSigner
 from receipts.signing import load_or_create
 from sandbox.harness import SandboxUser, messages
 from tools.gallery import looking, take

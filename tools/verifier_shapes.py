@@ -49,7 +49,7 @@ WHOLE = (Correlation,)
 """The models of which a record names each member, whatever the program takes for one that is missing."""
 
 WIDTH = 120
-FOLDER = Path(__file__).parents[1] / "evidence/page/verifier"
+FOLDER = Path(__file__).parents[1] / "evidence/browser"
 _HEADER = "// Written by `python -m tools.verifier_shapes` from the program's {what}. Do not change it here.\n"
 _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}
@@ -220,9 +220,9 @@ def shapes_module() -> str:
         name = name_of(model)
         export = "export " if name in roots else ""
         lines.append(f"\n/** {(model.__doc__ or '').splitlines()[0]} */\n{export}const {name} = {made};\n")
-    lines.append("\n/** What members are called that a bundle of a format may have, beside its statement. */\n")
-    named = (f'  ["{version}", {_pattern(f"^(?:{called.pattern})$")}],\n' for version, called in MEMBERS.items())
-    return "".join([*lines, "export const MEMBERS = new Map([\n", *named, "]);\n"])
+    lines.append("\n/** What members are called that a bundle may have, beside its statement. */\n")
+    lines.append(f"export const MEMBERS = {_pattern(f'^(?:{MEMBERS.pattern})$')};\n")
+    return "".join(lines)
 
 
 def rules_module() -> str:

@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from receipts.log.add_checkpoint import BODY_LIMIT, SIZE_TYPE
+from receipts.add_checkpoint import BODY_LIMIT, SIZE_TYPE
 from witness.errors import OtherSizeError, RefusedError
 from witness.witness import Witness
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from receipts.add_checkpoint import AddCheckpoint, parse_request
+from receipts.checkpoint import Checkpoint, LogKeys, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError, NoteError, ProofError
-from receipts.log.add_checkpoint import AddCheckpoint, parse_request
-from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint, parse_checkpoint
-from receipts.log.hashes import EMPTY_ROOT, TreeHead
-from receipts.log.note import Note, NoteSigner, parse_note, signature_line, verified
-from receipts.log.proofs import verify_consistency
+from receipts.hashes import EMPTY_ROOT, TreeHead
+from receipts.note import Note, NoteSigner, parse_note, signature_line, verified
+from receipts.proofs import verify_consistency
 from witness.errors import OtherSizeError, RefusedError, WitnessError
 
 NOTHING_SEEN = TreeHead(0, EMPTY_ROOT)

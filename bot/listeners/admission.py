@@ -19,8 +19,10 @@ from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import FAILURES, Tally, error_code, slack_logger
 from bot.listeners.installation import AppLifecycle
 from bot.listeners.private_answers import PrivateAnswers
+from bot.origin import Origin
 from bot.payloads import (
     Actions,
     AppRateLimited,
@@ -35,8 +37,6 @@ from bot.payloads import (
     as_read,
     parse_payload,
 )
-from bot.slack.client import FAILURES, Tally, error_code, slack_logger
-from bot.slack.origin import Origin
 from bot.views.vote_modals import note_modal
 from runtime.model.limits import Rate, TokenBuckets
 

@@ -10,14 +10,13 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncAck
 
-from bot.home import bulk_votes
-from bot.home.home_state import state_of
+from bot.client import FAILURES, error_code
 from bot.listeners import private_answers
 from bot.listeners.clicks import DEADLINE, ModalListener, applied, click, recording
 from bot.listeners.identity import Identity
 from bot.payloads import Actions, Submission
-from bot.slack.client import FAILURES, error_code
-from bot.views import references
+from bot.views import bulk_votes, references
+from bot.views.home_state import state_of
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import REASON_MAX, reason_fault
 from runtime.model.votes import JointDecision, VoteVerdict

@@ -10,8 +10,8 @@ from typing import Any
 from slack_bolt.async_app import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import FAILURES, error_code
 from bot.payloads import Edited, EventCallback
-from bot.slack.client import FAILURES, error_code
 from runtime.clock import Clock
 from runtime.services.cards import StoredCards
 from runtime.services.home import Entry

@@ -17,12 +17,12 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners import private_answers
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.private_answers import PrivateAnswers
 from bot.payloads import Actions, Submission, User
-from bot.slack.client import FAILURES, error_code, slack_logger
 from bot.views import references
 from bot.views.more_menu import MoreRef
 from bot.views.references import CardRef, stale

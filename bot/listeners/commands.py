@@ -17,8 +17,16 @@ from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck, AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.home import command_replies as words
-from bot.home.command_replies import (
+from bot.client import FAILURES, error_code, slack_logger
+from bot.listeners.clicks import DEADLINE, Listener, ListenerContext
+from bot.listeners.delegation import COMMAND as DELEGATE
+from bot.listeners.delegation import DelegationListener
+from bot.listeners.forms import Forms, Modal
+from bot.listeners.identity import Identity
+from bot.listeners.private_answers import TELL_SECONDS, UNKNOWN_BUTTON, PrivateAnswers
+from bot.payloads import Actions, Command, Event, EventCallback, User
+from bot.views import command_replies as words
+from bot.views.command_replies import (
     SHOWN,
     Reply,
     approval_reply,
@@ -29,15 +37,7 @@ from bot.home.command_replies import (
     text_reply,
     why_reply,
 )
-from bot.home.metrics import metrics_reply
-from bot.listeners.clicks import DEADLINE, Listener, ListenerContext
-from bot.listeners.delegation import COMMAND as DELEGATE
-from bot.listeners.delegation import DelegationListener
-from bot.listeners.forms import Forms, Modal
-from bot.listeners.identity import Identity
-from bot.listeners.private_answers import TELL_SECONDS, UNKNOWN_BUTTON, PrivateAnswers
-from bot.payloads import Actions, Command, Event, EventCallback, User
-from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views.metrics import metrics_reply
 from bot.views.references import TurnRef
 from bot.views.refusals import refusal_words
 from runtime.model.person import Person

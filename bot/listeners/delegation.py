@@ -12,14 +12,14 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncAck
 
-from bot.home import command_replies as words
-from bot.home.command_replies import Reply, text_reply
 from bot.listeners import private_answers
 from bot.listeners.clicks import Listener, applied, came_of, recording
 from bot.listeners.identity import Identity
 from bot.payloads import Input, Submission, User
+from bot.views import command_replies as words
 from bot.views import references
 from bot.views.blocks import utc
+from bot.views.command_replies import Reply, text_reply
 from bot.views.delegation import GROUPS, SINCE, UNTIL, WHOM, DelegationRef, delegation_modal
 from bot.views.refusals import refusal_words
 from bot.views.text import plain

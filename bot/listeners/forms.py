@@ -12,12 +12,12 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncAck
 
-from bot.home import command_replies as words
-from bot.home.command_replies import Reply, text_reply
+from bot.client import FAILURES, error_code
 from bot.listeners.clicks import DEADLINE, Listener
 from bot.listeners.identity import Identity
 from bot.payloads import Input, MessageShortcut, Shortcut, Submission
-from bot.slack.client import FAILURES, error_code
+from bot.views import command_replies as words
+from bot.views.command_replies import Reply, text_reply
 from bot.views.forms import (
     CHOOSE_MODAL,
     RUNBOOK,

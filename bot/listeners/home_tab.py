@@ -13,16 +13,16 @@ from weakref import WeakValueDictionary
 
 from slack_bolt.async_app import AsyncAck
 
-from bot.home import command_replies as words
-from bot.home import home_state as states
-from bot.home.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refusal
-from bot.home.home_state import Corner, HomeState, Section, state_of
-from bot.home.metrics import metrics_modal
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners.bulk_votes import BulkVotes
 from bot.listeners.card_watch import CardChecks
 from bot.listeners.clicks import DEADLINE, Listener, ListenerContext, ModalListener
 from bot.payloads import Actions, EventCallback, Submission, User
-from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.views import command_replies as words
+from bot.views import home_state as states
+from bot.views.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refusal
+from bot.views.home_state import Corner, HomeState, Section, state_of
+from bot.views.metrics import metrics_modal
 from bot.views.refusals import refusal_words
 from runtime.model.person import Person
 from runtime.model.search import Page

@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from bot.client import FAILURES, slack_logger
 from bot.listeners.installation import Installation, InstallationWatch
 from bot.listeners.private_answers import PrivateAnswers
+from bot.origin import asked_from
 from bot.payloads import User
-from bot.slack.client import FAILURES, slack_logger
-from bot.slack.origin import asked_from
-from bot.slack.profiles import Profile
+from bot.profiles import Profile
 from bot.views.refusals import refusal_words
 from runtime.model.person import Person, SlackAccount
 from runtime.model.votes import Refusal, RefusalCode

@@ -13,12 +13,12 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import FAILURES, error_code, slack_logger
+from bot.origin import ORIGIN, Origin
 from bot.payloads import Event, EventCallback, Member, Payload
-from bot.slack.client import FAILURES, error_code, slack_logger
-from bot.slack.origin import ORIGIN, Origin
-from bot.slack.profiles import machine_profiles
-from bot.slack.workspace_client import WorkspaceClient
-from bot.slack.workspaces import Workspaces, not_installed, origin_or_none
+from bot.profiles import machine_profiles
+from bot.workspace_client import WorkspaceClient
+from bot.workspaces import Workspaces, not_installed, origin_or_none
 from runtime.clock import Clock
 from runtime.model.installation import Installation as Installed
 from runtime.model.installation import InstallPlace

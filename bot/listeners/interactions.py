@@ -14,8 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck
 
-from bot.home import bulk_votes
-from bot.home.home_state import METRICS, PREFIX
+from bot.client import FAILURES, error_code
 from bot.listeners import private_answers
 from bot.listeners.cancel_undo import UndoListener
 from bot.listeners.clicks import DEADLINE, Listener, ListenerContext, Seen, SigningLinks, applied, click, recording, see
@@ -26,11 +25,11 @@ from bot.listeners.identity import Identity
 from bot.listeners.more_menu import MoreMenu
 from bot.listeners.step_repair import StepRepairListener
 from bot.payloads import Actions, Submission, User
-from bot.slack.client import FAILURES, error_code
-from bot.views import references, step_repair
+from bot.views import bulk_votes, references, step_repair
 from bot.views.delegation import DELEGATION_MODAL
 from bot.views.details import details_modal
 from bot.views.forms import MODALS
+from bot.views.home_state import METRICS, PREFIX
 from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus

@@ -25,9 +25,9 @@ from slack_sdk.oauth.installation_store.async_installation_store import AsyncIns
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
+from bot.client import FAILURES, error_code, slack_client, slack_logger
 from bot.signature import Receive, Scope, Send
-from bot.slack.client import FAILURES, error_code, slack_client, slack_logger
-from bot.slack.workspaces import AppCredentials, Granted, Workspaces, exchange
+from bot.workspaces import AppCredentials, Granted, Workspaces, exchange
 from runtime.clock import Clock
 from runtime.model.installation import NewInstallation
 from runtime.services.installations import STATE_LIFE, Installations, NotInstalledError

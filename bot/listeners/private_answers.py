@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import FAILURES, error_code, slack_logger
+from bot.client import FAILURES, error_code, slack_logger
 from bot.views.blocks import section
 from bot.views.text import legible, short
 from runtime.model.delivery import AnswerTurn

@@ -8,9 +8,9 @@ answer, so nobody can probe links. An account that belongs to no person is told 
 from collections.abc import Mapping
 from typing import Any
 
+from bot.client import FAILURES, error_code, slack_logger
 from bot.listeners.clicks import Listener
 from bot.payloads import EventCallback, SharedAt, User
-from bot.slack.client import FAILURES, error_code, slack_logger
 from bot.views.blocks import Block
 from bot.views.links import NOT_HERE, card_link, request_unfurl, run_unfurl
 from bot.views.refusals import refusal_words

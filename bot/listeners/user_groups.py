@@ -11,12 +11,12 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import FAILURES, error_code, retry_after, slack_logger
 from bot.listeners.identity import profile_refusal, team_refusal
 from bot.listeners.installation import Installation, InstallationWatch
+from bot.origin import Origin, asked_from
 from bot.payloads import User
-from bot.slack.client import FAILURES, error_code, retry_after, slack_logger
-from bot.slack.origin import Origin, asked_from
-from bot.slack.workspaces import not_installed
+from bot.workspaces import not_installed
 from runtime.model.person import Member
 from runtime.services.slack_people import UserGroupSync
 

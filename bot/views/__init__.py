@@ -1,1 +1,1 @@
-"""Block Kit of requests, forms and modals; pure."""
+"""Block Kit of requests, forms, modals and the App Home; pure."""

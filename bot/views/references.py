@@ -43,13 +43,12 @@ class _Strict(BaseModel):
 class CardRef(_Strict):
     """A button's value: the approval, the head of its digest and its stamp as the card showed them.
 
-    Buttons of cards posted by an earlier version carry `rev` and no stamp.
+    What only shows something, and decides nothing, carries neither digest nor stamp.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=128)]
     digest: Annotated[str, Field(max_length=DIGEST_PREFIX)]
     stamp: Annotated[str, Field(max_length=64)] = ""
-    rev: Annotated[int | None, Field(exclude=True)] = None
 
 
 class PageRef(CardRef):
@@ -142,4 +141,4 @@ def stale(ref: CardRef, view: ApprovalView | None) -> Refusal | None:
         return Refusal(RefusalCode.OTHER_ACTION)
     if view.status is not ApprovalStatus.REQUESTED:
         return Refusal(RefusalCode.CLOSED, (str(view.status),))
-    return Refusal(RefusalCode.STALE) if ref.stamp not in ("", view.stamp) else None
+    return Refusal(RefusalCode.STALE) if ref.stamp != view.stamp else None

@@ -60,7 +60,6 @@ _RESULTS = {
     ResultCode.WINDOW: "Approved; carried out from {} on",
     ResultCode.REPLACED: "Not done as requested: edited by {}",
     ResultCode.OUTGROWN: "Not done: policy now requires more approvals, so people were asked again",
-    ResultCode.WORDED: "{}",
 }
 
 

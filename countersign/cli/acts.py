@@ -1,48 +1,29 @@
-"""Acts on runs: `cancel`, `undo`, `retry` and `signal`, each on record by a named person.
+"""Acts on runs: `runs cancel`, `undo`, `retry` and `signal`, each on record by a named person.
 
 `cancel` stops one run at once. Several runs, or one run with what it did, are listed first and canceled with `--yes`.
 `undo` lists what would be undone, what not, and why; `--yes` undoes it. `signal` sends data to a step that waits for
-that name. Other commands share the options `--as`, `--reason` and `--version`, and `act`.
+that name. Other commands share `act`.
 """
 
 import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import AsJson, out, run, shared_settings, show_json, show_rows
+from countersign.cli.command import out, run, shared_settings, show_json, show_rows
+from countersign.cli.options import AsJson, By, Reason, Version, run_filter, takes
 from evidence.reading.words import counted
+from runtime.model.search import RunFilter
 from runtime.model.states import RunStatus
 
 if TYPE_CHECKING:
     from countersign.settings import Settings
     from runtime.services.compensation import Chosen
     from runtime.services.operator import OperatorService
-
-
-By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="Your directory id.")]
-
-
-def _visible(reason: str) -> str:
-    from bot.views.text import visible_length
-
-    if not visible_length(reason):
-        raise typer.BadParameter("give a reason: this one is blank")
-    return reason
-
-
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it goes on record.", callback=_visible)]
-Version = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER", help="The version of the run that you saw: if it has changed since, nothing is done."
-    ),
-]
 
 
 def retry(
@@ -130,12 +111,12 @@ def show_items(items: Sequence[dict[str, Any]], *, besides: bool = False, as_jso
 
     `besides` says that more than that is to be done.
     """
-    show_rows(items, _UNDO_COLUMNS, as_json=as_json)
-    if not as_json:
-        count = sum(item["standing"] == "possible" for item in items)
-        out.print(
-            f"\n{count} of {len(items)} can be undone; nothing was done{': add --yes' if count or besides else ''}"
-        )
+    if as_json:
+        show_json({"items": items})
+        return
+    show_rows(items, _UNDO_COLUMNS)
+    count = sum(item["standing"] == "possible" for item in items)
+    out.print(f"\n{count} of {len(items)} can be undone; nothing was done{': add --yes' if count or besides else ''}")
 
 
 def show_undone(facts: dict[str, Any], *, as_json: bool) -> None:
@@ -145,7 +126,7 @@ def show_undone(facts: dict[str, Any], *, as_json: bool) -> None:
     elif facts["status"] == "received":
         out.print(f"on record as {facts['notification_id']}: a worker will do it")
     else:
-        show_rows([*facts["undone"], *facts["left"]], _UNDO_COLUMNS, as_json=False)
+        show_rows([*facts["undone"], *facts["left"]], _UNDO_COLUMNS)
         count = len(facts["undone"])
         out.print(f"\n{count} {'is' if count == 1 else 'are'} undone by {facts['undone_in']}")
 
@@ -154,59 +135,36 @@ _CANCEL_COLUMNS = ("run_id", "status", "definition_name", "reference", "requeste
 _CANCELED_COLUMNS = ("run_id", "status", "reason")
 
 
-def _moment(text: str) -> datetime:
-    """Return a moment that a person wrote: UTC, where no zone is named."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter("give a day or a moment: 2026-02-01 or 2026-02-01T18:00:00+01:00") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
+@takes(narrowed=run_filter)
 def cancel(
     run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to cancel.")] = None,
     *,
     by: By,
     reason: Reason,
     version: Version = None,
-    reference: Annotated[str | None, typer.Option(metavar="REFERENCE", help="Every run with this reference.")] = None,
-    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Every run of this runbook.")] = None,
     status: Annotated[
-        RunStatus | None, typer.Option(metavar="STATUS", help=f"Only runs in this status: {', '.join(RunStatus)}.")
-    ] = None,
-    started_after: Annotated[
-        datetime | None,
-        typer.Option(parser=_moment, metavar="MOMENT", help="Only runs that began then or later, in UTC."),
-    ] = None,
-    started_before: Annotated[
-        datetime | None,
-        typer.Option(parser=_moment, metavar="MOMENT", help="Only runs that began before then, in UTC."),
+        RunStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(RunStatus)}.")
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Also undo what the run did.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Cancel them; without this they are only listed.")] = False,
     as_json: AsJson = False,
+    narrowed: RunFilter,
 ) -> None:
     """Stop a run: nothing more is done. Several runs, or one with --undo, are listed first."""
-    narrowed = {"status": status, "started_after": started_after, "started_before": started_before}
+    from runtime.services.compensation import Chosen
+
+    chosen = Chosen(**vars(narrowed), status=status)
     if run_id is None:
-        _cancel_matching(
-            by, reason, {"reference": reference, "definition": definition, **narrowed}, yes=yes, as_json=as_json
-        )
+        if chosen.reference is None and chosen.definition is None:
+            raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
+        _cancel_chosen(shared_settings("database_url"), chosen, by, reason, yes=yes, as_json=as_json)
         return
-    if any((reference, definition, *narrowed.values())):
+    if chosen != Chosen():
         raise typer.BadParameter("RUN takes no filter")
     if undo:
         _cancel_with_undo(shared_settings("database_url"), run_id, by, reason, version, yes=yes, as_json=as_json)
         return
     act(lambda desk: desk.cancel(by, run_id, reason, version), f"{run_id} is canceled", as_json=as_json)
-
-
-def _cancel_matching(by: str, reason: str, given: dict[str, Any], *, yes: bool, as_json: bool) -> None:
-    from runtime.services.compensation import Chosen
-
-    if given["reference"] is None and given["definition"] is None:
-        raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
-    _cancel_chosen(shared_settings("database_url"), Chosen(**given), by, reason, yes=yes, as_json=as_json)
 
 
 def _cancel_with_undo(
@@ -236,11 +194,13 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
     """Cancel every run that is meant, each by an act of its own; list them, unless `yes`."""
     rows = run(_runs_chosen(settings, chosen))
     if yes:
-        show_rows(run(_cancel_all(settings, rows, by, reason)), _CANCELED_COLUMNS, as_json=as_json)
-    elif as_json:
-        show_json(rows)
+        rows = run(_cancel_all(settings, rows, by, reason))
+    if as_json:
+        show_json({"runs": rows})
+    elif yes:
+        show_rows(rows, _CANCELED_COLUMNS)
     elif rows:
-        show_rows(rows, _CANCEL_COLUMNS, as_json=False)
+        show_rows(rows, _CANCEL_COLUMNS)
         out.print(f"\n{counted(len(rows), 'run')} would be canceled; nothing was done: add --yes")
     else:
         out.print("no run matches; nothing was done")

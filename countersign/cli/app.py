@@ -1,28 +1,29 @@
-"""The command line: `serve`, `migrate`, `bucket`, `config`, `doctor`, `trigger`, and every group of commands.
+"""The command line: `serve`, `migrate`, `bucket`, `config`, `doctor`, and every group of commands.
+
+What is done daily to runs has a short form: `trigger`, `cancel`, `undo` and `retry` are the commands of `runs`.
 
 Commands import what they need when they run: verifying a bundle needs no server's libraries. A foreseen error, and
 wrong use of a command, is one sentence that says where help is, not a traceback.
 """
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 from typer.exceptions import TyperException
 
-from countersign.cli.acts import cancel, retry, signal, undo
+from countersign.cli.acts import cancel, retry, undo
 from countersign.cli.approval_queries import metrics
-from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
+from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, show_facts
 from countersign.cli.dead_letters import dead_letters
 from countersign.cli.definitions import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
 from countersign.cli.keys import keys
 from countersign.cli.log import log, witness
+from countersign.cli.options import AsJson
 from countersign.cli.people import people
-from countersign.cli.run_commands import effects, replay, runs, waits
+from countersign.cli.run_commands import effects, runs, trigger, waits
 from countersign.cli.slack import slack
 from countersign.cli.steps import steps
 from countersign.cli.subscriptions import subscriptions
@@ -44,8 +45,13 @@ def _one_sentence(said: str) -> str:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, undo, retry, replay, signal, metrics, witness):
+for command in (up, demo, case, metrics, witness):
     app.command()(command)
+for daily in (trigger, cancel, undo, retry):
+    app.command(
+        help=f"{daily.__doc__}\n\nShort for `runs {daily.__name__}`.",
+        rich_help_panel="Done daily to runs: short forms of commands of `runs`",
+    )(daily)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")
 app.add_typer(waits, name="waits")
@@ -147,7 +153,7 @@ def serve(
 
 
 @app.command()
-def migrate() -> None:
+def migrate(*, as_json: AsJson = False) -> None:
     """Migrate the database of COUNTERSIGN_DATABASE_URL to the newest version."""
     from countersign.migration import migrate_database
     from countersign.settings import required
@@ -157,29 +163,40 @@ def migrate() -> None:
     dsn = required(settings, "database_url")
     await_database(settings)
     migrate_database(dsn)
-    out.print(f"at migration {database_versions(dsn)[0]}")
+    version = database_versions(dsn)[0]
+    show_facts({"migration": version}, f"at migration {version}", as_json=as_json)
 
 
 @app.command()
-def bucket() -> None:
+def bucket(*, as_json: AsJson = False) -> None:
     """Create the evidence bucket, with Object Lock, if it is missing."""
     from countersign.bucket import make_bucket
     from runtime.clock import utc_now
 
-    for fact in make_bucket(own_settings(), utc_now):
-        out.print(fact)
+    facts = make_bucket(own_settings(), utc_now)
+    show_facts({"facts": facts}, *facts, as_json=as_json)
 
 
 @app.command()
-def config() -> None:
+def config(*, as_json: AsJson = False) -> None:
     """Print every setting, secrets masked, and where its value comes from."""
     from countersign.embedded.home import attach
     from countersign.settings import explain
 
     attached = attach()
-    for name, value, source, meaning in explain(own_settings()):
-        origin = "the running `countersign up`" if attached and name in attached.settings else source
-        out.print(f"{name} = {value or '(not set)'}\n    {meaning}; from {origin}")
+    rows = [
+        {
+            "name": name,
+            "value": value,
+            "meaning": meaning,
+            "source": "the running `countersign up`" if attached and name in attached.settings else source,
+        }
+        for name, value, source, meaning in explain(own_settings())
+    ]
+    lines = (
+        f"{row['name']} = {row['value'] or '(not set)'}\n    {row['meaning']}; from {row['source']}" for row in rows
+    )
+    show_facts({"settings": rows}, *lines, as_json=as_json)
 
 
 @app.command()
@@ -190,9 +207,11 @@ def doctor(
             metavar="ROLE", help="A role whose parts to check: edge, bot, worker or sweeps; may be repeated, else all."
         ),
     ] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Check every part; say what is wrong and what to do."""
-    from bot.slack.doctor import Fact
+    from bot.doctor import Fact
     from countersign.doctor.diagnosis import diagnosis
     from countersign.doctor.doctor import examine
     from countersign.embedded.system import PARTS
@@ -203,43 +222,7 @@ def doctor(
     remedy = "Start `countersign up`, or set what is missing."
     idle = Fact("system", ok=False, detail=f"nothing runs here, in {settings.home}", remedy=remedy) if is_idle else None
     facts = run(examine(settings, utc_now, roles_of(role)))
-    for line in diagnosis(facts, idle):
-        out.print(line)
-    raise typer.Exit(0 if all(fact.ok for fact in facts) else 1)
-
-
-@app.command()
-def trigger(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The trigger type; it decides which runbook runs.")],
-    payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file with the payload as JSON.")],
-    ref: Annotated[
-        str, typer.Option(metavar="TEXT", help="The event's reference: the same reference starts no second run.")
-    ],
-    caller: Annotated[
-        str | None,
-        typer.Option(metavar="CALLER", help="The agent that signs; default: the only one of COUNTERSIGN_CALLERS."),
-    ] = None,
-    on_behalf_of: Annotated[str | None, typer.Option(metavar="PERSON", help="The person who requests it.")] = None,
-    version: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="VERSION", help="Version of the runbook; default: the newest active one."),
-    ] = None,
-    edge: Annotated[
-        str | None, typer.Option(metavar="URL", help="Base URL of the edge; default: this machine's.")
-    ] = None,
-) -> None:
-    """Start a run through the edge, signed as one of the settings' callers."""
-    from countersign.cli.operate import read_json
-    from edge.client import post
-
-    settings = shared_settings("callers")
-    known = sorted(settings.callers)
-    signer = caller or (known[0] if len(known) == 1 else "")
-    if not signer:
-        raise typer.BadParameter(f"name one with --caller: {', '.join(known)}")
-    if signer not in settings.callers:
-        raise typer.BadParameter(f"COUNTERSIGN_CALLERS has no secret for {signer}; it has {', '.join(known)}")
-    body = {"ref": ref, "payload": read_json(payload), "on_behalf_of": on_behalf_of, "version": version}
-    secret = settings.callers[signer].get_secret_value()
-    path = f"/v1/triggers/{quote(type_, safe='')}"
-    out.print_json(data=run(post(edge or f"http://127.0.0.1:{settings.port}", path, body, signer, secret)))
+    findings, is_well = list(diagnosis(facts, idle)), all(fact.ok for fact in facts)
+    told = {"ok": is_well, "checks": [vars(one) for one in findings]}
+    show_facts(told, *(one.line() for one in findings), as_json=as_json)
+    raise typer.Exit(0 if is_well else 1)

@@ -4,51 +4,62 @@
 with what they are asked, how often they are reminded, and what waits.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import AsJson, out, run, shared_settings, show_json, show_rows, vote_block
-from countersign.cli.evidence_options import AsCsv, From, Since, To, Until, day_of, period_of, show_for_programs
+from countersign.cli.command import Row, out, run, shared_settings, show_json, show_rows, vote_block
+from countersign.cli.evidence_options import AsCsv, expect_one_format, show_csv
+from countersign.cli.options import AsJson, Between, between, run_filter, takes
 from evidence.verify.rules import counted
+from runtime.model.search import RunFilter
 
 if TYPE_CHECKING:
     from countersign.settings import Settings
-    from evidence.export.index import Period
     from runtime.model.metrics import Metrics
 
 
+@takes(narrowed=run_filter)
 def approvals(
-    first: From,
-    last: To,
     person: Annotated[
         str | None, typer.Option(metavar="PERSON", help="Only votes of this person: a directory id or a name.")
     ] = None,
     *,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
+    narrowed: RunFilter,
 ) -> None:
     """List every vote of a period: who approved or rejected what, when, why, and what it would change."""
     from evidence.export.approvals_table import VOTE_COLUMNS
 
-    rows = run(vote_rows(shared_settings("database_url"), period_of(first, last), person))
-    if show_for_programs(rows, VOTE_COLUMNS, as_json=as_json, as_csv=as_csv):
-        return
+    expect_one_format(as_json=as_json, as_csv=as_csv)
+    if narrowed.since is None or narrowed.until is None:
+        raise typer.BadParameter("the votes are those of a period: give --since and --until")
+    rows = run(vote_rows(shared_settings("database_url"), narrowed, person))
+    if as_csv:
+        show_csv(rows, VOTE_COLUMNS)
+    elif as_json:
+        show_json({"votes": rows})
+    else:
+        _print_votes(rows)
+
+
+def _print_votes(rows: Sequence[Row]) -> None:
     for row in rows:
         out.print(vote_block(row))
     out.print(counted(len(rows), "vote"))
 
 
-async def vote_rows(settings: "Settings", period: "Period", person: str | None) -> list[dict[str, Any]]:
+async def vote_rows(settings: "Settings", narrowed: RunFilter, person: str | None) -> list[dict[str, Any]]:
     """Return the votes of a period as rows of a table, the oldest first."""
     from countersign.cli.audit import vote_row
     from countersign.cli.operate import looked_up
     from runtime.services.bundles import find_votes
 
-    found = await looked_up(settings, find_votes, period.since, period.until, person)
-    return [vote_row(one) for one in found]
+    return [vote_row(one) for one in await looked_up(settings, find_votes, narrowed, person)]
 
 
 _GROUP_COLUMNS = ("group", "tier", "asked", "approved", "rejected", "expired", "canceled", "open", "late")
@@ -65,33 +76,35 @@ _PERSON_COLUMNS = ("person", "name", "waiting", "looked", "approved", "rejected"
 _DAYS = 30
 
 
-def metrics(first: Since = None, last: Until = None, *, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+@takes(period=between)
+def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) -> None:
     """Show requests of the last 30 days, or of a period: by group and tier, and by person. Times are in seconds."""
-    found = run(_find_metrics(shared_settings("database_url"), first, last))
+    expect_one_format(as_json=as_json, as_csv=as_csv)
+    found = run(_find_metrics(shared_settings("database_url"), period))
     groups, people = [_flat_row(asdict(one)) for one in found.groups], [_flat_row(asdict(one)) for one in found.people]
-    if as_json and not as_csv:
+    if as_json:
         show_json({"since": found.since, "until": found.until, "groups": groups, "people": people})
         return
     columns = _GROUP_COLUMNS + _TIME_COLUMNS
-    if show_for_programs(groups, columns, as_json=as_json, as_csv=as_csv):
+    if as_csv:
+        show_csv(groups, columns)
         return
     out.print(f"Requests from {found.since:%Y-%m-%d} until {found.until:%Y-%m-%d %H:%M} UTC; times in seconds\n")
-    show_rows(groups, columns, as_json=False)
+    show_rows(groups, columns)
     out.print("")
-    show_rows(people, _PERSON_COLUMNS, as_json=False)
+    show_rows(people, _PERSON_COLUMNS)
 
 
-async def _find_metrics(settings: "Settings", first: str | None, last: str | None) -> "Metrics":
+async def _find_metrics(settings: "Settings", period: Between) -> "Metrics":
     from countersign.cli.operate import looked_up
-    from evidence.export.index import end_of
     from runtime.clock import utc_now
     from runtime.services.metrics import find_metrics
 
     now = utc_now()
-    until = end_of(day_of(last, "--to")) if last else now
-    since = datetime.combine(day_of(first, "--from"), time(), UTC) if first else until - timedelta(days=_DAYS)
+    until = period.until or now
+    since = period.since or until - timedelta(days=_DAYS)
     if since >= until:
-        raise typer.BadParameter(f"{first} is after the last day", param_hint="--from")
+        raise typer.BadParameter("that is to come", param_hint="--since")
     return await looked_up(settings, find_metrics, since, until, now)
 
 

@@ -39,6 +39,7 @@ from evidence.verify.trust import open_kept
 from receipts.acts import CommandRefused, DelegationRefused, RequestRefused
 from receipts.chain import Leaf
 from receipts.fields import timestamp
+from runtime.model.search import RunFilter
 from runtime.services import health as inspection
 from runtime.services.bundles import (
     CountedVote,
@@ -127,7 +128,8 @@ async def read_period(settings: Settings, period: Period) -> PeriodRead:
     """Read a period in one view of the database."""
     tenant = settings.tenant
     async with connected(settings) as conn, one_view(conn):
-        votes = [vote_row(one) for one in await find_votes(conn, tenant, period.since, period.until, None)]
+        days = RunFilter(since=period.since, until=period.until)
+        votes = [vote_row(one) for one in await find_votes(conn, tenant, days)]
         found = await find_runs(conn, tenant, Sought(since=period.since - _BEFORE, until=period.until))
         others = sorted({vote["run_id"] for vote in votes} - {run.run_id for run in found})
         found += await find_runs(conn, tenant, Sought(run_ids=others))

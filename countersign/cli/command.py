@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -121,16 +121,11 @@ def using_database() -> Iterator[None]:
         ) from error
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 Row = Mapping[str, Any]
 
 
-def show_rows(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> None:
-    """Print rows, in a table with these columns, or that there are none; as JSON, with all that they hold."""
-    if as_json:
-        show_json(list(rows))
-        return
+def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Print rows, in a table with these columns, or that there are none."""
     if not rows:
         out.print("none")
         return
@@ -155,12 +150,21 @@ def show_one(row: Row, *, as_json: bool) -> None:
     for name, value in row.items():
         if isinstance(value, list) and value:
             out.print(f"\n{name}")
-            show_rows(value, [column for column in value[0] if column not in row], as_json=False)
+            show_rows(value, [column for column in value[0] if column not in row])
 
 
-def show_json(value: Any) -> None:
-    """Print JSON; moments in ISO 8601."""
-    out.print_json(json.dumps(value, default=_plain))
+def show_facts(facts: Row, *lines: str, as_json: bool) -> None:
+    """Print what a command has done or found: in lines, or as one JSON object."""
+    if as_json:
+        show_json(facts)
+        return
+    for line in lines:
+        out.print(line)
+
+
+def show_json(value: Row) -> None:
+    """Print one JSON object, as every command does for programs; moments in UTC, in ISO 8601."""
+    sys.stdout.write(f"{json.dumps(value, default=_plain, ensure_ascii=False, indent=2)}\n")
 
 
 _WIDE = 1000
@@ -173,16 +177,18 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return moment_text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
-    return json.dumps(value) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value, default=_plain) if isinstance(value, dict | list) else str(value)
 
 
 def _plain(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)
 
 
 BlockRow = Mapping[str, Any]
@@ -196,7 +202,7 @@ def run_block(row: BlockRow) -> str:
     lines = (
         f"{row['reference']}  {row['outcome']}, {row['state']}",
         f"{row['definition']} v{row['definition_version']}",
-        f"requested by {row['requester_name']} on {_moment_text(row['created_at'])}",
+        f"requested by {row['requester_name']} on {moment_text(row['created_at'])}",
         evidence,
         row["run_id"],
     )
@@ -207,7 +213,7 @@ def vote_block(row: BlockRow) -> str:
     """Return a vote: who said what when, on what, why, by which rule, and what it changed."""
     reason = f"“{' '.join(row['reason'].split())}”" if row["reason"] else "no reason given"
     lines = (
-        f"{_moment_text(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
+        f"{moment_text(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
         f"which means: {row['name']} {row['meaning']}",
         f"on:      {row['reference']}",
         f"why:     {reason}",
@@ -222,7 +228,7 @@ def exception_block(row: BlockRow) -> str:
     """Return an exception: when, who, of which kind, what, and where it is on record."""
     from evidence.reading.exceptions import LABELS
 
-    at = _moment_text(datetime.fromisoformat(row["at"])) if row["at"] else ""
+    at = moment_text(datetime.fromisoformat(row["at"])) if row["at"] else ""
     label = LABELS[row["kind"]].lower() if row["kind"] in LABELS else "opening not recorded"
     leaf = f", leaf {row['leaf']}" if row["leaf"] else ""
     run = f"on:      {row['reference']}, {row['definition']}" if row["definition"] else ""  # "" outside runs
@@ -240,5 +246,6 @@ def _block(lines: Sequence[str]) -> str:
     return "\n  ".join("".join(one if one.isprintable() else _MARK for one in line) for line in lines)
 
 
-def _moment_text(at: datetime) -> str:
+def moment_text(at: datetime) -> str:
+    """Return a moment for people: in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.acts import By, Reason, act
-from countersign.cli.command import AsJson, run, shared_settings, show_one, show_rows
-from countersign.cli.run_commands import Limit
+from countersign.cli.acts import act
+from countersign.cli.command import run, shared_settings, show_one
+from countersign.cli.lists import following, keyed, show_list, table
+from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 
 dead_letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop dead letters.")
 
@@ -26,20 +27,24 @@ _COLUMNS = ("notification_id", "status", "kind", "correlation_key", "actor", "re
 
 
 @dead_letters.command("list")
+@takes(came=between, page=page)
 def list_(
     status: Annotated[
         Status | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(Status)}.")
     ] = None,
-    limit: Limit = 50,
     *,
     as_json: AsJson = False,
+    came: Between,
+    page: Page,
 ) -> None:
     """List dead letters, early answers, and received notifications that an internal fault delays, newest first."""
     from countersign.cli.operate import looked_up
     from runtime.services import listings
 
-    rows = run(looked_up(shared_settings("database_url"), listings.list_dead_letters, status, limit))
-    show_rows(rows, _COLUMNS, as_json=as_json)
+    wanted = listings.Wanted(**vars(came), status=status, after=page.after, limit=page.limit + 1)
+    with following():
+        rows = run(looked_up(shared_settings("database_url"), listings.list_dead_letters, wanted))
+    show_list("dead_letters", rows, page, keyed("notification_id"), table(*_COLUMNS), as_json=as_json)
 
 
 @dead_letters.command()

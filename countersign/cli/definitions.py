@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
-from countersign.cli.acts import By, Reason
-from countersign.cli.command import AsJson, out, run, shared_settings, show_json, show_rows
+from countersign.cli.command import Row, out, run, shared_settings, show_facts, show_json, show_rows
+from countersign.cli.lists import show_list, table
+from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 from evidence.reading.words import counted
 from runtime.model.states import DefinitionStatus
 
@@ -19,33 +20,38 @@ _LIST_COLUMNS = ("name", "version", "status", "trigger_type", "changed_by", "cha
 _MOVE_COLUMNS = ("at", "event", "by", "run_id")
 
 
+@takes(changed=between, page=page)
 def list_(
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only this runbook.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--definition", "--name", metavar="NAME", help="Only this runbook.")
+    ] = None,
     status: Annotated[
         DefinitionStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(DefinitionStatus)}.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows.")] = 50,
-    after: Annotated[
-        str | None, typer.Option(metavar="NAME:VERSION", help="Continue the list after this version.")
-    ] = None,
+    trigger: Annotated[str | None, typer.Option(metavar="TYPE", help="Only what this trigger may start.")] = None,
     *,
     as_json: AsJson = False,
+    changed: Between,
+    page: Page,
 ) -> None:
     """List the versions of runbooks by name, the newest first: the status of each, and who changed it last."""
     from countersign.cli.operate import looked_up
     from runtime.services.definition_views import Sought, list_versions
 
-    sought = Sought(name, status, _version_after(after), limit + 1)
-    found = run(looked_up(shared_settings("database_url"), list_versions, sought))
-    rows = found[:limit]
-    if rows or as_json:
-        show_rows(rows, _LIST_COLUMNS, as_json=as_json)
-    if as_json:
-        return
-    if len(found) > limit:
-        out.print(f"There are more: --after {rows[-1]['name']}:{rows[-1]['version']}")
-    else:
-        out.print(counted(len(rows), "version"))
+    sought = Sought(
+        **vars(changed),
+        name=name,
+        status=status,
+        trigger=trigger,
+        after=_version_after(page.after),
+        limit=page.limit + 1,
+    )
+    rows = run(looked_up(shared_settings("database_url"), list_versions, sought))
+    show_list("versions", rows, page, _key, table(*_LIST_COLUMNS), as_json=as_json)
+
+
+def _key(row: Row) -> str:
+    return f"{row['name']}:{row['version']}"
 
 
 def show(
@@ -64,7 +70,7 @@ def show(
         return
     out.print(f"{found['name']} version {found['version']} is {found['status']}\ndigest {found['digest']}")
     if found["moves"]:
-        show_rows(found["moves"], _MOVE_COLUMNS, as_json=False)
+        show_rows(found["moves"], _MOVE_COLUMNS)
     out.print()
     out.print(yaml.safe_dump(found["definition"], sort_keys=False, allow_unicode=True, width=_YAML_WIDTH).rstrip())
 
@@ -99,17 +105,23 @@ def group(context: typer.Context) -> None:
 
 
 @definitions.command()
-def check() -> None:
+def check(*, as_json: AsJson = False) -> None:
     """Check the packs' files; list what they declare, and each warning and error with its place."""
     from countersign.engine import validated_catalog
 
     catalog = validated_catalog(shared_settings())
-    for (name, version), definition in sorted(catalog.definitions.items()):
-        out.print(f"{name} v{version}  {definition.digest[:12]}  {counted(len(definition.steps), 'step')}")
-    for warning in catalog.warnings:
-        out.print(f"warning: {warning}")
-    for problem in catalog.problems:
-        out.print(str(problem))
+    found: list[dict[str, Any]] = [
+        {"name": name, "version": version, "digest": one.digest, "steps": len(one.steps)}
+        for (name, version), one in sorted(catalog.definitions.items())
+    ]
+    warnings, problems = list(map(str, catalog.warnings)), list(map(str, catalog.problems))
+    show_facts(
+        {"definitions": found, "warnings": warnings, "problems": problems},
+        *(f"{one['name']} v{one['version']}  {one['digest'][:12]}  {counted(one['steps'], 'step')}" for one in found),
+        *(f"warning: {warning}" for warning in warnings),
+        *problems,
+        as_json=as_json,
+    )
     raise typer.Exit(1 if catalog.problems else 0)
 
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.cli.command import attached_settings, importing, out, own_settings, run
+from countersign.cli.command import attached_settings, importing, out, own_settings, run, show_facts
+from countersign.cli.options import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,22 +53,34 @@ def case(
         typer.Argument(metavar="PACK", help="The pack whose case to start; without it, list the cases."),
     ] = None,
     name: Annotated[str | None, typer.Argument(metavar="CASE", help="The case; default: the pack's first.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Bring an example case into the running `countersign up`, as often as you like, or list what there is."""
     from countersign.embedded.packs import demos
 
     if pack is None:
         settings, _ = attached_settings()
-        for known, offered in demos(settings).items():
-            for example in offered.examples:
-                out.print(f"{known} {example.name}: {example.title}; {example.then}")
+        rows = [
+            {"pack": known, "case": one.name, "title": one.title, "then": one.then}
+            for known, offered in demos(settings).items()
+            for one in offered.examples
+        ]
+        lines = (f"{row['pack']} {row['case']}: {row['title']}; {row['then']}" for row in rows)
+        show_facts({"cases": rows}, *lines, as_json=as_json)
         return
     settings, attached = attached_settings("callers")
-    run(_bring_in(settings, attached, demos(settings), pack, name))
+    run(_bring_in(settings, attached, demos(settings), pack, name, as_json=as_json))
 
 
 async def _bring_in(
-    settings: "Settings", attached: "Attached | None", offered: "Mapping[str, Demo]", pack: str, name: str | None
+    settings: "Settings",
+    attached: "Attached | None",
+    offered: "Mapping[str, Demo]",
+    pack: str,
+    name: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     from countersign.embedded.case import Outside
     from countersign.embedded.packs import example_of
@@ -77,8 +90,11 @@ async def _bring_in(
     standins = attached.standins if attached else {}
     outside = Outside(f"http://127.0.0.1:{settings.port}", secrets, standins, settings.home / "logs")
     brought = await outside.bring_in(pack, example)
-    out.print(f"{example.caller} brings in run {brought.run_id}: {example.title}")
+    begun = f"{example.caller} brings in run {brought.run_id}: {example.title}"
+    if not as_json:  # before it is answered, which takes its time
+        out.print(begun)
     await brought.replied()
-    if example.reply:
-        out.print(f"The {example.reply.who} {example.reply.does}.")
-    out.print(f"Then {example.then}: {settings.slack_api_url.removesuffix('api/')}")
+    reply, workspace = example.reply, settings.slack_api_url.removesuffix("api/")
+    facts = {"run_id": brought.run_id, "pack": pack, "case": example.name, "then": example.then, "workspace": workspace}
+    lines = [*([f"The {reply.who} {reply.does}."] if reply else []), f"Then {example.then}: {workspace}"]
+    show_facts(facts, *lines, as_json=as_json)

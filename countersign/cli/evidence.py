@@ -6,47 +6,43 @@ by a named person. `list` and `exceptions` stand in `evidence_queries`, `approva
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.cli.acts import By, Reason, act
+from countersign.cli.acts import act
 from countersign.cli.approval_queries import approvals
-from countersign.cli.command import AsJson, out, run, shared_settings, show_rows
+from countersign.cli.command import run, shared_settings, show_facts
 from countersign.cli.evidence_options import (
-    Checkpoint,
     Child,
-    From,
+    FirstDay,
+    Given,
     Key,
-    Keys,
-    Log,
-    LogKey,
+    LastDay,
     QuickVote,
-    Stamp,
-    To,
-    Tsa,
     Undoes,
     VerifierInputs,
-    Witness,
-    Witnesses,
+    compared,
     period_of,
     quick_of,
+    trusted,
 )
 from countersign.cli.evidence_queries import exceptions, list_evidence
+from countersign.cli.lists import cut, keyed, show_list, table, within
+from countersign.cli.options import AsJson, Between, By, OfRun, Page, Reason, between, output, page, takes
 
 if TYPE_CHECKING:
     from runtime.services.legal_holds import Subject
 
 
 def export(
-    first: From,
-    last: To,
-    by: Annotated[str, typer.Option("--by", "--as", metavar="PERSON", help="Your directory id; recorded.")],
-    to: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="The folder to create; it must not exist yet.")
-    ],
+    since: FirstDay,
+    until: LastDay,
+    by: By,
+    to: Annotated[Path, output("FOLDER", "The folder to create.")],
     *,
     bundles: Annotated[bool, typer.Option("--bundles", help="Copy the bundles into it, too.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a signed index of a period: every run, sealed or not, and every vote. The export goes on record.
 
@@ -55,19 +51,18 @@ def export(
     from countersign.cli.period_evidence import export_period
     from countersign.cli.verify import index_summary
 
-    period = period_of(first, last)
+    period = period_of(since, until)
     made = run(export_period(shared_settings("database_url"), period, by, to, with_bundles=bundles))
-    out.print(f"{index_summary(made.index)}\nsha256: {made.sha256}\nexport: {to}")
+    about = made.index.model_dump(mode="json", include={"first_day", "last_day", "counts", "log"})
+    lines = (index_summary(made.index), f"sha256: {made.sha256}", f"export: {to}")
+    show_facts({**about, "sha256": made.sha256, "export": to}, *lines, as_json=as_json)
     raise typer.Exit(1 if made.index.log.findings else 0)
 
 
+@takes(trusted=trusted)
 def verify_export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The export.")],
     key: Key,
-    keys: Keys = None,
-    log_key: LogKey = None,
-    witness: Witness = None,
-    witnesses: Witnesses = None,
     log: Annotated[
         Path | None,
         typer.Option(
@@ -75,7 +70,8 @@ def verify_export(
         ),
     ] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in one line.")] = False,
+    as_json: AsJson = False,
+    trusted: Given,
 ) -> None:
     """Verify an export offline: its signature and files, and each line, derived again from its bundles and the log.
 
@@ -84,7 +80,7 @@ def verify_export(
     """
     from countersign.cli.verify import verify_export_folder
 
-    given = VerifierInputs(key=key, register=keys, log_keys=log_key or [], witnesses=witness or [], needed=witnesses)
+    given = VerifierInputs(key=key, **trusted)
     raise typer.Exit(verify_export_folder(folder, given, log, as_json=as_json))
 
 
@@ -111,49 +107,63 @@ _HOLD_COLUMNS = (
 def get(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle to fetch.")],
     by: By,
-    to: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="The file to write: RUN.zip. Nothing is overwritten."),
-    ] = None,
+    to: Annotated[Path | None, output("FILE", "The file to write; default: RUN.zip.")] = None,
     sigstore: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write its attestation here, as a Sigstore bundle for other tools."),
     ] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Fetch a run's bundle from the archive, and check that it is the stored one. The record names who got it."""
     from countersign.cli.evidence_archive import BundleRequest, fetch_bundle
 
     file = to or Path(f"{run_id}.zip")
     sha256 = run(fetch_bundle(shared_settings("database_url"), BundleRequest(run_id, by, file, sigstore)))
-    out.print(f"sha256: {sha256}\nbundle: {file}" + (f"\nsigstore: {sigstore}" if sigstore else ""))
+    facts = {"sha256": sha256, "bundle": file, "sigstore": sigstore}
+    show_facts(facts, *(f"{name}: {said}" for name, said in facts.items() if said), as_json=as_json)
 
 
-def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
+def hold(
+    by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None, *, as_json: AsJson = False
+) -> None:
     """Set a legal hold on a run, or on all runs of a reference: its evidence cannot be deleted until it is released."""
     from countersign.cli.evidence_archive import set_hold
 
     hold_id, done = run(set_hold(shared_settings("database_url"), _hold_subject(run_id, reference), by, reason))
-    out.print(f"{hold_id} is set; bundles held in the archive now: {done}; others will be when they are stored")
+    text = f"{hold_id} is set; bundles held in the archive now: {done}; others will be when they are stored"
+    show_facts({"hold_id": hold_id, "bundles": done}, text, as_json=as_json)
 
 
-def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
+def release(
+    by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None, *, as_json: AsJson = False
+) -> None:
     """Release the legal hold on a run, or on a reference; other holds remain."""
     from countersign.cli.evidence_archive import lift_hold
 
     hold_id, done = run(lift_hold(shared_settings("database_url"), _hold_subject(run_id, reference), by, reason))
-    out.print(f"{hold_id} is released; bundles updated in the archive now: {done}")
+    text = f"{hold_id} is released; bundles updated in the archive now: {done}"
+    show_facts({"hold_id": hold_id, "bundles": done}, text, as_json=as_json)
 
 
+@takes(was_set=between, page=page)
 def holds(
+    run_id: OfRun = None,
+    reference: Annotated[str | None, typer.Option(metavar="REFERENCE", help="Only holds on this reference.")] = None,
     *,
     lifted: Annotated[bool, typer.Option("--all", help="Include lifted holds.")] = False,
     as_json: AsJson = False,
+    was_set: Between,
+    page: Page,
 ) -> None:
     """List legal holds, newest first: subject, person, reason, and how many bundles the archive holds."""
     from countersign.cli.evidence_archive import list_holds
 
-    rows = run(list_holds(shared_settings("database_url"), lifted=lifted))
-    show_rows(rows, _HOLD_COLUMNS, as_json=as_json)
+    found = within(run(list_holds(shared_settings("database_url"), lifted=lifted)), was_set, "set_at")
+    named = {"run": run_id, "reference": reference}
+    rows = [row for row in found if not any(named.values()) or named[row["kind"]] == row["subject"]]
+    key = keyed("hold_id")
+    show_list("holds", cut(rows, page, key), page, key, table(*_HOLD_COLUMNS), as_json=as_json)
 
 
 def retry(
@@ -177,8 +187,6 @@ def _hold_subject(run_id: str | None, reference: str | None) -> "Subject":
     raise typer.BadParameter("name a run or --reference, not both")
 
 
-AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
-
 evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch, verify and keep evidence.")
 
 
@@ -188,22 +196,17 @@ for command in (approvals, exceptions, export, verify_export, get, hold, release
 
 
 @evidence.command()
+@takes(trusted=trusted, compared=compared)
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
     key: Key,
-    keys: Keys = None,
-    log_key: LogKey = None,
-    witness: Witness = None,
-    witnesses: Witnesses = None,
-    checkpoint: Checkpoint = None,
-    log: Log = None,
-    tsa: Tsa = None,
-    stamp: Stamp = None,
     child: Child = None,
     undoes: Undoes = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
-    as_json: AsJsonLines = False,
+    as_json: AsJson = False,
+    trusted: Given,
+    compared: Given,
 ) -> None:
     """Verify bundles offline: no database, no network, no private key. Names the first thing that does not hold.
 
@@ -216,67 +219,43 @@ def verify(
         raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
     if undoes and len(files) > 1:
         raise typer.BadParameter("--undoes goes with one FILE: that of the run that undoes")
-    given = VerifierInputs(
-        key=key,
-        register=keys,
-        log_keys=log_key or [],
-        witnesses=witness or [],
-        needed=witnesses,
-        checkpoints=checkpoint or [],
-        log=log,
-        tsa=tsa,
-        stamps=stamp or [],
-        children=child or [],
-        undone=undoes,
-    )
+    given = VerifierInputs(key=key, **trusted, **compared, children=child or [], undone=undoes)
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 
 
 @evidence.command()
+@takes(trusted=trusted, compared=compared)
 def report(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
-    to: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="PAGE", help="The page to write: the bundle's name, with .html."),
-    ] = None,
+    to: Annotated[Path | None, output("FILE", "The page to write; default: the bundle's name, with .html.")] = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The public key; without it nothing is verified.")
     ] = None,
-    keys: Keys = None,
-    log_key: LogKey = None,
-    witness: Witness = None,
-    witnesses: Witnesses = None,
-    checkpoint: Checkpoint = None,
-    log: Log = None,
-    tsa: Tsa = None,
-    stamp: Stamp = None,
     quick_vote: QuickVote = "PT10S",
+    *,
+    as_json: AsJson = False,
+    trusted: Given,
+    compared: Given,
 ) -> None:
     """Write a report on a bundle: cover, exceptions, requests, signatures, actions, and whether the bundle holds.
 
-    The page is made from the bundle alone, loads nothing and runs nothing. An existing file is not overwritten. Exits
-    as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
+    The page is made from the bundle alone, loads nothing and runs nothing. Exits as `verify` does; with 0 where no key
+    is given, since then nothing is verified, as the page says at its top.
     """
     from countersign.cli.verify import report_one
 
-    beside: dict[str, Any] = {
-        "register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses,
-        "checkpoints": checkpoint or [], "log": log, "tsa": tsa, "stamps": stamp or [],
-    }  # fmt: skip
-    if key is None and any(beside.values()):
+    if key is None and any({**trusted, **compared}.values()):
         raise typer.BadParameter("the other options need --key")
-    given = None if key is None else VerifierInputs(key=key, **beside)
-    raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html"), quick_of(quick_vote)))
+    given = None if key is None else VerifierInputs(key=key, **trusted, **compared)
+    raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html"), quick_of(quick_vote), as_json=as_json))
 
 
-@evidence.command()
-def page(
-    to: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write; it must not exist yet.")
-    ] = Path("verify.html"),
+@evidence.command("page")
+def verifying_page(
+    to: Annotated[Path, output("FILE", "The page to write.")] = Path("verify.html"), *, as_json: AsJson = False
 ) -> None:
     """Write the page that verifies bundles in a browser: one offline file, for people without this program."""
-    from evidence.page.report import write_page
+    from evidence.report import write_page
 
     sha256 = write_page(to)
-    out.print(f"sha256: {sha256}\npage:   {to}")
+    show_facts({"sha256": sha256, "page": to}, f"sha256: {sha256}", f"page:   {to}", as_json=as_json)

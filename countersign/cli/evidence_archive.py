@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from countersign.archive import make_archive
-from countersign.cli.operate import OperateError
+from countersign.cli.operate import OperateError, naming_people
+from countersign.cli.outputs import check_free, write_new
 from countersign.connection import connected
 from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 from countersign.storage import open_storage
-from evidence.archive.archive import Archive
-from evidence.archive.local import TakenError, write_once
-from evidence.archive.retention import Keeper
+from evidence.archive import Archive
 from evidence.build import attestation_of, attested
+from evidence.retention import Keeper
 from runtime.clock import utc_now
 from runtime.services import bundles
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
-from runtime.services.operator import UnknownPersonError
 
 _OWNER_ONLY = 0o600
 
@@ -54,12 +53,10 @@ async def fetch_bundle(settings: Settings, wanted: BundleRequest) -> str:
             raise OperateError(f"there is no stored bundle of run {wanted.run_id}")
         archive = make_archive(settings, utc_now)
         files = await asyncio.to_thread(_files_of, archive, bundle, wanted)
-        try:
+        with naming_people():
             await bundles.put_fetched(conn, settings.tenant, wanted.by, bundle, utc_now())
-        except UnknownPersonError as error:
-            raise OperateError(str(error)) from error
     for to, data in files.items():
-        await asyncio.to_thread(_write_new, to, data)
+        await asyncio.to_thread(write_new, to, data, _OWNER_ONLY)
     return bundle.sha256
 
 
@@ -75,37 +72,13 @@ def _files_of(archive: Archive, bundle: bundles.StoredBundle, wanted: BundleRequ
             raise OperateError(f"{location} is about another file than the bundle that was stored")
         files[wanted.sigstore] = statement
     for to, found in files.items():
-        _check_free(to, found)
+        check_free(to, found)
     return files
 
 
 def _compare_digest(location: str, found: str, sha256: str) -> None:
     if found != sha256:
         raise OperateError(f"{location} is not the bundle that was stored: its sha256 is {found}, and was {sha256}")
-
-
-def _check_free(to: Path, data: bytes) -> None:
-    """Raise before anything is on record where it could not be written."""
-    try:
-        if not to.parent.is_dir():
-            raise OperateError(f"{to} cannot be written: {to.parent} is not a folder")
-        if to.exists() and to.read_bytes() != data:
-            raise _exists_error(to)
-    except OSError as error:
-        raise OperateError(f"{to} cannot be written: {error.strerror}") from error
-
-
-def _write_new(to: Path, data: bytes) -> None:
-    try:
-        write_once(to, data, _OWNER_ONLY)
-    except TakenError as error:
-        raise _exists_error(to) from error
-    except OSError as error:
-        raise OperateError(f"{to} cannot be written: {error.strerror}") from error
-
-
-def _exists_error(to: Path) -> OperateError:
-    return OperateError(f"{to} exists with other content: nothing is overwritten")
 
 
 async def set_hold(settings: Settings, subject: Subject, by: str, reason: str) -> tuple[str, int]:
@@ -145,6 +118,7 @@ async def _hold_keeper(settings: Settings) -> AsyncIterator[Keeper]:
     async with open_storage(settings) as storage:
         desk = LegalHolds(storage.pool, storage.clock, settings.tenant, make_privacy(settings))
         try:
-            yield Keeper(desk, make_archive(settings, storage.clock))
-        except (HoldError, UnknownPersonError) as error:
+            with naming_people():
+                yield Keeper(desk, make_archive(settings, storage.clock))
+        except HoldError as error:
             raise OperateError(str(error)) from error

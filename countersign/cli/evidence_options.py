@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from countersign.cli.command import show_json
 from evidence.export.index import Period, PeriodError, day, end_of, period
 
 if TYPE_CHECKING:
@@ -17,34 +16,6 @@ if TYPE_CHECKING:
 
 
 Key = Annotated[Path, typer.Option(metavar="FILE", help="The public key, from a source that you trust.")]
-Keys = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The key register (keys.json), for bundles signed by earlier keys.")
-]
-LogKey = Annotated[
-    list[str] | None,
-    typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must be in its log."),
-]
-Witness = Annotated[list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")]
-Witnesses = Annotated[
-    int | None, typer.Option(min=0, metavar="NUMBER", help="How many witnesses must have cosigned; default: all.")
-]
-Checkpoint = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE", help="A checkpoint that you kept: the bundle's log must extend it; may be repeated."),
-]
-Log = Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder of the published log, to compare with.")]
-Tsa = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Certificates (PEM) of a time stamping authority: the bundle must have its time stamp.",
-    ),
-]
-Stamp = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
-]
-
 Undoes = Annotated[
     Path | None,
     typer.Option(
@@ -89,14 +60,61 @@ class VerifierInputs:
         return trust_of(self.key, self.register, self.log_keys, self.witnesses, needed, self.tsa, self.stamps)
 
 
+Given = dict[str, Any]
+"""Members of `VerifierInputs`."""
+
+
+def trusted(
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The key register (keys.json), for bundles signed by earlier keys."),
+    ] = None,
+    log_key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must be in its log."),
+    ] = None,
+    witness: Annotated[
+        list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")
+    ] = None,
+    witnesses: Annotated[
+        int | None, typer.Option(min=0, metavar="NUMBER", help="How many witnesses must have cosigned; default: all.")
+    ] = None,
+) -> Given:
+    """Return what is trusted beside the key."""
+    return {"register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses}
+
+
+def compared(
+    checkpoint: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="A checkpoint that you kept: the bundle's log must extend it; may be repeated."
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The folder of the published log, to compare with.")
+    ] = None,
+    tsa: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Certificates (PEM) of a time stamping authority: the bundle must have its time stamp.",
+        ),
+    ] = None,
+    stamp: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A time stamp made after the bundle (`log stamp`); may be repeated."),
+    ] = None,
+) -> Given:
+    """Return what a bundle is compared with."""
+    return {"checkpoints": checkpoint or [], "log": log, "tsa": tsa, "stamps": stamp or []}
+
+
 T = TypeVar("T")
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")]
-From = Annotated[str, typer.Option("--from", metavar="DAY", help="The first day, in UTC: 2026-01-01.")]
-To = Annotated[str, typer.Option("--to", metavar="DAY", help="The last day, which is included.")]
-Since = Annotated[str | None, typer.Option("--from", metavar="DAY", help="Triggered on this day (UTC) or later.")]
-Until = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Triggered on this day or earlier.")]
-
+FirstDay = Annotated[str, typer.Option("--since", metavar="DAY", help="The first day, in UTC: 2026-01-01.")]
+LastDay = Annotated[str, typer.Option("--until", metavar="DAY", help="The last day, which is included.")]
 
 QuickVote = Annotated[
     str, typer.Option(metavar="DURATION", help="A vote this soon after opening the request is an exception.")
@@ -115,30 +133,28 @@ def quick_of(text: str) -> timedelta:
 
 def period_of(first: str, last: str) -> Period:
     """Return the period that both options name."""
-    one, other = day_of(first, "--from"), day_of(last, "--to")
-    return _parsed_option(lambda: period(str(one), str(other)), "--from")
+    one, other = _day_of(first, "--since"), _day_of(last, "--until")
+    return _parsed_option(lambda: period(str(one), str(other)), "--since")
 
 
-def day_of(text: str, option: str) -> date:
+def _day_of(text: str, option: str) -> date:
     """Return the day that an option names, one that another follows."""
     found = _parsed_option(lambda: day(text), option)
     _parsed_option(lambda: end_of(found), option)
     return found
 
 
-def show_for_programs(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, as_csv: bool
-) -> bool:
-    """Print rows for programs or spreadsheets; return whether that was wanted."""
+def expect_one_format(*, as_json: bool, as_csv: bool) -> None:
+    """Refuse a command that is to print JSON and CSV."""
     if as_json and as_csv:
         raise typer.BadParameter("give only one of them", param_hint="--json, --csv")
-    if as_json:
-        show_json(list(rows))
-    if as_csv:
-        from evidence.export.index import csv_of
 
-        sys.stdout.buffer.write(csv_of(columns, rows))
-    return as_json or as_csv
+
+def show_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print rows for a spreadsheet."""
+    from evidence.export.index import csv_of
+
+    sys.stdout.buffer.write(csv_of(columns, rows))
 
 
 def _parsed_option(read: Callable[[], T], option: str) -> T:

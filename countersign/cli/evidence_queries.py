@@ -5,26 +5,17 @@ an export or a period.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import AsJson, out, run, run_block, shared_settings
-from countersign.cli.evidence_options import (
-    AsCsv,
-    QuickVote,
-    Since,
-    Until,
-    day_of,
-    period_of,
-    quick_of,
-    show_for_programs,
-)
-from evidence.export.index import end_of
+from countersign.cli.command import Row, out, run, run_block, shared_settings, show_json
+from countersign.cli.evidence_options import AsCsv, QuickVote, expect_one_format, quick_of, show_csv
+from countersign.cli.lists import following, keyed, show_list
+from countersign.cli.options import AsJson, Between, Page, between, page, run_filter, takes
 from evidence.reading.words import counted
-from runtime.model.search import EvidenceState, Sought
+from runtime.model.search import EvidenceState, RunFilter, Sought
 from runtime.model.states import RunStatus
 
 if TYPE_CHECKING:
@@ -41,6 +32,7 @@ _OUTCOMES = f"The outcome that its runbook gave it, or its status: {', '.join(Ru
 _STATES = f"State of its evidence: {', '.join(EvidenceState)}; may be repeated."
 
 
+@takes(narrowed=run_filter, page=page)
 def list_evidence(
     customer: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Text in its reference or in a value of its trigger.")
@@ -48,54 +40,45 @@ def list_evidence(
     person: Annotated[
         str | None, typer.Option(metavar="PERSON", help="Who requested it or voted: a directory id or a name.")
     ] = None,
-    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")] = None,
     outcome: Annotated[str | None, typer.Option(metavar="WORD", help=_OUTCOMES)] = None,
     state: Annotated[list[EvidenceState] | None, typer.Option(metavar="STATE", help=_STATES)] = None,
-    since: Since = None,
-    until: Until = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows.")] = 50,
-    after: Annotated[str | None, typer.Option(metavar="RUN", help="Continue the list after this run.")] = None,
     *,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
+    narrowed: RunFilter,
+    page: Page,
 ) -> None:
     """List runs with their evidence, the newest first: its SHA-256, or why there is none."""
-    first, last = since and day_of(since, "--from"), until and day_of(until, "--to")
-    if first and last and first > last:
-        raise typer.BadParameter(f"{since} is after {until}", param_hint="--from")
+    expect_one_format(as_json=as_json, as_csv=as_csv)
     sought = Sought(
+        **vars(narrowed),
         customer=customer,
         person=person,
-        definition=definition,
         outcome=outcome,
         states=state or (),
-        since=datetime.combine(first, time(), UTC) if first else None,
-        until=end_of(last) if last else None,
-        after=after,
-        limit=limit + 1,
+        after=page.after,
+        limit=page.limit + 1,
     )
-    found = run(_run_rows(shared_settings("database_url"), sought))
-    rows = found[:limit]
-    if show_for_programs(rows, _RUN_COLUMNS, as_json=as_json, as_csv=as_csv):
-        return
+    with following():
+        rows = run(_run_rows(shared_settings("database_url"), sought))
+    if as_csv:
+        show_csv(rows[: page.limit], _RUN_COLUMNS)
+    else:
+        show_list("runs", rows, page, keyed("run_id"), _print_found, as_json=as_json)
+
+
+def _print_found(rows: Sequence[Row]) -> None:
     for row in rows:
         out.print(run_block(row))
-    if len(found) > limit:
-        out.print(f"There are more: --after {rows[-1]['run_id']}")
-    else:
-        out.print(counted(len(rows), "run"))
+    out.print(counted(len(rows), "run"))
 
 
 async def _run_rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.operate import looked_up
     from countersign.doctor.unsealed import why
     from runtime.services.bundles import find_runs
 
-    try:
-        found = await looked_up(settings, find_runs, sought)
-    except LookupError as error:
-        raise OperateError(str(error)) from error
-    return [_run_row(one, why(one)) for one in found]
+    return [_run_row(one, why(one)) for one in await looked_up(settings, find_runs, sought)]
 
 
 def _run_row(found: Any, why: str) -> dict[str, Any]:
@@ -103,12 +86,11 @@ def _run_row(found: Any, why: str) -> dict[str, Any]:
     return {name: named[name] if name in named else getattr(found, name) for name in _RUN_COLUMNS}
 
 
+@takes(period=between)
 def exceptions(
     paths: Annotated[
         list[Path] | None, typer.Argument(metavar="[PATH...]", help="Bundles, or exports with bundles.")
     ] = None,
-    first: Since = None,
-    last: Until = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The public key; without it nothing is verified.")
     ] = None,
@@ -116,23 +98,29 @@ def exceptions(
     *,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
+    period: Between,
 ) -> None:
     """List exceptions: break-glass, edits, delegations, self-review, quick votes, refused attempts.
 
-    Give files, or --from and --to for the stored bundles of a period and what was refused outside runs in it. Exits as
-    `verify` does where --key is given.
+    Give files, or --since and --until for the stored bundles of a period and what was refused outside runs in it. Exits
+    as `verify` does where --key is given.
     """
     from countersign.cli.period_evidence import exceptions_of_files, exceptions_of_period
     from evidence.export.bundle_rows import EXCEPTION_COLUMNS
 
-    quick = quick_of(quick_vote)
-    if bool(paths) == bool(first or last) or bool(first) != bool(last) or (key and not paths):
-        raise typer.BadParameter("give either files, with --key to verify them, or --from and --to")
-    if paths:
-        found = exceptions_of_files(paths, key, quick)
+    expect_one_format(as_json=as_json, as_csv=as_csv)
+    quick, (since, until) = quick_of(quick_vote), (period.since, period.until)
+    if bool(paths) == bool(since or until) or bool(since) != bool(until) or (key and not paths):
+        raise typer.BadParameter("give either files, with --key to verify them, or --since and --until")
+    if since is None or until is None:
+        found = exceptions_of_files(paths or [], key, quick)
     else:
-        found = run(exceptions_of_period(shared_settings("database_url"), period_of(str(first), str(last)), quick))
-    if not show_for_programs(found.rows, EXCEPTION_COLUMNS, as_json=as_json, as_csv=as_csv):
+        found = run(exceptions_of_period(shared_settings("database_url"), since, until, quick))
+    if as_csv:
+        show_csv(found.rows, EXCEPTION_COLUMNS)
+    elif as_json:
+        show_json({"exceptions": list(found.rows)})
+    else:
         _print_exceptions(found.rows, found.note)
     raise typer.Exit(found.standing)
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Any
 
-from countersign.cli.operate import OperateError, perform
+from countersign.cli.operate import OperateError, naming_people, perform
 from countersign.connection import connected
 from countersign.settings import Settings, required
 from countersign.slack import make_vault
@@ -14,6 +14,7 @@ from runtime.clock import utc_now
 from runtime.model.commands import InstallLinkPayload
 from runtime.services import installations
 from runtime.services.installations import rekey
+from runtime.services.operator import person_of
 
 
 async def make_link(settings: Settings, by: str, reason: str, hours: int) -> dict[str, Any]:
@@ -34,11 +35,13 @@ async def list_installations(settings: Settings) -> list[dict[str, Any]]:
         return await installations.places(conn, settings.tenant)
 
 
-async def rekey_tokens(settings: Settings) -> tuple[str, int]:
+async def rekey_tokens(settings: Settings, by: str) -> tuple[str, int]:
     """Put all tokens under the first key; return its id, and of how many installations. Raise OperateError."""
     vault = make_vault(settings)
     async with connected(settings) as conn:
+        with naming_people():
+            actor = await person_of(conn, settings.tenant, by)
         try:
-            return vault.key_id, await rekey(conn, settings.tenant, vault, utc_now())
+            return vault.key_id, await rekey(conn, settings.tenant, vault, actor, utc_now())
         except VaultError as error:
             raise OperateError(f"nothing was changed: {error}") from error

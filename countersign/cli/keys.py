@@ -1,71 +1,87 @@
 """The commands about the keys that sign evidence."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import AsJson, out, run, shared_settings, show_json
+from countersign.cli.command import Row, out, run, shared_settings, show_facts
+from countersign.cli.lists import cut, keyed, show_list
+from countersign.cli.options import AsJson, By, Page, output, page, takes
 from evidence.reading.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from receipts.register import Entry
 
 keys = typer.Typer(no_args_is_help=True, help="List, rotate and revoke the keys that sign evidence.")
 
 
 @keys.command("list")
-def list_(*, as_json: AsJson = False) -> None:
+@takes(page=page)
+def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List signing keys, newest last, and what each is still needed for."""
     from countersign.cli.operate import register_of_keys
 
     register, needed = run(register_of_keys(shared_settings("database_url")))
-    if as_json:
-        show_json([one.model_dump() for one in register])
-    else:
-        _show(register, needed)
+    rows, key = _rows(register, needed), keyed("id")
+    show_list("keys", cut(rows, page, key), page, key, _print_keys, as_json=as_json)
 
 
 @keys.command()
-def rotate() -> None:
+def rotate(by: By, *, as_json: AsJson = False) -> None:
     """Rotate the signing key; bundles begun with the old key are still sealed with it."""
     from countersign.cli.operate import rotate_key
 
     settings = shared_settings("database_url")
-    _show(run(rotate_key(settings)), {})
-    out.print(f"key:    {settings.key_path}")
+    rows = _rows(run(rotate_key(settings, by)))
+    lines = [*map(_key_text, rows), f"key:    {settings.key_path}"]
+    show_facts({"keys": rows, "key": settings.key_path}, *lines, as_json=as_json)
 
 
 @keys.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keys list` shows it.")],
+    by: By,
     why: Annotated[str, typer.Option("--reason", "--why", metavar="TEXT", help="Why; recorded in the register.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke an earlier key: nothing sealed with it from now on verifies."""
     from countersign.cli.operate import revoke_key
 
-    _show(run(revoke_key(shared_settings("database_url"), key_id, why)), {})
+    rows = _rows(run(revoke_key(shared_settings("database_url"), key_id, by, why)))
+    show_facts({"keys": rows}, *map(_key_text, rows), as_json=as_json)
 
 
 @keys.command()
 def export(
-    to: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")] = Path("keys.json"),
+    to: Annotated[Path, output("FILE", "The file to write.")] = Path("keys.json"), *, as_json: AsJson = False
 ) -> None:
     """Write the key register for auditors: with the newest key they can verify what earlier keys signed."""
     from countersign.cli.operate import register_of_keys
+    from countersign.cli.outputs import write_new
     from receipts.register import write_register
 
     register, _ = run(register_of_keys(shared_settings("database_url")))
-    to.write_bytes(write_register(register))
-    out.print(f"register: {to}")
+    write_new(to, write_register(register))
+    show_facts({"register": to}, f"register: {to}", as_json=as_json)
 
 
-def _show(register: "Sequence[Entry]", needed: "Mapping[str, int]") -> None:
-    for one in register:
-        until = f" until {one.until}" if one.until else ""
-        state = f", revoked at {one.revoked.at}: {one.revoked.why}" if one.revoked else ""
-        count = needed.get(one.id, 0) if one.until else 0
-        more = f", needed for {counted(count, 'bundle')} still to be stored" if count else ""
-        out.print(f"{one.id}  from {one.since}{until}{state}{more}")
+def _rows(register: "Sequence[Entry]", needed: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
+    """Return the keys with how many bundles that are still to be stored need each that another has followed."""
+    counts = needed or {}
+    return [{**one.model_dump(), "needed_for": counts.get(one.id, 0) if one.until else 0} for one in register]
+
+
+def _print_keys(rows: Sequence[Row]) -> None:
+    for row in rows:
+        out.print(_key_text(row))
+
+
+def _key_text(row: Row) -> str:
+    until = f" until {row['until']}" if row["until"] else ""
+    state = f", revoked at {row['revoked']['at']}: {row['revoked']['why']}" if row["revoked"] else ""
+    count = row["needed_for"]
+    more = f", needed for {counted(count, 'bundle')} still to be stored" if count else ""
+    return f"{row['id']}  from {row['from']}{until}{state}{more}"

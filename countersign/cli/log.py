@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.command import AsJson, out, own_settings, run, shared_settings, show_json, using_database
+from countersign.cli.command import out, own_settings, run, shared_settings, show_facts, show_json, using_database
+from countersign.cli.options import AsJson, By, output
 from evidence.reading.words import counted
 
 log = typer.Typer(
@@ -21,48 +22,48 @@ log = typer.Typer(
 def key(
     *,
     earlier: Annotated[bool, typer.Option("--earlier", help="Include earlier keys.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the public key of the log, as verifiers and witnesses take it (vkey)."""
     from countersign.log_key import log_keys
 
-    for one in log_keys(shared_settings()).keys[: None if earlier else 1]:
-        out.print(str(one))
+    keys = [str(one) for one in log_keys(shared_settings()).keys[: None if earlier else 1]]
+    show_facts({"keys": keys}, *keys, as_json=as_json)
 
 
 @log.command()
-def rotate() -> None:
+def rotate(by: By, *, as_json: AsJson = False) -> None:
     """Rotate the log's signing key; running processes keep the old one."""
-    from countersign.log_key import rotate_log_key
+    from countersign.cli.operate import rotate_log
 
-    new, old, *_ = rotate_log_key(shared_settings()).keys
-    out.print(f"before: {old}\nnow:    {new}")
-    out.print("Give the new key to everyone who has the old one, witnesses first; then restart the processes.")
+    new, old, *_ = run(rotate_log(shared_settings("database_url"), by)).keys
+    then = "Give the new key to everyone who has the old one, witnesses first; then restart the processes."
+    lines = (f"before: {old}", f"now:    {new}", then)
+    show_facts({"before": str(old), "now": str(new)}, *lines, as_json=as_json)
 
 
 @log.command()
-def checkpoint() -> None:
+def checkpoint(*, as_json: AsJson = False) -> None:
     """Print the newest checkpoint: kept elsewhere, it shows any later change of the log."""
     from countersign.cli.audit import newest_checkpoint
 
-    typer.echo(run(newest_checkpoint(shared_settings("database_url"))), nl=False)
+    found = run(newest_checkpoint(shared_settings("database_url")))
+    show_facts({"checkpoint": found}, found.removesuffix("\n"), as_json=as_json)
 
 
 @log.command()
 def stamp(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle it covers.")],
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="The file to write; it must not exist yet. Default: RUN.stamp."
-        ),
-    ] = None,
+    to: Annotated[Path | None, output("FILE", "The file to write; default: RUN.stamp.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Write the first time stamp that covers a run's bundle, for `evidence verify --stamp`."""
     from countersign.cli.audit import later_stamp
 
     file = to or Path(f"{run_id}.stamp")
     run(later_stamp(shared_settings("database_url"), run_id)).write(file)
-    out.print(f"stamp: {file}")
+    show_facts({"stamp": file}, f"stamp: {file}", as_json=as_json)
 
 
 @log.command()

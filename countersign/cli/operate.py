@@ -1,18 +1,27 @@
 """What an operator does to a running system from the command line. What is large is imported where it is needed."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from countersign.connection import connected
 from countersign.foreseen_errors import CountersignError
 from countersign.settings import Settings
+from receipts.checkpoint import LogKeys
 from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.model.limits import json_fault
-from runtime.services import keys
-from runtime.services.operator import OperatorService, UnknownEffectError, UnknownPersonError, UnknownStepError
+from runtime.services import keys, log
+from runtime.services.operator import (
+    OperatorService,
+    UnknownEffectError,
+    UnknownPersonError,
+    UnknownStepError,
+    person_of,
+)
 
 T = TypeVar("T")
 
@@ -22,6 +31,15 @@ APPLY_SECONDS = 10.0
 
 class OperateError(CountersignError):
     """The wish cannot be fulfilled; the message says why."""
+
+
+@contextmanager
+def naming_people() -> Iterator[None]:
+    """Turn it into an OperateError where the directory does not have a person who is named."""
+    try:
+        yield
+    except UnknownPersonError as error:
+        raise OperateError(str(error)) from error
 
 
 def read_json(file: Path) -> Any:
@@ -53,8 +71,9 @@ async def perform(settings: Settings, record: Callable[[OperatorService], Awaita
     async with open_storage(settings) as storage:
         desk = OperatorService(storage.pool, storage.clock, settings.tenant)
         try:
-            notification_id = await record(desk)
-        except (UnknownPersonError, UnknownEffectError, UnknownStepError) as error:
+            with naming_people():
+                notification_id = await record(desk)
+        except (UnknownEffectError, UnknownStepError) as error:
             raise OperateError(str(error)) from error
         facts = await desk.outcome(notification_id, APPLY_SECONDS) or {"status": "received"}
     if facts["status"] not in ("applied", "received", "early"):
@@ -80,10 +99,8 @@ async def perform_each(
 
     async with open_storage(settings) as storage:
         desk = OperatorService(storage.pool, storage.clock, settings.tenant)
-        try:
+        with naming_people():
             recorded = {subject: await record(desk, subject) for subject in subjects}
-        except UnknownPersonError as error:
-            raise OperateError(str(error)) from error
         found, until = {}, time.monotonic() + APPLY_SECONDS
         for subject, one in recorded.items():
             facts = await desk.outcome(one, max(until - time.monotonic(), 0.0)) or {"status": "received"}
@@ -94,10 +111,8 @@ async def perform_each(
 async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what: Any) -> T:
     """Return what a look into the tenant's rows finds; raise OperateError where it is for nobody whom we know."""
     async with connected(settings) as conn:
-        try:
+        with naming_people():
             return await look(conn, settings.tenant, *what)
-        except UnknownPersonError as error:
-            raise OperateError(str(error)) from error
 
 
 async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[str, int]]:
@@ -106,14 +121,16 @@ async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[st
         return await keys.register_of(conn, settings.tenant), await keys.needed_by(conn, settings.tenant)
 
 
-async def rotate_key(settings: Settings) -> Sequence[Entry]:
-    """Have a new key seal what is begun from now on; return the register.
+async def rotate_key(settings: Settings, by: str) -> Sequence[Entry]:
+    """Have a new key seal what is begun from now on, as the act of a person; return the register.
 
     Raise OperateError where the key that seals now is not: workers would not have the one that follows it.
     """
     from evidence.key_ring import KeyRing
 
     async with connected(settings) as conn:
+        with naming_people():
+            actor = await person_of(conn, settings.tenant, by)
         register = await keys.register_of(conn, settings.tenant)
         ring = KeyRing(settings.key_path)
         if register and not (settings.key_path.exists() and register[-1].id in ring.keys().ids):
@@ -121,13 +138,27 @@ async def rotate_key(settings: Settings) -> Sequence[Entry]:
                 f"{settings.key_path} is not the key that seals now, {register[-1].id}: rotate where it is"
             )
         await keys.register_key(conn, settings.tenant, ring.keys().current, utc_now())
-        return await keys.register_key(conn, settings.tenant, ring.rotate(), utc_now())
+        return await keys.register_key(conn, settings.tenant, ring.rotate(), utc_now(), actor)
 
 
-async def revoke_key(settings: Settings, key_id: str, why: str) -> Sequence[Entry]:
-    """Put on record that a key counts no more from now on; return the register. Raise RegisterError."""
+async def revoke_key(settings: Settings, key_id: str, by: str, why: str) -> Sequence[Entry]:
+    """Put on record that a key counts no more from now on; return the register. Raise RegisterError, OperateError."""
     from evidence.key_ring import KeyRing
 
     async with connected(settings) as conn:
+        with naming_people():
+            actor = await person_of(conn, settings.tenant, by)
         current = KeyRing(settings.key_path).keys().current
-        return await keys.revoke_key(conn, settings.tenant, key_id, current, utc_now(), why)
+        return await keys.revoke_key(conn, settings.tenant, key_id, current, utc_now(), why, actor)
+
+
+async def rotate_log(settings: Settings, by: str) -> LogKeys:
+    """Put a new key in the place of the one that signs the log, as the act of a person; return all."""
+    from countersign.log_key import rotate_log_key
+
+    async with connected(settings) as conn:
+        with naming_people():
+            actor = await person_of(conn, settings.tenant, by)
+        found = await asyncio.to_thread(rotate_log_key, settings)
+        await log.note_key(conn, settings.tenant, str(found.keys[0]), actor, utc_now())
+    return found

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.cli.acts import By, Reason, act
-from countersign.cli.command import AsJson, out, run, shared_settings, show_json, show_one, show_rows
+from countersign.cli.acts import act
+from countersign.cli.command import out, run, shared_settings, show_facts, show_json, show_one, show_rows
+from countersign.cli.lists import cut, keyed, show_list, table, within
+from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 from evidence.reading.words import counted
 
 if TYPE_CHECKING:
@@ -25,17 +27,19 @@ if TYPE_CHECKING:
 _PERSON_COLUMNS = ("person", "name", "groups", "slack", "stands_in_for", "delegates")
 
 
+@takes(page=page)
 def list_(
     group: Annotated[str | None, typer.Option(metavar="GROUP", help="Only one group.")] = None,
     *,
     as_json: AsJson = False,
+    page: Page,
 ) -> None:
     """List people: their groups and accounts, whom they vote for now, and who votes for them."""
     from countersign.cli.operate import looked_up
     from runtime.services.delegations import list_people
 
-    found = run(looked_up(shared_settings("database_url"), list_people, group))
-    show_rows(found, _PERSON_COLUMNS, as_json=as_json)
+    found, key = run(looked_up(shared_settings("database_url"), list_people, group)), keyed("person")
+    show_list("people", cut(found, page, key), page, key, table(*_PERSON_COLUMNS), as_json=as_json)
 
 
 def show(
@@ -91,7 +95,7 @@ def change_people(old: "Directory", new: "Directory", into: Path, *, yes: bool, 
     if not changes:
         out.print("nothing changes")
         return
-    show_rows(changes, _CHANGE_COLUMNS, as_json=False)
+    show_rows(changes, _CHANGE_COLUMNS)
     if yes:
         out.print(f"{into} is version {new.version} now: load it with `countersign people load {into}`")
     else:
@@ -263,16 +267,21 @@ def invite(
 
 
 @passkeys.command("list")
+@takes(was_made=between, page=page)
 def list_registered(
     person: Annotated[str | None, typer.Option(metavar="PERSON", help="Only one person's.")] = None,
     *,
     as_json: AsJson = False,
+    was_made: Between,
+    page: Page,
 ) -> None:
     """List passkeys, newest first, including revoked ones."""
     from countersign.cli.operate import looked_up
     from runtime.services.delegations import list_passkeys
 
-    show_rows(run(looked_up(shared_settings("database_url"), list_passkeys, person)), _PASSKEY_COLUMNS, as_json=as_json)
+    found = within(run(looked_up(shared_settings("database_url"), list_passkeys, person)), was_made, "registered_at")
+    key = keyed("credential_id")
+    show_list("passkeys", cut(found, page, key), page, key, table(*_PASSKEY_COLUMNS), as_json=as_json)
 
 
 @passkeys.command(context_settings={"ignore_unknown_options": True})  # an id may begin with a dash
@@ -303,10 +312,15 @@ def load(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A directory as YAML, with a higher version than the one loaded.")
     ],
+    by: By,
+    *,
+    as_json: AsJson = False,
 ) -> None:
-    """Load a directory file into the database."""
+    """Load a directory file into the database. You are in the directory that is loaded, or if none is, in the file."""
     from countersign.loaded_files import load_people
 
-    directory = run(load_people(shared_settings("directory_database_url"), file))
-    persons, agents = counted(len(directory.people), "person", "people"), counted(len(directory.agents), "agent")
-    out.print(f"version {directory.version}: {persons}, {agents}")
+    directory = run(load_people(shared_settings("directory_database_url"), file, by))
+    counts = {"people": len(directory.people), "agents": len(directory.agents)}
+    text = f"{counted(counts['people'], 'person', 'people')}, {counted(counts['agents'], 'agent')}"
+    facts = {"version": directory.version, **counts}
+    show_facts(facts, f"version {directory.version}: {text}", as_json=as_json)

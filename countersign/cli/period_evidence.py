@@ -7,7 +7,6 @@ period's stored bundles, each compared with its SHA-256, and of attempts that we
 import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -16,7 +15,7 @@ from typing import Any
 
 from countersign.archive import make_archive
 from countersign.cli.audit import PeriodRead, audited, read_period, refusal_rows
-from countersign.cli.operate import OperateError, looked_up
+from countersign.cli.operate import OperateError, looked_up, naming_people
 from countersign.connection import connected
 from countersign.settings import Settings
 from evidence.errors import EvidenceError
@@ -41,7 +40,7 @@ from runtime.services import bundles, keys
 from runtime.services import health as inspection
 from runtime.services.bundles import EvidenceExported, Sought, find_refusals, find_runs
 from runtime.services.health import Audit
-from runtime.services.operator import UnknownPersonError, person_of
+from runtime.services.operator import person_of
 
 
 async def export_period(settings: Settings, period: Period, by: str, folder: Path, *, with_bundles: bool) -> Export:
@@ -49,7 +48,7 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
 
     Raise OperateError, ExportError or ArchiveError; then nothing is left of it.
     """
-    with new_folder(folder), _as_known_person():
+    with new_folder(folder), naming_people():
         key, checkpoint = await _key_and_checkpoint(settings, by)  # the checkpoint first: the log only grows from there
         found = await asyncio.to_thread(audited, settings, [])
         read = await read_period(settings, period)
@@ -80,15 +79,6 @@ def _index_of(
         runs=read.runs,
         voted=read.voted,
     )
-
-
-@contextmanager
-def _as_known_person() -> Iterator[None]:
-    """Turn it into an OperateError where the directory does not have the person, or no more."""
-    try:
-        yield
-    except UnknownPersonError as error:
-        raise OperateError(str(error)) from error
 
 
 async def _key_and_checkpoint(settings: Settings, by: str) -> tuple[SigningKey, str | None]:
@@ -174,14 +164,14 @@ def _standing_of(file: Path, trust: Trust | None) -> Standing:
     return judged.standing
 
 
-async def exceptions_of_period(settings: Settings, period: Period, quick: timedelta) -> ExceptionList:
+async def exceptions_of_period(settings: Settings, since: datetime, until: datetime, quick: timedelta) -> ExceptionList:
     """Return the exceptions of a period: of its runs' stored bundles, and what was refused outside runs.
 
     Each bundle is compared with its SHA-256.
     """
-    found = await looked_up(settings, find_runs, Sought(since=period.since, until=period.until))
+    found = await looked_up(settings, find_runs, Sought(since=since, until=until))
     stored = [one for one in found if one.sha256 and one.location]
-    refused = await looked_up(settings, find_refusals, period.since, period.until)
+    refused = await looked_up(settings, find_refusals, since, until)
     rows = await asyncio.to_thread(
         lambda: in_order([*_exceptions_of_stored(settings, stored, quick), *refusal_rows(refused)])
     )

@@ -1,33 +1,29 @@
-"""The groups `runs`, `waits` and `effects`: listed, and each shown in full; and `replay`.
+"""The groups `runs`, `waits` and `effects`: listed, and each shown in full.
 
-`replay` plans a run again from its record, and names the first place where today's planner decides otherwise.
+`runs trigger` starts a run; what a person does to one is in `acts`. `runs replay` plans a run again from its record,
+and names the first place where today's planner decides otherwise.
 """
 
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
 import typer
 
-from countersign.cli.command import AsJson, Row, out, run, shared_settings, show_json, show_one, show_rows
+from countersign.cli.acts import cancel, retry, signal, undo
+from countersign.cli.command import Row, run, shared_settings, show_facts, show_json, show_one
+from countersign.cli.lists import following, keyed, show_list, table
+from countersign.cli.options import AsJson, OfRun, Page, page, run_filter, takes
 from countersign.cli.run_view import in_words
-from runtime.definitions.durations import parse_duration
+from runtime.model.search import RunFilter
 from runtime.model.states import EffectStatus, RunStatus, WaitStatus
-
-if TYPE_CHECKING:
-    from runtime.services.listings import Wanted
-
 
 Found = TypeVar("Found")
 
-runs = typer.Typer(no_args_is_help=True, help="List and show runs.")
+runs = typer.Typer(no_args_is_help=True, help="List, show, start, cancel, undo, retry, signal and replay runs.")
 waits = typer.Typer(no_args_is_help=True, help="List and show waits.")
 effects = typer.Typer(no_args_is_help=True, help="List and show effects: proposed, attempted and done.")
-
-Definition = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")]
-OfRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")]
-OlderThan = Annotated[str | None, typer.Option(metavar="DURATION", help="Minimum age: PT1H, P3D.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows, newest first.")]
 
 _RUN = ("reference", "runbook", "status", "outcome", "requested_by", "created_at", "error", "run_id")
 _WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
@@ -35,21 +31,25 @@ _EFFECT = ("effect_id", "status", "run_id", "step", "connector", "operation", "t
 
 
 @runs.command("list")
+@takes(narrowed=run_filter, page=page)
 def list_runs(
     status: Annotated[
         RunStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(RunStatus)}.")
     ] = None,
-    definition: Definition = None,
-    older_than: OlderThan = None,
-    limit: Limit = 50,
     *,
     as_json: AsJson = False,
+    narrowed: RunFilter,
+    page: Page,
 ) -> None:
     """List runs, newest first."""
     from runtime.services import listings
 
-    rows = _list_rows(listings.list_runs, _wanted(status, definition, None, older_than, limit))
-    show_rows(rows if as_json else [in_words(row) for row in rows], _RUN, as_json=as_json)
+    rows = _list_rows(listings.list_runs, narrowed, page, status=status)
+    show_list("runs", rows, page, keyed("run_id"), _print_runs, as_json=as_json)
+
+
+def _print_runs(rows: Sequence[Row]) -> None:
+    table(*_RUN)([in_words(row) for row in rows])
 
 
 @runs.command("show")
@@ -66,22 +66,22 @@ def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id."
 
 
 @waits.command("list")
+@takes(narrowed=run_filter, page=page)
 def list_waits(
     status: Annotated[
         WaitStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(WaitStatus)}.")
     ] = None,
-    definition: Definition = None,
     run_id: OfRun = None,
-    older_than: OlderThan = None,
-    limit: Limit = 50,
     *,
     as_json: AsJson = False,
+    narrowed: RunFilter,
+    page: Page,
 ) -> None:
     """List waits, newest first."""
     from runtime.services import listings
 
-    rows = _list_rows(listings.list_waits, _wanted(status, definition, run_id, older_than, limit))
-    show_rows(rows, _WAIT, as_json=as_json)
+    rows = _list_rows(listings.list_waits, narrowed, page, status=status, run_id=run_id)
+    show_list("waits", rows, page, keyed("wait_id"), table(*_WAIT), as_json=as_json)
 
 
 @waits.command("show")
@@ -95,22 +95,22 @@ def show_wait(
 
 
 @effects.command("list")
+@takes(narrowed=run_filter, page=page)
 def list_effects(
     status: Annotated[
         EffectStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(EffectStatus)}.")
     ] = None,
-    definition: Definition = None,
     run_id: OfRun = None,
-    older_than: OlderThan = None,
-    limit: Limit = 50,
     *,
     as_json: AsJson = False,
+    narrowed: RunFilter,
+    page: Page,
 ) -> None:
     """List effects, newest first."""
     from runtime.services import listings
 
-    rows = _list_rows(listings.list_effects, _wanted(status, definition, run_id, older_than, limit))
-    show_rows(rows, _EFFECT, as_json=as_json)
+    rows = _list_rows(listings.list_effects, narrowed, page, status=status, run_id=run_id)
+    show_list("effects", rows, page, keyed("effect_id"), table(*_EFFECT), as_json=as_json)
 
 
 @effects.command("show")
@@ -131,21 +131,6 @@ def _link(run_id: str) -> Row:
     return {"link": run_link(url, run_id)} if url else {}
 
 
-def _wanted(
-    status: str | None, definition: str | None, run_id: str | None, older_than: str | None, limit: int
-) -> "Wanted":
-    from runtime.services.listings import Wanted
-
-    return Wanted(status, definition, run_id, _age(older_than), limit)
-
-
-def _age(text: str | None) -> timedelta | None:
-    try:
-        return None if text is None else parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--older-than") from error
-
-
 async def _look(look: Callable[..., Awaitable[Found]], *what: Any) -> Found:
     from countersign.connection import connected
 
@@ -154,8 +139,14 @@ async def _look(look: Callable[..., Awaitable[Found]], *what: Any) -> Found:
         return await look(conn, settings.tenant, *what)
 
 
-def _list_rows(look: Callable[..., Awaitable[list[dict[str, Any]]]], *what: Any) -> list[dict[str, Any]]:
-    return run(_look(look, *what))
+def _list_rows(
+    look: Callable[..., Awaitable[list[dict[str, Any]]]], narrowed: RunFilter, page: Page, **more: Any
+) -> list[dict[str, Any]]:
+    """Return the rows of a page, and one more if there is one; raise OperateError where it follows on none."""
+    from runtime.services.listings import Wanted
+
+    with following():
+        return run(_look(look, Wanted(**vars(narrowed), **more, after=page.after, limit=page.limit + 1)))
 
 
 def _find_row(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, id_: str) -> Row:
@@ -167,7 +158,8 @@ def _find_row(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, 
     return row
 
 
-def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")]) -> None:
+@runs.command()
+def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
     """Plan a run again from its record, and name the first place where today's planner decides otherwise."""
     from countersign.cli.operate import OperateError
     from countersign.engine import install_functions
@@ -177,13 +169,71 @@ def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")]
     found = run(_look(run_replay.replay_run, run_id))
     if found is None:
         raise OperateError(f"there is no run {run_id}")
-    for value in sorted(found.hidden):
-        out.print(f"{value}: the run's redacted values are gone")
-    if found.difference is None:
-        out.print(f"{run_id} replays the same: {found.events} events")
-        return
-    where = f"leaf {found.difference.seq}" if found.difference.seq else "the end"
-    out.print(f"{run_id} differs at {where}")
-    out.print(f"    planned now: {found.difference.planned}")
-    out.print(f"    on record:   {found.difference.recorded}")
-    raise typer.Exit(1)
+    hidden, other = sorted(found.hidden), found.difference
+    lines = [f"{value}: the run's redacted values are gone" for value in hidden]
+    if other is None:
+        lines.append(f"{run_id} replays the same: {found.events} events")
+    else:
+        lines += [
+            f"{run_id} differs at {f'leaf {other.seq}' if other.seq else 'the end'}",
+            f"    planned now: {other.planned}",
+            f"    on record:   {other.recorded}",
+        ]
+    facts = {"run_id": run_id, "events": found.events, "hidden": hidden, "differs": other and vars(other)}
+    show_facts(facts, *lines, as_json=as_json)
+    raise typer.Exit(1 if other else 0)
+
+
+@runs.command()
+def trigger(
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The trigger type; it decides which runbook runs.")],
+    payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file with the payload as JSON.")],
+    ref: Annotated[
+        str, typer.Option(metavar="TEXT", help="The event's reference: the same reference starts no second run.")
+    ],
+    caller: Annotated[
+        str | None,
+        typer.Option(metavar="CALLER", help="The agent that signs; default: the only one of COUNTERSIGN_CALLERS."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--as", "--on-behalf-of", metavar="PERSON", help="The directory id of the person who requests it."
+        ),
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="VERSION", help="Version of the runbook; default: the newest active one."),
+    ] = None,
+    edge: Annotated[
+        str | None, typer.Option(metavar="URL", help="Base URL of the edge; default: this machine's.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Start a run through the edge, signed as one of the settings' callers."""
+    from countersign.cli.operate import read_json
+    from edge.client import post
+
+    settings = shared_settings("callers")
+    known = sorted(settings.callers)
+    signer = caller or (known[0] if len(known) == 1 else "")
+    if not signer:
+        raise typer.BadParameter(f"name one with --caller: {', '.join(known)}")
+    if signer not in settings.callers:
+        raise typer.BadParameter(f"COUNTERSIGN_CALLERS has no secret for {signer}; it has {', '.join(known)}")
+    body = {"ref": ref, "payload": read_json(payload), "on_behalf_of": by, "version": version}
+    secret = settings.callers[signer].get_secret_value()
+    path = f"/v1/triggers/{quote(type_, safe='')}"
+    facts = run(post(edge or f"http://127.0.0.1:{settings.port}", path, body, signer, secret))
+    show_facts(facts, _trigger_text(facts), as_json=as_json)
+
+
+def _trigger_text(facts: Row) -> str:
+    if facts.get("signal"):
+        return f"{facts['run_id']} is about the same, goes on, and was told"
+    return f"{facts['run_id']} {'is started' if facts['is_new'] else 'was started before by this reference'}"
+
+
+for act in (cancel, undo, retry, signal):
+    runs.command()(act)

@@ -128,7 +128,7 @@ def _show_table(name: str, rows: Sequence[RunRow], but: set[str]) -> None:
     columns = [one for one in (rows[0] if rows else ()) if one not in but and any(row[one] for row in rows)]
     if columns:
         out.print(f"\n{name}")
-        show_rows(rows, columns, as_json=False)
+        show_rows(rows, columns)
 
 
 def _review_in_words(review: RunRow) -> RunRow:

@@ -1,11 +1,14 @@
 """`slack`: who may install the app in which workspace, where it is installed, and the keys that keep its tokens."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from countersign.cli.acts import By, Reason
-from countersign.cli.command import AsJson, out, run, shared_settings, show_json
+from countersign.cli.command import Row, moment_text, out, run, shared_settings, show_facts, show_json
+from countersign.cli.lists import cut, show_list
+from countersign.cli.options import AsJson, By, Page, Reason, page, takes
 from evidence.reading.words import counted
 
 slack = typer.Typer(no_args_is_help=True, help="Install the Slack app in workspaces of this tenant.")
@@ -32,18 +35,27 @@ def install_link(
 
 
 @slack.command("list")
-def list_(*, as_json: AsJson = False) -> None:
+@takes(page=page)
+def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List the workspaces in which the app is or was installed."""
     from countersign.cli.installations import list_installations
 
     places = run(list_installations(shared_settings("database_url")))
-    if as_json:
-        show_json(places)
-    elif not places:
+    show_list("installations", cut(places, page, _key), page, _key, _print_places, as_json=as_json)
+
+
+def _key(place: Row) -> str:
+    since: datetime = place["installed_at"] or place["removed_at"]
+    return f"{place['team'] or place['enterprise']}:{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _print_places(places: Sequence[Row]) -> None:
+    if not places:
         out.print("nowhere by a link: where COUNTERSIGN_SLACK_BOT_TOKEN is set, it is for one workspace")
-    for one in () if as_json else places:
-        since = f"installed {one['installed_at']}" if one["installed_at"] else f"{one['why']} {one['removed_at']}"
-        out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {since}")
+    for one in places:
+        since = one["installed_at"] or one["removed_at"]
+        why = "installed" if one["installed_at"] else one["why"]
+        out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {why} {moment_text(since)}")
 
 
 @slack.command()
@@ -56,17 +68,19 @@ def manifest() -> None:
 
 
 @slack.command("new-key")
-def new_key() -> None:
+def new_key(*, as_json: AsJson = False) -> None:
     """Print a new key for COUNTERSIGN_SLACK_TOKEN_KEYS."""
     from receipts.vault import new_key as fresh
 
-    out.print(fresh())
+    key = fresh()
+    show_facts({"key": key}, key, as_json=as_json)
 
 
 @slack.command()
-def rekey() -> None:
+def rekey(by: By, *, as_json: AsJson = False) -> None:
     """Re-encrypt all stored tokens with the first of COUNTERSIGN_SLACK_TOKEN_KEYS; the others can then be removed."""
     from countersign.cli.installations import rekey_tokens
 
-    key_id, count = run(rekey_tokens(shared_settings("database_url", "slack_token_keys")))
-    out.print(f"the tokens of {counted(count, 'installation')} are under key {key_id}")
+    key_id, count = run(rekey_tokens(shared_settings("database_url", "slack_token_keys"), by))
+    text = f"the tokens of {counted(count, 'installation')} are under key {key_id}"
+    show_facts({"key_id": key_id, "installations": count}, text, as_json=as_json)

@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.acts import By, Reason, act
-from countersign.cli.command import AsJson, run, shared_settings, show_one, show_rows
-from countersign.cli.run_commands import Limit
+from countersign.cli.acts import act
+from countersign.cli.command import run, shared_settings, show_one
+from countersign.cli.lists import following, show_list, table
+from countersign.cli.options import AsJson, By, Page, Reason, page, run_filter, takes
 from runtime.model.run import RepairAction
+from runtime.model.search import RunFilter
 
 steps = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end steps that need attention.")
 
@@ -25,13 +27,17 @@ _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_cod
 
 
 @steps.command("list")
-def list_(limit: Limit = 50, *, as_json: AsJson = False) -> None:
+@takes(narrowed=run_filter, page=page)
+def list_(*, as_json: AsJson = False, narrowed: RunFilter, page: Page) -> None:
     """List steps that need attention, most recently changed run first."""
     from countersign.cli.operate import looked_up
     from runtime.services import listings
 
-    steps = run(looked_up(shared_settings("database_url"), listings.list_steps_needing_attention, limit))
-    show_rows([vars(step) for step in steps], _STEP, as_json=as_json)
+    look, asked = listings.list_steps_needing_attention, (page.limit + 1, narrowed, page.after)
+    with following():
+        steps = run(looked_up(shared_settings("database_url"), look, *asked))
+    rows = [vars(step) for step in steps]
+    show_list("steps", rows, page, lambda row: f"{row['run_id']}:{row['path']}", table(*_STEP), as_json=as_json)
 
 
 @steps.command()

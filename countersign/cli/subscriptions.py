@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.command import AsJson, out, own_settings, run, shared_settings, show_rows
+from countersign.cli.command import own_settings, run, shared_settings, show_facts
+from countersign.cli.lists import cut, keyed, show_list, table
+from countersign.cli.options import AsJson, Page, page, takes
 from evidence.reading.words import counted
 
 subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that get run events.")
@@ -14,16 +16,20 @@ _COLUMNS = ("name", "on", "target", "sends", "waiting", "dead_letters")
 
 
 @subscriptions.command()
-def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of subscriptions.")]) -> None:
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of subscriptions.")], *, as_json: AsJson = False
+) -> None:
     """Check a file against the secrets of the settings; nothing is sent."""
     from countersign.subscriptions import read_subscriptions
 
     found = read_subscriptions(file, own_settings().webhook_secrets).subscriptions
-    out.print(f"{file}: {counted(len(found), 'subscription')}, no faults")
+    facts = {"file": file, "subscriptions": [one.name for one in found]}
+    show_facts(facts, f"{file}: {counted(len(found), 'subscription')}, no faults", as_json=as_json)
 
 
 @subscriptions.command("list")
-def list_(*, as_json: AsJson = False) -> None:
+@takes(page=page)
+def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List subscriptions: whether they are active, and how many deliveries wait or are dead letters."""
     from countersign.cli.operate import looked_up
     from countersign.subscriptions import make_subscriptions
@@ -32,4 +38,5 @@ def list_(*, as_json: AsJson = False) -> None:
     settings = shared_settings("database_url")
     declared, _ = make_subscriptions(settings)
     rows = run(looked_up(settings, listings.list_subscriptions, declared))
-    show_rows(rows, _COLUMNS, as_json=as_json)
+    key = keyed("name")
+    show_list("subscriptions", cut(rows, page, key), page, key, table(*_COLUMNS), as_json=as_json)

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.acts import By, act
-from countersign.cli.command import AsJson, run, shared_settings, show_one, show_rows
-from countersign.cli.run_commands import Limit
+from countersign.cli.acts import act
+from countersign.cli.command import run, shared_settings, show_one
+from countersign.cli.lists import keyed, show_list, table
+from countersign.cli.options import AsJson, By, OfRun, Page, page, run_filter, takes
+from runtime.model.search import RunFilter
 from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.services.review_answers import ReviewAnswer
 
@@ -29,19 +31,19 @@ class Decision(StrEnum):
 
 
 @tasks.command("list")
+@takes(narrowed=run_filter, page=page)
 def list_(
     person: Annotated[
         str | None, typer.Option("--for", metavar="PERSON", help="Only reviews that this person may answer.")
     ] = None,
-    run_id: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")] = None,
-    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this runbook.")] = None,
+    run_id: OfRun = None,
     assignee: Annotated[
         str | None, typer.Option(metavar="PERSON", help="Only reviews claimed by this person; `none`: unclaimed.")
     ] = None,
-    after: Annotated[str | None, typer.Option(metavar="TASK", help="Continue the list after this review.")] = None,
-    limit: Limit = 50,
     *,
     as_json: AsJson = False,
+    narrowed: RunFilter,
+    page: Page,
 ) -> None:
     """List open reviews, the first to expire first."""
     from countersign.cli.operate import looked_up
@@ -52,23 +54,30 @@ def list_(
     settings = shared_settings("database_url")
     if person is not None:  # an empty list would not say that there is no such person
         run(looked_up(settings, person_of, person))
-    sought = SoughtTasks(
-        person=person, run_id=run_id, definition=definition, assignee=assignee, after=after, limit=limit
-    )
-    found = run(looked_up(settings, list_tasks, sought, utc_now()))
-    show_rows([_row(view) for view in found], _COLUMNS, as_json=as_json)
+    if page.after is not None:
+        _find(page.after)
+    part: dict[str, Any] = {**vars(narrowed), "after": page.after, "limit": page.limit + 1}
+    sought = SoughtTasks(person=person, run_id=run_id, assignee=assignee, **part)
+    rows = [_row(view) for view in run(looked_up(settings, list_tasks, sought, utc_now()))]
+    show_list("tasks", rows, page, keyed("task_id"), table(*_COLUMNS), as_json=as_json)
 
 
 @tasks.command()
 def show(task_id: Task, *, as_json: AsJson = False) -> None:
     """Show a review: what to check, its progress, and the stamp to return with an answer."""
+    view = _find(task_id)
+    show_one({**_row(view), **_more(view)}, as_json=as_json)
+
+
+def _find(task_id: str) -> "ApprovalView":
+    """Return a review; raise OperateError where there is no such one."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.services.tasks import show_task
 
     view = run(looked_up(shared_settings("database_url"), show_task, task_id))
     if view is None:
         raise OperateError(f"there is no task {task_id}")
-    show_one({**_row(view), **_more(view)}, as_json=as_json)
+    return view
 
 
 @tasks.command()
@@ -125,7 +134,7 @@ def _more(view: "ApprovalView") -> dict[str, Any]:
     word = view.progress
     votes = [{"person": vote.person_name, "verdict": str(vote.verdict), "reason": vote.reason} for vote in view.votes]
     return {
-        "progress": None if word is None else {**vars(word), "at": word.at.isoformat()},
+        "progress": None if word is None else vars(word),
         "stamp": view.stamp,
         "fields": [{"name": field.name, "value": field.after} for field in view.fields],
         "votes": votes,

@@ -1,6 +1,5 @@
 """What `evidence verify`, `report` and `verify-export` print. Imports nothing that needs a server or a network."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from countersign.cli.command import out
+from countersign.cli.command import out, show_facts, show_json
 from countersign.cli.evidence_options import VerifierInputs
 from countersign.foreseen_errors import CountersignError
 from evidence.errors import EvidenceError, UndecidedError
@@ -50,20 +49,19 @@ def verify_all(files: Sequence[Path], given: VerifierInputs, opa: Opa | None, *,
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
-    standings = [_verify_file(file, trust, asked, is_one=len(files) == 1, as_json=as_json) for file in files]
-    if len(files) > 1 and not as_json:
+    standings, documents = [], []
+    for file in files:  # what one holds is kept no longer
+        judged = judge(file, trust, *asked)
+        standings.append(judged.standing)
+        if as_json:
+            documents.append(judged.document())
+        else:
+            _print_judgement(judged, trust, is_one=len(files) == 1)
+    if as_json:
+        show_json({"bundles": documents})
+    elif len(files) > 1:
         out.print(f"{standings.count(Standing.HOLDS)} of {len(files)} hold.")
     return worst(standings)
-
-
-def _verify_file(file: Path, trust: Trust, asked: Sequence[Rule[Contents]], *, is_one: bool, as_json: bool) -> Standing:
-    """Verify a file and print what is found; what it holds is kept no longer."""
-    judged = judge(file, trust, *asked)
-    if as_json:
-        sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")
-    else:
-        _print_judgement(judged, trust, is_one=is_one)
-    return judged.standing
 
 
 def extra_rules(given: VerifierInputs, trust: Trust) -> Iterator[Rule[Contents]]:
@@ -95,9 +93,11 @@ def _print_judgement(judged: Judgement, trust: Trust, *, is_one: bool) -> None:
     out.print(f"sha256: {report.sha256}\nrun:    {report.run_id} of {report.tenant}\nEverything holds.{end}")
 
 
-def report_one(file: Path, given: VerifierInputs | None, to: Path, quick: timedelta = QUICK) -> int:
+def report_one(
+    file: Path, given: VerifierInputs | None, to: Path, quick: timedelta = QUICK, *, as_json: bool = False
+) -> int:
     """Write the report on a file, say what its verdict is, and return the exit status."""
-    from evidence.page.report import report_on, write_report
+    from evidence.report import report_on, write_report
 
     try:
         trust = given.trust() if given else None
@@ -106,7 +106,7 @@ def report_one(file: Path, given: VerifierInputs | None, to: Path, quick: timede
     except (ReceiptsError, EvidenceError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
-    out.print(f"{report.heading}\nreport: {to}")
+    show_facts({"verdict": report.heading, "report": to}, report.heading, f"report: {to}", as_json=as_json)
     return report.standing
 
 
@@ -147,7 +147,7 @@ def verify_export_folder(folder: Path, given: VerifierInputs, log: Path | None, 
     found = verify_export(folder, trust, log)
     if as_json:
         against = {"log": log is not None, "log_key": bool(given.log_keys)}
-        sys.stdout.write(f"{json.dumps(_export_document(folder, found, against), ensure_ascii=False)}\n")
+        show_json(_export_document(folder, found, against))
     elif isinstance(found, ExportFault):
         sys.stderr.write(f"countersign: {found.sentence()}\n")
     else:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.connection import connected
 from countersign.directory import read_directory
 from countersign.engine import make_policy, make_routing

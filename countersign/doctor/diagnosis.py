@@ -2,25 +2,53 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 
 _NOT_SET = re.compile(r"COUNTERSIGN_\w+ is not set\b")
 
 
-def diagnosis(facts: Sequence[Fact], idle: Fact | None) -> Iterator[str]:
-    """Yield the lines; `idle` says that nothing runs here, which is then the cause of all that is not set."""
+class Standing(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    NOT_CHECKED = "not_checked"
+
+
+_MARKS = {Standing.OK: "ok   ", Standing.FAILED: "FAIL ", Standing.NOT_CHECKED: "-    "}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found; `remedy` is what to do if it failed, else ""."""
+
+    name: str
+    standing: Standing
+    detail: str
+    remedy: str = ""
+
+    def line(self) -> str:
+        """Return it for people."""
+        remedy = f"\n      {self.remedy}" if self.remedy else ""
+        return f"{_MARKS[self.standing]} {self.name}: {self.detail}{remedy}"
+
+
+def diagnosis(facts: Sequence[Fact], idle: Fact | None) -> Iterator[Finding]:
+    """Yield what was found; `idle` says that nothing runs here, which is then the cause of all that is not set."""
     causes: dict[str, str] = {}
     for fact in (*([idle] if idle else []), *facts):
         if fact.ok:
-            yield f"ok    {fact.name}: {fact.detail}"
+            yield Finding(fact.name, Standing.OK, fact.detail)
         elif idle and fact is not idle and _NOT_SET.search(fact.detail):
-            yield f"-     {fact.name}: not checked: {fact.detail}"
+            yield Finding(fact.name, Standing.NOT_CHECKED, f"not checked: {fact.detail}")
         elif fact.detail in causes:
-            yield f"-     {fact.name}: not checked: see {causes[fact.detail]}"
+            yield Finding(fact.name, Standing.NOT_CHECKED, f"not checked: see {causes[fact.detail]}")
         else:
             causes[fact.detail] = fact.name
-            yield f"FAIL  {fact.name}: {fact.detail}\n      {fact.remedy}"
+            yield Finding(fact.name, Standing.FAILED, fact.detail, fact.remedy)
 
 
 _CAUSES = (

@@ -7,7 +7,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.archive import make_archive, unkept_retention
 from countersign.doctor import database, evidence
 from countersign.doctor.database import examined
@@ -18,7 +18,7 @@ from countersign.doctor.slack import links, members, slack, user_groups
 from countersign.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.parts import Role
 from countersign.settings import Settings
-from evidence.archive.archive import ArchiveFact
+from evidence.archive import ArchiveFact
 from receipts.signing import load_or_create
 from runtime.clock import Clock
 from runtime.model.limits import first_line

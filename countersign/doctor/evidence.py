@@ -3,12 +3,12 @@
 import asyncio
 from datetime import timedelta
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.archive import make_archive
 from countersign.connection import connected
 from countersign.doctor.unsealed import describe
 from countersign.settings import Settings
-from evidence.archive.archive import Archive, ArchiveError
+from evidence.archive import Archive, ArchiveError
 from receipts.stamp import load_authority
 from runtime.clock import Clock
 from runtime.services import health as inspection

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.connection import connected
 from countersign.settings import Settings
 from runtime.services import health as inspection

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.slack.doctor import Fact, check_app, check_slack, check_user_groups, check_workspaces
+from bot.doctor import Fact, check_app, check_slack, check_user_groups, check_workspaces
 from countersign.connection import connected
 from countersign.doctor.database import policy_text, requirements_of
 from countersign.routing import RoutingFile, read_routing

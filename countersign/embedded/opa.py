@@ -113,7 +113,7 @@ class OpaChild:
             self._opa,
             *("run", "--server", "--addr", self._address, "--log-level", "error", "--skip-version-check"),
             *("--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE),
-            # Without a decision log OPA gives no decision ids; rego/system/log.rego keeps the log itself empty.
+            # Without a decision log OPA gives no decision ids; `decision_log.rego` keeps the log itself empty.
             *("--set", "decision_logs.console=true", "--set", f"labels.start={nonce}"),
         ]
         # Nothing of ours in the environment, which policies could read. A folder of its own: --watch would follow a

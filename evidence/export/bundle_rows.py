@@ -59,8 +59,6 @@ def read_bundle(file: Path, trust: Trust) -> BundleTold:
     for leaf in contents.leaves:
         run.add(leaf)
     run.line.update(state="sealed", sha256=report.sha256, size=file.stat().st_size)
-    if contents.version == 1:
-        run.line.update({name: value for name, value in _of_row(Material(contents.members).run).items() if value})
     return BundleTold(report, run, _log_index(contents), Material(contents.members))
 
 
@@ -79,17 +77,6 @@ def check_bundle(index: Index, run: RunEntry, bundle: BundleTold) -> None:
         raise BrokenError(INDEX, f"{run.run_id} has a leaf of {bundle.run.newest}, after the export was made")
 
 
-def _of_row(run: Record) -> dict[str, Any]:
-    """Return what the first release's leaves did not tell."""
-    definition, trigger = record(run, "definition"), record(run, "trigger")
-    return {
-        "reference": text(trigger, "ref"),
-        "trigger_type": text(trigger, "type"),
-        "definition": text(definition, "name"),
-        "definition_version": definition.get("version"),
-    }
-
-
 def _log_index(contents: Contents) -> int | None:
     if names.INCLUSION not in contents.members:
         return None
@@ -98,10 +85,9 @@ def _log_index(contents: Contents) -> int | None:
 
 
 def _taken(left: list[Record], vote: VoteTold) -> Record:
-    """Take the record of a vote out of those that are left; by its person where the leaf has no digest of it."""
+    """Take the record of a vote out of those that are left."""
     for said in left:
-        is_it = canonical.digest(said) == vote.digest if vote.digest else text(said, "person") == vote.row["person"]
-        if is_it:
+        if canonical.digest(said) == vote.digest:
             left.remove(said)
             return said
     return {}

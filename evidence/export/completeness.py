@@ -18,13 +18,13 @@ from evidence.verify.contents import BrokenError
 from evidence.verify.rules import counted
 from receipts import canonical
 from receipts.chain import RUN_QUEUED, VOTE_COUNTED, Leaf
+from receipts.checkpoint import LogKeys, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError, TileError
 from receipts.fields import timestamp
-from receipts.log.checkpoint import LogKeys, open_checkpoint, parse_checkpoint
-from receipts.log.hashes import EMPTY, TreeHead, hash_leaf
-from receipts.log.note import NOTE_LIMIT, parse_note
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, read_bundle
+from receipts.hashes import EMPTY, TreeHead, hash_leaf
+from receipts.note import NOTE_LIMIT, parse_note
 from receipts.tenant_acts import EvidenceExported
+from receipts.tiles import TILE_WIDTH, EntryBundle, read_bundle
 
 
 @dataclass

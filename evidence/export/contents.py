@@ -21,12 +21,12 @@ from evidence.export.index import (
     ExportStatement,
     Index,
 )
-from evidence.statement import PAYLOAD_TYPE, largest
+from evidence.statement import PAYLOAD_TYPE, largest, written_before_release
 from evidence.verify.contents import BrokenError, parse
 from evidence.verify.trust import Trust
+from receipts.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError
-from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
-from receipts.log.note import Note, parse_note
+from receipts.note import Note, parse_note
 from receipts.signing import EnvelopeError, Opened, PublicKey, verify_envelope
 
 NEEDED = frozenset({INDEX, RUNS, APPROVALS})
@@ -126,6 +126,8 @@ def open_export(folder: Path, trust: Trust, log: Path | None) -> Contents:
     opened, key = _verified(data, trust)
     if opened.payload_type != PAYLOAD_TYPE:
         raise BrokenError(STATEMENT, f"carries {opened.payload_type!r}, not {PAYLOAD_TYPE}")
+    if earlier := written_before_release(opened.payload):
+        raise BrokenError("", earlier)
     statement = parse(ExportStatement, STATEMENT, opened.payload)
     if statement.predicate.key_id != key.key_id:
         raise BrokenError(STATEMENT, f"does not name the key {key.key_id}, which signed it")

@@ -60,7 +60,7 @@ def make_export(
     statement = ExportStatement(
         _type="https://in-toto.io/Statement/v1",
         subject=[Subject(name=name, digest=Digests(sha256=sha256(data))) for name, data in sorted(files.items())],
-        predicateType="urn:countersign:evidence-export:v1",
+        predicateType="urn:countersign:period-evidence:v1",
         predicate=Predicate(**{name: getattr(index, name) for name in same}, key_id=key.public.key_id),
     )
     return Export(index, files, sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement.model_dump()), key))

@@ -224,7 +224,7 @@ class ExportStatement(Exact):
 
     statement_type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
     subject: list[Subject]
-    predicate_type: Literal["urn:countersign:evidence-export:v1"] = Field(alias="predicateType")
+    predicate_type: Literal["urn:countersign:period-evidence:v1"] = Field(alias="predicateType")
     predicate: Predicate
 
 

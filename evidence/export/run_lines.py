@@ -121,7 +121,7 @@ def differing(told: RunTold, entry: RunEntry, *, but: tuple[str, ...] = ()) -> s
     """Return which member of a run's line is another than its leaves tell; "" where all are as told."""
     for name, value in told.line.items():
         said = getattr(entry, name)
-        if name in but or value is None or said == value:
+        if name in but or said == value:
             continue
         if name == "state" and value in _IN_SEALING and said in _IN_SEALING:
             continue

@@ -31,9 +31,9 @@ from evidence.verify.judgement import Standing
 from evidence.verify.rules import Rule, counted, rule
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError
+from receipts.checkpoint import cosignatures
 from receipts.errors import LogError
 from receipts.fields import timestamp
-from receipts.log.checkpoint import cosignatures
 from receipts.register import RegisterError, check_signed_at
 
 

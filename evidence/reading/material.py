@@ -4,15 +4,15 @@ Bundles are sealed as they are and read before they are verified, so nothing her
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from evidence import names
 from evidence.reading.lines import Lines, any_value
 from evidence.reading.step_paths import address_of, path_in_words
-from receipts.canonical import Apart, built
+from receipts.canonical import Apart, built, built_text
 from receipts.chain import RUN_QUEUED
 from receipts.piecewise import member
 
@@ -20,6 +20,10 @@ Record = Mapping[str, Any]
 
 _ACCOUNT = re.compile(r"slack:([^:]*):(.*)", re.DOTALL)
 """The actor of a click whose person is not known."""
+_NEAR = 64
+"""Members that are kept when they were read."""
+_LARGE = 1 << 16
+"""Bytes of a member that is kept."""
 _HOLDERS = frozenset({"switch", "repeat", "branch"})
 
 
@@ -70,8 +74,27 @@ def is_wish(leaf: Record) -> bool:
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
-        value = member(value, name)
-    return value
+        value = value.get(name) if value.__class__ is dict else member(value, name)
+    return built_text(value)
+
+
+class Records(Mapping[str, Record]):
+    """Records by their ids, each read of its member when it is looked at: all of them are many times their bytes."""
+
+    def __init__(self, members: Mapping[str, str], read: Callable[[str], Record]) -> None:
+        self._members, self._read = members, read
+
+    def __getitem__(self, key: str) -> Record:
+        """Return a record."""
+        return self._read(self._members[key])
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the ids, in their order."""
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._members)
 
 
 @dataclass(frozen=True)
@@ -97,27 +120,28 @@ class Material:
         return Lines(self.members.get(names.AUDIT, b""))
 
     @cached_property
-    def decisions(self) -> dict[str, Record]:
+    def decisions(self) -> Mapping[str, Record]:
         """Return the decisions by their ids, in their order."""
-        return {text(one, "id"): one for one in self._folder(names.DECISIONS)}
+        return self._records(names.DECISIONS, "id")
 
     @cached_property
-    def approvals(self) -> dict[str, Record]:
+    def approvals(self) -> Mapping[str, Record]:
         """Return the approvals by their ids, in the order in which they were asked for."""
         asked = [text(leaf, "data", "approval_id") for leaf in self.leaves_of("approval.requested")]
         place = {approval_id: number for number, approval_id in enumerate(asked)}
-        found = {text(one, "id"): one for one in self._folder(names.APPROVALS)}
-        return dict(sorted(found.items(), key=lambda item: place.get(item[0], len(place))))
+        found = self._ids(names.APPROVALS, "id")
+        ordered = sorted(found.items(), key=lambda item: place.get(item[0], len(place)))
+        return Records(dict(ordered), self._record)
 
     @cached_property
-    def receipts(self) -> dict[str, Record]:
+    def receipts(self) -> Mapping[str, Record]:
         """Return the receipts by their ids, in their order."""
-        return {text(one, "receipt_id"): one for one in self._folder(names.RECEIPTS)}
+        return self._records(names.RECEIPTS, "receipt_id")
 
     @cached_property
-    def reads(self) -> dict[str, Record]:
+    def reads(self) -> Mapping[str, Record]:
         """Return the read records by their ids, in their order."""
-        return {text(one, "read_id"): one for one in self._folder(names.READS)}
+        return self._records(names.READS, "read_id")
 
     @cached_property
     def costs(self) -> list[Record]:
@@ -154,10 +178,10 @@ class Material:
         return path_in_words(path, self._branches)
 
     @cached_property
-    def effects(self) -> dict[str, Record]:
+    def effects(self) -> Mapping[str, Record]:
         """Return the effects of which policy was told, by their digests."""
-        told = (record(decision, "input", "effect") for decision in self.decisions.values())
-        return {text(effect, "digest"): effect for effect in told}
+        told = {text(one, "input", "effect", "digest"): name for name, one in self.decisions.items()}
+        return Records(told, lambda name: record(self.decisions[name], "input", "effect"))
 
     def leaves_about(self, approval_id: str) -> Iterable[Record]:
         """Return the leaves about an approval, in the chain's order."""
@@ -208,6 +232,19 @@ class Material:
             return None
         return self.read(name) if self.read else any_value(self.members[name])
 
-    def _folder(self, folder: str) -> list[Record]:
-        found = [self._json(name) for name in sorted(self.members) if name.startswith(f"{folder}/")]
-        return [one for one in found if isinstance(one, dict)]
+    def _records(self, folder: str, key: str) -> Records:
+        return Records(self._ids(folder, key), self._record)
+
+    def _ids(self, folder: str, key: str) -> dict[str, str]:
+        """Return the members of a folder that hold an object, by its id."""
+        found = ((self._value(name), name) for name in sorted(self.members) if name.startswith(f"{folder}/"))
+        return {text(one, key): name for one, name in found if isinstance(one, dict)}
+
+    def _record(self, name: str) -> Record:
+        return record(self._value(name))
+
+    @cached_property
+    def _value(self) -> Callable[[str], Any]:
+        """Return what reads a member: a large one once, and of others it keeps a few, which one place tells about."""
+        large, near = lru_cache(None)(self._json), lru_cache(_NEAR)(self._json)
+        return lambda name: (large if len(self.members[name]) > _LARGE else near)(name)

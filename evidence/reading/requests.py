@@ -178,7 +178,7 @@ def _fields(kind: str, effect: Record, before: Record) -> list[Field]:
 
 
 def _cards(approval: Record, about: Iterable[Record]) -> list[Card]:
-    """Return the cards that were shown, in their order, which is that of the leaves that tell when (format 2)."""
+    """Return the cards that were shown, in their order, which is that of the leaves that tell when."""
     shown = (text(leaf, "at") for leaf in about if text(leaf, "event") == "card.shown")
     return [Card(next(shown, ""), card) for card in apart(approval, "cards")]
 
@@ -254,7 +254,6 @@ def needed(requirement: Record) -> str:
     """Return what policy required of people, as a sentence."""
     groups, excluded = (texts(requirement, name) for name in ("groups", "exclude"))
     line = [(text(entry, "after"), texts(entry, "to")) for entry in records(requirement, "escalate_to")]
-    later = texts(requirement, "escalate_to")  # of what the first release asked
     of_all = requirement.get("all_groups") is True and len(groups) > 1
     parts = [
         f"{counted(number(requirement, 'quorum'), 'person', 'people')} of {listed(groups, 'and' if of_all else 'or')}",
@@ -263,6 +262,5 @@ def needed(requirement: Record) -> str:
         f"within {duration(text(requirement, 'expires_in'))}" if text(requirement, "expires_in") else "",
         "each with a reason" if requirement.get("reason_required") is True else "",
         *(f"after {duration(after)} also {listed(to)}" for after, to in line),
-        f"escalated to {listed(later)}" if later else "",
     ]
     return ", ".join(filter(None, parts))

@@ -1,20 +1,12 @@
-"""Timelines: `timeline.md`, a line for each leaf, in which a sentence says what happened to whom; ids stand apart.
+"""Timelines: `timeline.md`, a line for each leaf, in which a sentence says what happened to whom; ids stand apart."""
 
-`timeline.md` of format 1 is told from the audit leaves alone, as the first release wrote it. Which characters print was
-then for Python to say, whose answer changes with its version of Unicode; the rule that holds since is in
-`evidence.reading.markdown`.
-"""
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain, groupby
-from typing import Any
 
 from evidence.reading.markdown import code, visible
 from evidence.reading.material import Material, Record, number, record, text
 from evidence.reading.timeline_sentences import sentence
 from evidence.reading.words import day_in_words
-from receipts import canonical
-from receipts.chain import Leaf
 
 _HEAD = """\
 # What happened, in its order
@@ -48,54 +40,3 @@ def _ids(leaf: Record) -> Iterator[str]:
     for place, kept in (("data", _KEPT), ("correlation", _ABOUT)):
         about = record(leaf, place)
         yield from (value for name in kept if (value := text(about, name)))
-
-
-_LONGEST_VALUE = 500
-_FIRST_ABOUT = ("step", "effect_id", "approval_id", "request_id")
-
-
-def first_timeline(run_id: str, leaves: Iterable[Leaf]) -> bytes:
-    """Return Markdown with one numbered entry for each leaf, under the day (UTC) on which it happened."""
-    lines = [
-        f"# What happened in run {first_code(run_id)}",
-        "",
-        "Entry N is line N of `audit.jsonl`. Times are UTC.",
-        "",
-    ]
-    for day, of_day in groupby(leaves, key=lambda leaf: leaf.at[:10]):
-        lines += [f"## {day}", ""]
-        for leaf in of_day:
-            lines += _entry(leaf)
-        lines.append("")
-    return "\n".join(lines).encode()
-
-
-def first_code(text: str) -> str:
-    """Return data as a Markdown code span that it cannot leave; what does not print is shown as an escape."""
-    if len(text) > _LONGEST_VALUE:
-        shown = first_code(text[:_LONGEST_VALUE])
-        return f"{shown} (the first {_LONGEST_VALUE} of {len(text)} characters; all are in `audit.jsonl`)"
-    shown = "".join(c if c.isprintable() and c not in "`\\" else _escape(c) for c in text)
-    return f"`{shown}`" if shown.strip() else f'`"{shown}"`'
-
-
-def _escape(character: str) -> str:
-    return "\\\\" if character == "\\" else f"\\u{ord(character):04x}"
-
-
-def _entry(leaf: Leaf) -> Iterator[str]:
-    """Say what happened, who did it, and the facts."""
-    what = leaf.event.replace(".", " ").replace("_", " ").capitalize()
-    about = [
-        f"{name.removesuffix('_id')} {first_code(value)}"
-        for name in _FIRST_ABOUT
-        if (value := getattr(leaf.correlation, name)) is not None
-    ]
-    number = f"{leaf.seq}. "
-    yield f"{number}{leaf.at[11:23]} **{what}**, by {first_code(leaf.actor.id)} ({leaf.actor.kind})"
-    facts = [*about, *(f"{first_code(name)}: {first_code(_text(value))}" for name, value in sorted(leaf.data.items()))]
-    yield from (f"{' ' * len(number)}- {fact}" for fact in facts)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else canonical.dumps(value).decode()

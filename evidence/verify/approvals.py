@@ -13,7 +13,6 @@ from receipts.fields import timestamp
 STOPPED = "step.needs_attention"
 UNTIL_KNOWN = ("in_doubt", "afterwards")
 """Kinds of what is asked until somebody answers."""
-_VOTED = ("approval.approved", "approval.rejected")
 OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.skipped", "step.canceled")
 
 
@@ -65,8 +64,8 @@ def _complete_at(facts: Facts, approval: Requested) -> str | None:
     """Return when the last of its votes came to count: when it was given, or was restored before the end."""
     restored = [
         leaf.at
-        for leaf in facts.contents.leaves_of(VOTE_RESTORED)
-        if leaf.correlation.approval_id == approval.record.id and approval.is_open_at(leaf)
+        for leaf in facts.contents.leaves_about.get(approval.record.id, ())
+        if leaf.event == VOTE_RESTORED and approval.is_open_at(leaf)
     ]
     given = [vote.leaf.at for vote in approval.standing]
     return max([*given, *restored]) if given else None
@@ -93,13 +92,7 @@ def _check_end(facts: Facts, approval: Requested) -> None:
 
 def _has_come(facts: Facts, approval: Requested) -> bool:
     """Return whether its step had its answer while it was open."""
-    tasks = {one.record.id for one in facts.approvals.values() if one.record.kind == "task"}
-    return any(
-        leaf.correlation.step == approval.record.step
-        and approval.is_open_at(leaf)
-        and (leaf.event == "wait.completed" or (leaf.event in _VOTED and leaf.correlation.approval_id in tasks))
-        for leaf in facts.leaves
-    )
+    return any(approval.is_open_at(leaf) for leaf in facts.answers.get(approval.record.step, ()))
 
 
 def _was_called_off(facts: Facts, approval: Requested, end: Leaf) -> bool:
@@ -122,7 +115,8 @@ def _told(facts: Facts) -> str:
         if asked.approval is None and not asked.votes:
             continue
         told += 1
-        if not any(_is_told(facts, decision, approval) for approval in facts.approvals.values()):
+        about = facts.approvals_about.get(decision.record.effect_id, ())
+        if not any(_is_told(facts, decision, approval) for approval in about):
             raise BrokenError(decision.name, "policy was told of an approval that is not in the bundle as it was told")
     return counted(told, "decision")
 
@@ -133,11 +127,10 @@ def _is_told(facts: Facts, decision: Decided, approval: Requested) -> bool:
         return False
     until = facts.until(record.id, record.expires_at, decision.leaf)
     usable_until = _usable_until(facts, approval, decision.leaf) if record.requirement.execute else ""
-    told = (record.kind, record.status, record.effect_id, record.digest, record.requested_at, until, usable_until)
+    told = (record.kind, record.status, record.digest, record.requested_at, until, usable_until)
     return told == (
         "effect",
         "approved",
-        decision.record.effect_id,
         asked.effect.digest,
         asked.approval.requested_at,
         asked.approval.expires_at,

@@ -5,7 +5,7 @@ Step 10 of the procedure: votes came before the decision, the decision before th
 
 from evidence import names
 from evidence.verify.authority import acted
-from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.contents import BrokenError, Contents, grouped
 from evidence.verify.execution_windows import WAITING
 from evidence.verify.facts import Decided, Facts, Received
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, rule
@@ -70,9 +70,8 @@ def _digests(facts: Facts, receipt: Received) -> set[str]:
     effect_id, decided = receipt.record.effect_id, facts.decided.get(str(receipt.record.decision_id))
     return {facts.standing(effect_id, decided.leaf.seq if decided else receipt.leaf.seq)} | {
         one.record.digest
-        for one in facts.approvals.values()
-        if (one.record.effect_id, one.record.kind, one.record.status)
-        == (receipt.record.effect_id, "effect", "approved")
+        for one in facts.approvals_about.get(effect_id, ())
+        if (one.record.kind, one.record.status) == ("effect", "approved")
     }
 
 
@@ -108,14 +107,12 @@ _FAILED = (_AGAIN, "step.failed_handled", "step.failed_terminal", "step.needs_at
 )
 def _of_failures(facts: Facts) -> str:
     waited = {str(leaf.data.get("decision_id")) for leaf in facts.contents.leaves_of(WAITING)}
-    begun = [
-        one
-        for one in facts.decisions
-        if one.record.outcome == "allow" and one.record.step and one.record.id not in waited
-    ]
+    allowed = (one for one in facts.decisions if one.record.outcome == "allow" and one.record.id not in waited)
+    begun = grouped(allowed, lambda one: one.record.step)
     failed = [leaf for leaf in facts.leaves if leaf.event in _FAILED and _ends_attempt(facts, leaf)]
     for leaf in failed:
-        before = [one for one in begun if one.record.step == leaf.correlation.step and one.leaf.seq < leaf.seq]
+        step = leaf.correlation.step
+        before = [one for one in (begun.get(step, ()) if step else ()) if one.leaf.seq < leaf.seq]
         if before and not _is_explained(facts, before[-1], leaf):
             raise broken_leaf(leaf, f"no receipt tells of the attempt that began with decision {before[-1].record.id}")
     return counted(len(failed), "failure")
@@ -129,12 +126,8 @@ def _ends_attempt(facts: Facts, leaf: Leaf) -> bool:
 
 def _is_explained(facts: Facts, begun: Decided, leaf: Leaf) -> bool:
     effect_id = begun.record.effect_id
-    told = [one.leaf for one in facts.receipts if one.record.effect_id == effect_id]
-    ends = [
-        one.end
-        for one in facts.approvals.values()
-        if (one.record.kind, one.record.effect_id) == ("in_doubt", effect_id)
-    ]
+    told = [one.leaf for one in facts.receipts_of.get(effect_id, ())]
+    ends = [one.end for one in facts.approvals_about.get(effect_id, ()) if one.record.kind == "in_doubt"]
     return any(one is not None and begun.leaf.seq < one.seq < leaf.seq for one in (*told, *ends))
 
 

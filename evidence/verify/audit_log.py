@@ -20,15 +20,15 @@ from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import EVIDENCE_BEGUN, Leaf
+from receipts.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError, ProofError, TileError
 from receipts.fields import timestamp
-from receipts.log.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
-from receipts.log.hashes import HASH_BYTES, TreeHead
-from receipts.log.note import parse_note
-from receipts.log.proofs import consistency_proof, verify_consistency
-from receipts.log.tiles import TILE_WIDTH, Tile, TileSource, nodes_of
+from receipts.hashes import HASH_BYTES, TreeHead
+from receipts.note import parse_note
+from receipts.proofs import consistency_proof, verify_consistency
 from receipts.register import RegisterError, check_signed_at
 from receipts.stamp import Authority, StampError, check_about, no_later_than
+from receipts.tiles import TILE_WIDTH, Tile, TileSource, nodes_of
 
 
 def read_checkpoint(contents: Contents) -> Checkpoint:
@@ -65,12 +65,12 @@ def key_counted(contents: Contents) -> str:
     return f"from {entry.since}" + (f" until {entry.until}" if entry.until else "")
 
 
-@rule("key.begun", "`evidence.begun` names the key that signed, where it names one.")
+@rule("key.begun", "`evidence.begun` names the key that signed.")
 def key_begun(facts: Facts) -> str:
     """Compare the key with the one that the last leaf names."""
     leaf, key_id = facts.leaves[-1], facts.contents.key_id
-    if leaf.data.get("key_id", key_id) != key_id:
-        raise BrokenError(names.STATEMENT, f"is signed by {key_id}, and {EVIDENCE_BEGUN} names another key")
+    if leaf.data.get("key_id") != key_id:
+        raise BrokenError(names.STATEMENT, f"is signed by {key_id}, and {EVIDENCE_BEGUN} does not name that key")
     return key_id
 
 

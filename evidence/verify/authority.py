@@ -130,11 +130,10 @@ def as_decided(contents: Contents) -> str:
     " withdrawn (`vote.withdrawn`) by distinct people, among whom are those for whom one was given (`delegation`);"
     " none is by, for, or by leave of (`recorded_by`) the requester or submitter of the run, an actor whom policy was"
     " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
-    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`; all where it names none), or an"
-    " `approval.fell_back` that comes first after `approval.requested`. At least `quorum` of such votes approved; with"
-    " `all_groups`, every group has a person of its own among those who did. Instead of all that, one vote with a"
-    " `break_glass` is enough, by somebody of the groups of the requirement's `break_glass`, for nobody else, whose"
-    " `nth` is no more than its `at_most`.",
+    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`), or an `approval.fell_back` that comes"
+    " first after `approval.requested`. At least `quorum` of such votes approved; with `all_groups`, every group has a"
+    " person of its own among those who did. Instead of all that, one vote with a `break_glass` is enough, by somebody"
+    " of the groups of the requirement's `break_glass`, for nobody else, whose `nth` is no more than its `at_most`.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -197,14 +196,11 @@ def of_votes(contents: Contents) -> str:
 
 def _check_votes(contents: Contents, name: str, decision: DecisionRecord) -> None:
     """Raise if policy allowed an effect on votes that no approval of it has."""
-    bound = (decision.effect_id, decision.input.effect.digest)
+    bound = ("effect", "approved", decision.input.effect.digest)
     if decision.outcome != "allow" or not decision.input.votes:
         return
-    for approval in contents.approvals.values():
-        is_of_it = (approval.kind, approval.status, approval.effect_id, approval.digest) == (
-            *("effect", "approved"),
-            *bound,
-        )
+    for approval in contents.approvals_about.get(decision.effect_id, ()):
+        is_of_it = (approval.kind, approval.status, approval.digest) == bound
         if is_of_it and _said(contents.standing(approval)) == _said(decision.input.votes):
             return
     raise BrokenError(name, "allows on votes that no approval in the bundle has")
@@ -267,7 +263,7 @@ def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool]]:
 
 def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:
     """Return everybody who wanted the effect, and so may not consent to it."""
-    told = {d.input.actor.id for d in contents.decisions.values() if d.effect_id == approval.effect_id}
+    told = {decision.input.actor.id for decision in contents.decisions_about.get(approval.effect_id, ())}
     return {contents.run.requested_by, contents.run.submitted_by} | told
 
 
@@ -293,6 +289,6 @@ def asked_at(contents: Contents, approval: ApprovalRecord) -> dict[int, set[str]
 
 
 def _joined(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
-    """Return who is asked from then on: of those next in line the ones that the leaf names, all where it names none."""
-    later, named = set(approval.requirement.leads), leaf.data.get("to")
-    return later.intersection(map(str, named)) if isinstance(named, list) else later
+    """Return who is asked from then on: of those next in line the ones that the leaf names."""
+    named = leaf.data.get("to")
+    return set(approval.requirement.leads).intersection(map(str, named)) if isinstance(named, list) else set()

@@ -6,16 +6,17 @@ Leaves, whatever they tell, are by somebody who may tell it, and about something
 from itertools import pairwise
 
 from evidence import names
-from evidence.run_record import format_of, run_as_told
+from evidence.run_record import run_as_told
 from evidence.statement import sha256
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import PROPOSED, Facts
-from evidence.verify.rules import Rule, broken_leaf, counted, rule
+from evidence.verify.rules import Rule, broken_leaf, counted, rule, same
 from receipts import canonical
 from receipts.chain import (
     APPROVAL_REQUESTED,
     EFFECT_EDITED,
     EVIDENCE_BEGUN,
+    EVIDENCE_FORMAT,
     MAX_LINE,
     PROGRAM,
     REPAIR_DECIDED,
@@ -55,10 +56,10 @@ def definition_digest(contents: Contents) -> str:
     return digest
 
 
-@rule("chain.leaf-size", f"In format 2, a line of `audit.jsonl` has at most {MAX_LINE:,} bytes.")
+@rule("chain.leaf-size", f"A line of `audit.jsonl` has at most {MAX_LINE:,} bytes.")
 def leaf_size(contents: Contents) -> str:
-    """Look at the size of each line before any is read; the first release had no limit."""
-    for number, line in enumerate(contents.lines() if contents.version > 1 else (), start=1):
+    """Look at the size of each line before any is read."""
+    for number, line in enumerate(contents.lines(), start=1):
         if len(line) > MAX_LINE:
             raise BrokenError(names.AUDIT, f"line {number} has {len(line)} bytes, and may have {MAX_LINE}")
     return names.AUDIT
@@ -83,11 +84,11 @@ def unbroken(contents: Contents) -> str:
 
 @rule("chain.format", "The format that the statement names is the one that the first leaf names.")
 def of_format(contents: Contents) -> str:
-    """Compare the format of the statement with that of the leaves."""
-    told, version = format_of(contents.leaves), contents.statement.predicate.builder_version
-    if str(told) != version:
-        raise BrokenError(names.STATEMENT, f"is of format {version}, and the chain of format {told}")
-    return f"format {version}"
+    """Compare the format of the leaves with the one that the statement's type names."""
+    told = contents.leaves[0].data.get("format")
+    if not same(told, EVIDENCE_FORMAT):
+        raise BrokenError(names.STATEMENT, f"is of format {EVIDENCE_FORMAT}, and the chain of format {told}")
+    return f"format {EVIDENCE_FORMAT}"
 
 
 @rule("chain.in-time", "No leaf's `at` is before that of the leaf before it.")

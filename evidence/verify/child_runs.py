@@ -48,8 +48,8 @@ def _child_runs(facts: Facts) -> str:
 def _check_started(facts: Facts, leaf: Leaf, child: str) -> None:
     started = [
         member(one.record.response, "run_id")
-        for one in facts.receipts
-        if one.record.step == leaf.correlation.step and one.record.outcome == "success" and one.leaf.seq < leaf.seq
+        for one in facts.receipts_of_steps.get(leaf.correlation.step, ())
+        if one.record.outcome == "success" and one.leaf.seq < leaf.seq
     ]
     if started and child not in started:
         raise broken_leaf(leaf, f"step {leaf.correlation.step} did not start the run {child}")

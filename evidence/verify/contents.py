@@ -4,7 +4,7 @@ What records name is built; JSON of whatever shape stands apart as bytes.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,6 +75,18 @@ def outline(member: str) -> Outline:
 Record = TypeVar("Record", bound=BaseModel)
 
 
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return items by what they have in common, in their order."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
 class BrokenError(EvidenceError):
     """Something does not hold: in which member ("" for the whole), and what."""
 
@@ -134,11 +146,6 @@ class Contents:
     key_id: str
     trust: Trust
 
-    @property
-    def version(self) -> int:
-        """Return the format that the statement names."""
-        return int(self.statement.predicate.builder_version)
-
     def member(self, name: str) -> bytes:
         """Return a member's bytes."""
         if name not in self.members:
@@ -195,8 +202,8 @@ class Contents:
 
     @cached_property
     def decisions(self) -> dict[str, DecisionRecord]:
-        """Return the decisions by member name."""
-        return self._records(names.DECISIONS, DecisionRecord)
+        """Return the decisions by member name; one that has all that it must have as its form."""
+        return {name: self._told(DecisionForm, DecisionRecord, name) for name in self.folder(names.DECISIONS)}
 
     @cached_property
     def receipts(self) -> dict[str, Receipt]:
@@ -205,18 +212,28 @@ class Contents:
 
     @cached_property
     def reads(self) -> dict[str, ReadRecord]:
-        """Return the read records by member name; format 1 has none."""
+        """Return the read records by member name."""
         return self._records(names.READS, ReadRecord)
 
     @cached_property
     def approvals(self) -> dict[str, ApprovalRecord]:
-        """Return the approvals by member name."""
-        return self._records(names.APPROVALS, ApprovalRecord)
+        """Return the approvals by member name; one that has all that it must have as its form."""
+        return {name: self._told(ApprovalForm, ApprovalRecord, name) for name in self.folder(names.APPROVALS)}
 
     @cached_property
     def decision_of(self) -> dict[str, DecisionRecord]:
         """Return the decisions by their own identifier."""
         return {decision.id: decision for decision in self.decisions.values()}
+
+    @cached_property
+    def decisions_about(self) -> dict[str | None, list[DecisionRecord]]:
+        """Return the decisions about each effect, by its identifier."""
+        return grouped(self.decisions.values(), lambda decision: decision.effect_id)
+
+    @cached_property
+    def approvals_about(self) -> dict[str | None, list[ApprovalRecord]]:
+        """Return the approvals about each effect, by its identifier."""
+        return grouped(self.approvals.values(), lambda approval: approval.effect_id)
 
     @cached_property
     def requirements(self) -> dict[tuple[str, str], list[RequirementRecord | None]]:
@@ -259,7 +276,24 @@ class Contents:
 
     def leaves_of(self, *events: str) -> list[Leaf]:
         """Return the leaves of these events, in the chain's order."""
+        if len(events) == 1:
+            return list(self._leaves_by_event.get(events[0], ()))
         return [leaf for leaf in self.leaves if leaf.event in events]
+
+    @cached_property
+    def _leaves_by_event(self) -> dict[str, list[Leaf]]:
+        return grouped(self.leaves, lambda leaf: leaf.event)
+
+    def form(self, model: type[Record], name: str, known: Mapping[str, BaseModel]) -> Record:
+        """Return what a member holds in this form, which is one of those that are known if it may be."""
+        found = known.get(name)
+        return found if isinstance(found, model) else self.record(model, name)
+
+    def _told(self, form: type[Record], model: type[Record], name: str) -> Record:
+        value = self.value(name)
+        with suppress(ValidationError):  # the rules of its form say what is wrong
+            return form.model_validate(value)
+        return _record(model, name, value)
 
     def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:
         return {name: self.record(model, name) for name in self.folder(folder)}

@@ -1,6 +1,6 @@
 """The definition and the tree of its steps, as far as rules compare them.
 
-The forms are what `definition.json` has in format 2 beside the members of `evidence.records`. The tree says what stands
+The forms are what `definition.json` has beside the members of `evidence.records`. The tree says what stands
 in what, who waits for whom, and which paths there can be.
 """
 
@@ -35,7 +35,7 @@ class EscalationForm(Extensible):
     start: NonEmpty | None = None
 
 
-Escalations = EscalationForm | list[EscalationForm] | None
+Escalations = list[EscalationForm] | None
 
 
 class ExecutionForm(Execution):
@@ -50,7 +50,7 @@ class ExecutionForm(Execution):
     @property
     def entries(self) -> list[EscalationForm]:
         """Return what happens as time runs short."""
-        return [self.escalation] if isinstance(self.escalation, EscalationForm) else self.escalation or []
+        return self.escalation or []
 
     @property
     def next_in_line(self) -> list[NextInLineRecord]:
@@ -123,7 +123,7 @@ class StepForm(StepRecord):
     timeout: NonEmpty | None = None
     until: NonEmpty | None = None
     escalation: Escalations = None
-    on_error: Literal["hold"] | None = None
+    on_error: Literal["needs_attention"] | None = None
     switch: SwitchForm | None = None
     repeat: RepeatForm | None = None
     wait: WaitForm | None = None

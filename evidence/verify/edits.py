@@ -9,7 +9,7 @@ from typing import Any
 
 from evidence import names
 from evidence.verify.authority import electorate_of, requesters_of
-from evidence.verify.contents import BrokenError
+from evidence.verify.contents import BrokenError, grouped
 from evidence.verify.facts import Decided, Facts, Requested
 from evidence.verify.forms import EditForm, ToldEdits
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, rule
@@ -140,7 +140,7 @@ def _check_values(facts: Facts, edit: Edited) -> None:
     record, changes = edit.record, [change.model_dump() for change in edit.record.changes]
     if any(_value(change, "before") == _value(change, "after") for change in changes):
         raise BrokenError(edit.approval.name, "edits a param to what it was")
-    of_effect = [one for one in facts.decisions if one.record.effect_id == edit.approval.record.effect_id]
+    of_effect = facts.decisions_about.get(edit.approval.record.effect_id, [])
     earlier = [one for one in of_effect if one.leaf.seq < edit.leaf.seq and _digest(one) == record.before][-1:]
     later = [one for one in of_effect if one.leaf.seq > edit.leaf.seq and _digest(one) == record.after][:1]
     for decisions, when in ((earlier, "before"), (later, "after")):
@@ -164,16 +164,12 @@ def _check_told(edit: Edited, decision: Decided, changes: list[dict[str, Any]], 
     " their order, and in `requested` what the run had asked for in the place of what they changed.",
 )
 def _told(facts: Facts) -> str:
-    made = list(edits_of(facts))
+    made = grouped(edits_of(facts), lambda edit: edit.approval.record.effect_id)
     for decision in facts.decisions:
-        before = [edit for edit in made if _is_before(edit, decision)]
+        before = [edit for edit in made.get(decision.record.effect_id, ()) if edit.leaf.seq < decision.leaf.seq]
         if _said(decision.record.input.edited) != canonical.dumps(_expected(before)):
             raise BrokenError(decision.name, "policy was told of other edits than were made of the effect")
     return counted(len(facts.decisions), "decision")
-
-
-def _is_before(edit: Edited, decision: Decided) -> bool:
-    return edit.approval.record.effect_id == decision.record.effect_id and edit.leaf.seq < decision.leaf.seq
 
 
 def _said(edited: ToldEdits | None) -> bytes:
@@ -196,15 +192,14 @@ def _expected(edits: list[Edited]) -> dict[str, Any] | None:
 )
 def _apart(facts: Facts) -> str:
     for edit in edits_of(facts):
-        for approval in facts.approvals.values():
+        for approval in facts.approvals_about.get(edit.approval.record.effect_id, ()):
             if _is_later(approval, edit) and not _lets(approval, edit.record.person):
                 raise BrokenError(approval.name, f"does not exclude {edit.record.person}, who had edited the effect")
     return count_edits(facts)
 
 
 def _is_later(approval: Requested, edit: Edited) -> bool:
-    asked = (approval.record.kind, approval.record.effect_id) == ("effect", edit.approval.record.effect_id)
-    return asked and approval.leaf.seq > edit.leaf.seq
+    return approval.record.kind == "effect" and approval.leaf.seq > edit.leaf.seq
 
 
 def _lets(approval: Requested, person: str) -> bool:

@@ -113,8 +113,7 @@ def _as_declared(facts: Facts) -> str:
 
 def _first_key(facts: Facts, record: Receipt) -> str:
     """Return the key without what a step that was tried anew adds: the number of the effect, where it asks again."""
-    of_step = [leaf.correlation.effect_id for leaf, _ in facts.proposals if leaf.correlation.step == record.step]
-    nth = of_step.index(record.effect_id) + 1
+    nth = facts.numbers_of_effects[record.step][record.effect_id]
     return record.idempotency_key.removesuffix(f"#{nth}") if nth > 1 else record.idempotency_key
 
 

@@ -13,8 +13,6 @@ from receipts.chain import Leaf
 from receipts.fields import timestamp
 
 _IN_VAIN = ("wait.timed_out", "approval.expired")
-_PART = 0.75
-"""The part of an approval's time after which the first release asked those next in line."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +28,12 @@ class _Entry:
 @rule(
     "waits.escalated",
     "A `wait.escalated` is of an open wait of its step and approval, and of the entry after the one before. For the"
-    " approval of an effect they are those of its requirement's `escalate_to`; where that names groups alone, as in"
-    " what the first release asked, one entry asks them after three quarters of its time. Of any other wait they"
-    " are those of the step's `escalation`, or else of its verb's. It asks whom its entry asks (`to`), `after` that"
-    " time at the earliest, and later by what questions have moved the deadline of an approval. Where the entry has"
-    " `extend`, the new `deadline` is later by that than the one before, or"
-    " than the leaf; where it has `start`, `started` names that runbook with the run or why there is none. A wait that"
-    " nobody ended in time (`wait.timed_out`, `approval.expired`) had every entry whose time was not behind its"
-    " deadline.",
+    " approval of an effect they are those of its requirement's `escalate_to`. Of any other wait they are those of"
+    " the step's `escalation`, or else of its verb's. It asks whom its entry asks (`to`), `after` that time at the"
+    " earliest, and later by what questions have moved the deadline of an approval. Where the entry has `extend`, the"
+    " new `deadline` is later by that than the one before, or than the leaf; where it has `start`, `started` names"
+    " that runbook with the run or why there is none. A wait that nobody ended in time (`wait.timed_out`,"
+    " `approval.expired`) had every entry whose time was not behind its deadline.",
 )
 def _escalated(facts: Facts) -> str:
     done: dict[str, int] = {}
@@ -100,7 +96,7 @@ def _deadline(facts: Facts, leaf: Leaf, wait: Opened, entry: _Entry) -> str:
 
 def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
     if wait.kind == "approval":
-        return _of_approval(facts.approvals[str(opened.correlation.approval_id)], opened, wait)
+        return _of_approval(facts.approvals[str(opened.correlation.approval_id)])
     verb = facts.plan.verb(str(opened.correlation.step))
     return [
         _Entry(
@@ -113,12 +109,9 @@ def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
     ]
 
 
-def _of_approval(approval: Requested, opened: Leaf, wait: Opened) -> list[_Entry]:
-    required = approval.record.requirement
-    timed = [entry for entry in required.escalate_to if not isinstance(entry, str)]
-    if required.escalate_to and not timed:
-        return [_Entry((moment(wait.deadline) - moment(opened.at)) * _PART, required.leads, None, None)]
-    return [_Entry(duration_of(entry.after, approval.name), entry.to, None, None) for entry in timed]
+def _of_approval(approval: Requested) -> list[_Entry]:
+    said = approval.record.requirement.escalate_to
+    return [_Entry(duration_of(entry.after, approval.name), entry.to, None, None) for entry in said]
 
 
 RULES: tuple[Rule[Facts], ...] = (_escalated,)

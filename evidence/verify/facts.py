@@ -1,11 +1,12 @@
-"""A bundle of format 2 put together: each record with the leaves about it. The rules of the chain have held before."""
+"""A bundle put together: each record with the leaves about it. The rules of the chain have held before."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from evidence import names
-from evidence.verify.contents import Contents
+from evidence.verify.contents import Contents, grouped
 from evidence.verify.definition import DefinitionForm, Plan, VerbForm
 from evidence.verify.forms import ApprovalForm, DecisionForm, Escalated, Opened, Proposed, QuestionLeaf, VoteForm
 from evidence.verify.rules import broken_leaf, data_of
@@ -29,6 +30,7 @@ from receipts.receipt import Receipt
 PROPOSED = "effect.proposed"
 ESCALATED = "wait.escalated"
 ACTED = ("success", "in_doubt")
+VOTED = ("approval.approved", "approval.rejected")
 
 
 @dataclass(frozen=True)
@@ -153,23 +155,39 @@ class Facts:
         return {str(leaf.correlation.effect_id): (leaf, proposal) for leaf, proposal in self.proposals}
 
     @cached_property
+    def numbers_of_effects(self) -> dict[str | None, dict[str | None, int]]:
+        """Return for each step its effects by their ids, each with its number in the order of their proposals."""
+        of_steps = grouped((leaf.correlation for leaf, _ in self.proposals), lambda about: about.step)
+        return {
+            step: {about.effect_id: number for number, about in reversed([*enumerate(proposed, start=1)])}
+            for step, proposed in of_steps.items()
+        }
+
+    @cached_property
     def edits(self) -> dict[str, list[Leaf]]:
         """Return the leaves of the edits of each effect."""
-        found: dict[str, list[Leaf]] = {}
-        for leaf in self.contents.leaves_of(EFFECT_EDITED):
-            found.setdefault(str(leaf.correlation.effect_id), []).append(leaf)
-        return found
+        return grouped(self.contents.leaves_of(EFFECT_EDITED), lambda leaf: str(leaf.correlation.effect_id))
 
     def standing(self, effect_id: str, seq: int) -> str:
         """Return the digest of an effect before a line: as it was proposed, or as it was edited last."""
-        edited = [str(leaf.data.get("to")) for leaf in self.edits.get(effect_id, ()) if leaf.seq < seq]
-        return edited[-1] if edited else self.proposed[effect_id][1].digest
+        edited = [leaf for leaf in self.edits.get(effect_id, ()) if leaf.seq < seq]
+        return str(edited[-1].data.get("to")) if edited else self.proposed[effect_id][1].digest
+
+    @cached_property
+    def questions(self) -> dict[str, list[tuple[int, str, str]]]:
+        """Return what leaves tell of the questions about each approval: the place, the event, the question's id."""
+        found: dict[str, list[tuple[int, str, str]]] = {}
+        for leaf in (leaf for leaf in self.leaves if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED)):
+            data = leaf.data
+            told = (leaf.seq, leaf.event, str(data.get("question_id")))
+            found.setdefault(str(data.get("approval_id")), []).append(told)
+        return found
 
     @cached_property
     def decisions(self) -> list[Decided]:
         """Return the decisions in their order."""
         return [
-            Decided(name, self.contents.record(DecisionForm, name), leaf)
+            Decided(name, self.contents.form(DecisionForm, name, self.contents.decisions), leaf)
             for name, leaf in self._named(names.DECISIONS, DECISION_RECORDED, "decision_id")
         ]
 
@@ -179,12 +197,27 @@ class Facts:
         return {decision.record.id: decision for decision in self.decisions}
 
     @cached_property
+    def decisions_about(self) -> dict[str | None, list[Decided]]:
+        """Return the decisions about each effect, by its id."""
+        return grouped(self.decisions, lambda decision: decision.record.effect_id)
+
+    @cached_property
     def receipts(self) -> list[Received]:
         """Return the receipts in their order."""
         return [
             Received(name, self.contents.receipts[name], leaf)
             for name, leaf in self._named(names.RECEIPTS, RECEIPT_WRITTEN, "receipt_id")
         ]
+
+    @cached_property
+    def receipts_of(self) -> dict[str | None, list[Received]]:
+        """Return the receipts of each effect, by its id."""
+        return grouped(self.receipts, lambda receipt: receipt.record.effect_id)
+
+    @cached_property
+    def receipts_of_steps(self) -> dict[str | None, list[Received]]:
+        """Return the receipts of each step, by its path."""
+        return grouped(self.receipts, lambda receipt: receipt.record.step)
 
     @cached_property
     def acted(self) -> list[Received]:
@@ -197,18 +230,39 @@ class Facts:
         return {approval.record.id: approval for approval in map(self._requested, self.requests)}
 
     @cached_property
+    def approvals_about(self) -> dict[str | None, list[Requested]]:
+        """Return the approvals about each effect, by its id."""
+        return grouped(self.approvals.values(), lambda approval: approval.record.effect_id)
+
+    @cached_property
     def requests(self) -> list[Leaf]:
         """Return the leaves of the requests."""
         return self.contents.leaves_of(APPROVAL_REQUESTED)
 
     def _requested(self, leaf: Leaf) -> Requested:
         name = names.approval(str(leaf.data.get("approval_id")))
-        record = self.contents.record(ApprovalForm, name)
+        record = self.contents.form(ApprovalForm, name, self.contents.approvals)
         about = self.contents.leaves_about[record.id]
         said = {canonical.digest(vote.model_dump()): vote for vote in record.votes}
         votes = [Counted(said[leaf.data["digest"]], leaf) for leaf in about if leaf.event == VOTE_COUNTED]
         end = next((leaf for leaf in about if leaf.event in APPROVAL_ENDED), None)
         return Requested(name, record, leaf, until_withdrawn(votes, about), end)
+
+    @cached_property
+    def approvals_of_steps(self) -> dict[str | None, list[Requested]]:
+        """Return the approvals about each step, by its path."""
+        return grouped(self.approvals.values(), lambda approval: approval.record.step)
+
+    @cached_property
+    def answers(self) -> dict[str | None, list[Leaf]]:
+        """Return for each step the leaves with which an answer came, or the task of its people ended by a vote."""
+        tasks = {one.record.id for one in self.approvals.values() if one.record.kind == "task"}
+        came = (
+            leaf
+            for leaf in self.leaves
+            if leaf.event == "wait.completed" or (leaf.event in VOTED and leaf.correlation.approval_id in tasks)
+        )
+        return grouped(came, lambda leaf: leaf.correlation.step)
 
     @cached_property
     def waits(self) -> list[tuple[Leaf, Opened]]:
@@ -223,11 +277,10 @@ class Facts:
     @cached_property
     def of_steps(self) -> dict[str, list[Leaf]]:
         """Return for each step the leaves that say how it stands, in their order."""
-        found: dict[str, list[Leaf]] = {}
-        for leaf in self.leaves:
-            if leaf.event.startswith("step.") and leaf.correlation.step is not None:
-                found.setdefault(leaf.correlation.step, []).append(leaf)
-        return found
+        return grouped(
+            (leaf for leaf in self.leaves if leaf.event.startswith("step.") and leaf.correlation.step is not None),
+            lambda leaf: str(leaf.correlation.step),
+        )
 
     @cached_property
     def stopped(self) -> list[str]:
@@ -246,10 +299,11 @@ class Facts:
 
 def until_withdrawn(votes: list[Counted], about: list[Leaf]) -> list[Counted]:
     """Return the votes, each until a `vote.withdrawn` names it by its digest; of two that are alike, the first."""
-    found = list(votes)
+    found, places = list(votes), dict[str, deque[int]]()
+    for place, vote in enumerate(votes):
+        places.setdefault(str(vote.leaf.data.get("digest")), deque()).append(place)
     for leaf in (leaf for leaf in about if leaf.event == VOTE_WITHDRAWN):
-        for place, vote in enumerate(found):
-            if vote.until is None and vote.leaf.data.get("digest") == leaf.data.get("digest"):
-                found[place] = replace(vote, until=leaf.seq)
-                break
+        if alike := places.get(str(leaf.data.get("digest"))):
+            place = alike.popleft()
+            found[place] = replace(found[place], until=leaf.seq)
     return found

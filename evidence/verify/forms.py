@@ -1,4 +1,4 @@
-"""What the records of format 2 have beside the members of `evidence.records`, as far as rules compare it."""
+"""What records have beside the members of `evidence.records`, as far as rules compare it."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal

@@ -21,6 +21,7 @@ from evidence.verify.verify import (
     signed_contents,
     unpacked,
 )
+from receipts.chain import EVIDENCE_FORMAT
 
 
 class Standing(IntEnum):
@@ -61,7 +62,7 @@ class Judgement:
         told = {"file": str(self.file), "sha256": self.sha256}
         if isinstance(self.found, VerificationReport):
             report = self.found
-            about = {"run": report.run_id, "tenant": report.tenant, "format": int(report.version)}
+            about = {"run": report.run_id, "tenant": report.tenant, "format": EVIDENCE_FORMAT}
             checks = [{"name": held.rule, "step": held.step, "found": held.found} for held in report.rules]
             return {**told, **about, "key": report.key_id, "holds": True, "checks": checks, "failed": None}
         if isinstance(self.found, UndecidedError):
@@ -72,7 +73,7 @@ class Judgement:
         about = {
             "run": said and said.run_id,
             "tenant": said and said.tenant,
-            "format": said and int(said.builder_version),
+            "format": said and EVIDENCE_FORMAT,
             "key": said and said.key_id,
         }
         failed = {"name": error.rule, "step": error.step, "member": error.member, "what": error.what}

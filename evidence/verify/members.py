@@ -9,7 +9,7 @@ from typing import Any
 from evidence import names
 from evidence.reading.readme import readme
 from evidence.reading.summary import summary
-from evidence.reading.timeline import first_timeline, timeline
+from evidence.reading.timeline import timeline
 from evidence.statement import sha256
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
@@ -173,19 +173,17 @@ def _digests(leaves: list[Leaf], event: str) -> list[str]:
 
 @rule(
     "texts.timeline",
-    "`timeline.md` is, byte for byte, what the leaves give, and in format 2 the records that they name.",
+    "`timeline.md` is, byte for byte, what the leaves and the records that they name give.",
 )
 def timeline_follows(contents: Contents) -> str:
     """Compare the timeline."""
-    if contents.version == 1:
-        return _check_text(contents, names.TIMELINE, first_timeline(contents.run.run_id, contents.leaves))
     return _check_text(contents, names.TIMELINE, timeline(contents.material))
 
 
 @rule("texts.readme", "`README.md` is, byte for byte, what the run and the key's id give.")
 def readme_follows(contents: Contents) -> str:
     """Compare README.md."""
-    return _check_text(contents, names.README, readme(contents.run, contents.key_id, contents.version))
+    return _check_text(contents, names.README, readme(contents.run, contents.key_id))
 
 
 @rule(

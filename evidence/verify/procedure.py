@@ -42,7 +42,7 @@ from evidence.verify.rules import Rule
 
 @dataclass(frozen=True)
 class Step:
-    """Rules for every format, those for format 2 and later (`bound`), and what is told where they hold."""
+    """Rules about the members, those about the facts that they give (`bound`), and what is told where they hold."""
 
     number: int
     rules: tuple[Rule[Contents], ...]
@@ -56,16 +56,15 @@ def _run(contents: Contents) -> str:
 
 
 def _chain(contents: Contents) -> str:
-    log = "" if contents.version == 1 else f"; {audit_log.log_fact(contents)}; {audit_log.stamp_fact(contents)}"
+    log = f"; {audit_log.log_fact(contents)}; {audit_log.stamp_fact(contents)}"
     return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}{log}"
 
 
 def _record(contents: Contents) -> str:
     votes = sum(len(approval.votes) for approval in contents.approvals.values())
-    reads = f"{len(contents.reads)} reads, " if contents.version > 1 else ""
     return (
-        f"{len(contents.decisions)} decisions, {len(contents.receipts)} receipts, {reads}{len(contents.approvals)} "
-        f"approvals and {votes} votes are those that the chain names"
+        f"{len(contents.decisions)} decisions, {len(contents.receipts)} receipts, {len(contents.reads)} reads, "
+        f"{len(contents.approvals)} approvals and {votes} votes are those that the chain names"
     )
 
 
@@ -86,13 +85,12 @@ def _order(contents: Contents) -> str:
 
 def _ending(contents: Contents) -> str:
     run, writes = contents.run, runs.count_writes(contents)
-    recorded = f", {reads.count_done(contents)} reads their records" if contents.version > 1 else ""
-    return f"asked for by {run.requested_by}, and {run.word}; {writes} writes have their receipts{recorded}"
+    recorded = f"{writes} writes have their receipts, {reads.count_done(contents)} reads their records"
+    return f"asked for by {run.requested_by}, and {run.word}; {recorded}"
 
 
-def _texts(contents: Contents) -> str:
-    more = f"{names.SUMMARY}, {names.TIMELINE}, {names.COSTS}" if contents.version > 1 else names.TIMELINE
-    return f"{more} and {names.README} tell what the records tell"
+def _texts(_: Contents) -> str:
+    return f"{names.SUMMARY}, {names.TIMELINE}, {names.COSTS} and {names.README} tell what the records tell"
 
 
 STEPS = (
@@ -106,7 +104,7 @@ STEPS = (
     Step(
         7,
         (
-            *(members.decisions_on_record, members.receipts_on_record, members.receipts_of_run, reads.untold),
+            *(members.decisions_on_record, members.receipts_on_record, members.receipts_of_run),
             *(members.as_answered, members.approvals_on_record, members.card_size),
         ),
         (

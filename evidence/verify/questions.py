@@ -45,9 +45,9 @@ def _paused(facts: Facts, approval: Requested, longest: timedelta, seq: int) -> 
 def _told_questions(facts: Facts, approval: Requested, seq: int) -> list[tuple[QuestionOfForm, bool]]:
     """Return the questions that leaves up to one tell of, in their order, each with whether its answer is told."""
     events: dict[str, set[str]] = {}
-    for leaf in facts.leaves[:seq]:
-        if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED) and leaf.data.get("approval_id") == approval.record.id:
-            events.setdefault(str(leaf.data.get("question_id")), set()).add(leaf.event)
+    for place, event, question in facts.questions.get(approval.record.id, ()):
+        if place <= seq:
+            events.setdefault(question, set()).add(event)
     found = [one for one in approval.record.questions if one.id in events]
     return [(one, QUESTION_ANSWERED in events[one.id]) for one in sorted(found, key=lambda one: (one.at, one.id))]
 

@@ -1,4 +1,4 @@
-"""Reads, as format 2 shows them: each attempt has a record that fits the definition and the chain, and costs add up.
+"""Reads: each attempt has a record that fits the definition and the chain, and costs add up.
 
 What steps that read got is told by a read record, or where the read is governed by a receipt.
 """
@@ -84,15 +84,6 @@ def _received(contents: Contents, addresses: Collection[str]) -> dict[str, Got]:
 def _commitment(receipt: Receipt) -> str | None:
     got = member(receipt.response, "commitment") if receipt.outcome == "success" else None
     return got if isinstance(got, str) else None
-
-
-@rule("receipts.of-format", "In format 1, no receipt has `told`.")
-def untold(contents: Contents) -> str:
-    """Look for what format 1 has no place for."""
-    for name, receipt in contents.receipts.items() if contents.version == 1 else ():
-        if receipt.told is not None:
-            raise BrokenError(name, "tells of its call, for which format 1 has no place")
-    return counted(len(contents.receipts), "receipt")
 
 
 @rule(

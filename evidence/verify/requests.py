@@ -4,11 +4,9 @@ Where those who were asked could not decide a request, it went to others as well
 """
 
 from evidence import names
-from evidence.records import NextInLineRecord
 from evidence.verify.contents import BrokenError
-from evidence.verify.definition import ExecutionForm
 from evidence.verify.facts import Facts, Requested
-from evidence.verify.forms import DecisionForm, FellBack, RequirementForm
+from evidence.verify.forms import DecisionForm, FellBack
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule, same
 from receipts.chain import APPROVAL_REQUESTED, FELL_BACK
 from receipts.fields import timestamp
@@ -61,7 +59,7 @@ def _of_policy(facts: Facts) -> str:
             decision.leaf.seq < approval.leaf.seq
             and decision.leaf.at == approval.leaf.at
             and _asks_for(decision.record, approval)
-            for decision in facts.decisions
+            for decision in facts.decisions_about.get(record.effect_id, ())
         ):
             raise BrokenError(approval.name, "no decision before it asked for this approval")
     return counted(len(found), "approval")
@@ -69,11 +67,9 @@ def _of_policy(facts: Facts) -> str:
 
 def _asks_for(decision: DecisionForm, approval: Requested) -> bool:
     record, answer = approval.record, decision.answer
-    return (decision.outcome, decision.effect_id, decision.input.effect.digest) == (
-        "needs_approval",
-        record.effect_id,
-        record.digest,
-    ) and same([answer.requirement, answer.reasons, answer.tier], [record.requirement, record.reasons, record.tier])
+    return (decision.outcome, decision.input.effect.digest) == ("needs_approval", record.digest) and same(
+        [answer.requirement, answer.reasons, answer.tier], [record.requirement, record.reasons, record.tier]
+    )
 
 
 @rule(
@@ -88,7 +84,7 @@ def _of_review(facts: Facts) -> str:
     for approval in found:
         record, required = approval.record, approval.record.requirement
         verb = facts.verb(approval.leaf, record.step)
-        posted = [d.record.input.effect for d in facts.decisions if d.record.effect_id == record.effect_id]
+        posted = [decision.record.input.effect for decision in facts.decisions_about.get(record.effect_id, ())]
         is_timed = facts.plan.node(str(record.step)).until is None
         timeout = verb.execution.timeout if is_timed else required.expires_in
         groups = [effect.fields.get("groups", []) for effect in posted if effect.digest == record.digest]
@@ -99,20 +95,13 @@ def _of_review(facts: Facts) -> str:
             tier=(record.tier, verb.effect.tier),
             purpose=(record.purpose, verb.description),
             time=(duration_of(required.expires_in, approval.name), duration_of(timeout, names.DEFINITION)),
-            escalate_to=(required.escalate_to, _next_in_line(required, verb.execution)),
+            escalate_to=(required.escalate_to, verb.execution.next_in_line),
         )
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required)
         agree(approval.name, "a review", requirement=(one, (1, False, [], False)))
         if required.groups not in groups:
             raise BrokenError(approval.name, "asks other groups than the effect that posted it")
     return counted(len(found), "approval")
-
-
-def _next_in_line(required: RequirementForm, execution: ExecutionForm) -> list[str] | list[NextInLineRecord]:
-    """Return who is asked as time runs short of a review, told as its requirement tells it."""
-    line = execution.next_in_line
-    is_of_first_release = any(isinstance(entry, str) for entry in required.escalate_to)
-    return list(dict.fromkeys(group for entry in line for group in entry.to)) if is_of_first_release else line
 
 
 @rule(
@@ -127,10 +116,9 @@ def _of_doubt(facts: Facts) -> str:
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required, required.escalate_to)
         agree(approval.name, "a question of doubt", requirement=(one, (1, False, [], True, [])))
         if not any(
-            (one.record.outcome, one.record.effect_id, one.record.fingerprint)
-            == ("in_doubt", record.effect_id, record.digest)
+            (one.record.outcome, one.record.fingerprint) == ("in_doubt", record.digest)
             and one.leaf.seq < approval.leaf.seq
-            for one in facts.receipts
+            for one in facts.receipts_of.get(record.effect_id, ())
         ):
             raise BrokenError(approval.name, f"nothing of effect {record.effect_id} was in doubt before")
     return counted(len(found), "approval")
@@ -156,8 +144,8 @@ def _check_answer(facts: Facts, approval: Requested) -> None:
         raise BrokenError(approval.name, f"is {record.status}, and did not end")
     later = [
         one
-        for one in facts.receipts
-        if (one.record.effect_id, one.record.outcome) == (record.effect_id, "success") and one.leaf.seq > end.seq
+        for one in facts.receipts_of.get(record.effect_id, ())
+        if one.record.outcome == "success" and one.leaf.seq > end.seq
     ]
     if record.status == "approved" and not any(one.leaf.at == end.at for one in later):
         raise BrokenError(approval.name, f"people say that effect {record.effect_id} happened, and no receipt does")

@@ -18,9 +18,9 @@ _DECIDED = ("rejected", "changes_requested", "denied")
 
 @rule(
     "steps.attention",
-    "A step needs attention (`step.needs_attention`) where the definition says `on_error: hold` of it, by an error"
-    " whose `code` is none of `rejected`, `changes_requested` and `denied`, and for which it has no branch; such an"
-    " error fails it in no other way. It goes on by a `repair.decided`, by a person and of such a step, or is"
+    "A step needs attention (`step.needs_attention`) where the definition says `on_error: needs_attention` of it, by an"
+    " error whose `code` is none of `rejected`, `changes_requested` and `denied`, and for which it has no branch; such"
+    " an error fails it in no other way. It goes on by a `repair.decided`, by a person and of such a step, or is"
     " canceled; one with the `act` `supply` or `skip` may be of a step that waits by itself (`step.parked`), too. It"
     " says the `reason`, and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is"
     " `supply`, and no other. An `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded`"
@@ -79,7 +79,7 @@ class _Course:
     def _may_hold(self, path: str, leaf: Leaf) -> bool:
         code, branches = leaf.data.get("code"), self.facts.plan.branches(path)
         has_branch = "failure" in branches or ("timeout" in branches and code in TIMEOUTS)
-        return self.facts.plan.node(path).on_error == "hold" and code not in _DECIDED and not has_branch
+        return self.facts.plan.node(path).on_error == "needs_attention" and code not in _DECIDED and not has_branch
 
 
 def _follows(settled: Leaf, leaf: Leaf) -> bool:

@@ -143,10 +143,8 @@ def _asked(facts: Facts) -> str:
     waiting = facts.contents.leaves_of("step.waiting_approval")
     for leaf in waiting:
         if not any(
-            one.record.step == leaf.correlation.step
-            and one.record.kind != "task"
-            and one.leaf.seq < leaf.seq < (one.end.seq if one.end else leaf.seq + 1)
-            for one in facts.approvals.values()
+            one.record.kind != "task" and one.leaf.seq < leaf.seq < (one.end.seq if one.end else leaf.seq + 1)
+            for one in facts.approvals_of_steps.get(leaf.correlation.step, ())
         ):
             raise broken_leaf(leaf, f"step {leaf.correlation.step} waits for approval, and nobody was asked")
     return counted(len(waiting), "time")

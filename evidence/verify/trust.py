@@ -7,10 +7,10 @@ from pathlib import Path
 
 from evidence.errors import EvidenceError
 from evidence.log_proofs import LaterStamp, read_later
+from receipts.checkpoint import LogKeys, open_checkpoint
 from receipts.errors import LogError
-from receipts.log.checkpoint import LogKeys, open_checkpoint
-from receipts.log.hashes import TreeHead
-from receipts.log.note import VerifierKey, parse_note, parse_verifier_key
+from receipts.hashes import TreeHead
+from receipts.note import VerifierKey, parse_note, parse_verifier_key
 from receipts.register import Entry, Register, believed, read_register
 from receipts.signing import PublicKey, load_public
 from receipts.stamp import Authority, load_authority

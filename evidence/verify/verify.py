@@ -13,7 +13,7 @@ from typing import BinaryIO, TypeVar
 
 from evidence import names
 from evidence.errors import EvidenceError, UndecidedError
-from evidence.statement import PAYLOAD_TYPE, Predicate, Statement, count, largest, predicate_type, sha256
+from evidence.statement import PAYLOAD_TYPE, Predicate, Statement, count, largest, sha256, written_before_release
 from evidence.verify.child_runs import EndedRun, ended_run
 from evidence.verify.contents import BrokenError, Contents, parse
 from evidence.verify.facts import Facts
@@ -35,8 +35,8 @@ FIRST_RULES = {
     FORM: "The file is a ZIP in the one form, within the limits.",
     SIGNED: "The envelope is no larger than a statement about the other members can be, in its form, and signed by the"
     " key, or by one that the register vouches for. Nothing of its payload is parsed before that.",
-    STATED: "The payload is a statement in its form; its counts are those of its subjects, and the key's id stands"
-    " where its format has it.",
+    STATED: "The payload is a statement in its form; its counts are those of its subjects, and its predicate names"
+    " the key, as nothing else does.",
     MEMBERS: "The subjects are the other members: none missing, none extra, each with its SHA-256.",
     NAMED: "Members have the names of the format, and no two are equal when case is folded.",
 }
@@ -85,16 +85,15 @@ def _verified(envelope: bytes, keys: Sequence[PublicKey]) -> tuple[Opened, Publi
 
 def read_statement(opened: Opened, key: PublicKey) -> Statement:
     """Step 3."""
+    if earlier := written_before_release(opened.payload):
+        raise BrokenError("", earlier)
     statement = parse(Statement, names.STATEMENT, opened.payload)
-    named = ("", key.key_id) if statement.predicate.builder_version != "1" else (key.key_id, None)
-    if (opened.keyid, statement.predicate.key_id) != named:
-        raise BrokenError(names.STATEMENT, f"does not name the key {key.key_id} where its format does")
+    if (opened.keyid, statement.predicate.key_id) != ("", key.key_id):
+        raise BrokenError(names.STATEMENT, f"its predicate alone must name the key, {key.key_id}")
     subjects = [subject.name for subject in statement.subject]
     if subjects != sorted(set(subjects)):
         raise BrokenError(names.STATEMENT, "its subjects are out of order, or one stands twice")
-    if statement.predicate_type != predicate_type(statement.predicate.builder_version):
-        raise BrokenError(names.STATEMENT, "its type is of another format than its predicate names")
-    if count(subjects, int(statement.predicate.builder_version)) != statement.predicate.counts:
+    if count(subjects) != statement.predicate.counts:
         raise BrokenError(names.STATEMENT, "its counts are not those of its subjects")
     return statement
 
@@ -113,11 +112,11 @@ def match(archive: Unpacked, statement: Statement, key: PublicKey, trust: Trust)
     return Contents(members, statement, key.key_id, trust)
 
 
-def check_names(members: Iterable[str], version: int) -> None:
+def check_names(members: Iterable[str]) -> None:
     """Raise unless the members have names of the format that stay apart where case does not count."""
     folded: dict[str, str] = {}
     for name in members:
-        if not names.is_member(name, version):
+        if not names.is_member(name):
             raise BrokenError(name, "is no member of a bundle")
         if other := folded.get(name.casefold()):
             raise BrokenError(name, f"differs from {other} in case alone")
@@ -172,7 +171,6 @@ class VerificationReport:
     sha256: str
     run_id: str
     tenant: str
-    version: str  # of the bundle's format
     key_id: str
     steps: tuple[PassedStep, ...]
     rules: tuple[PassedRule, ...]
@@ -247,7 +245,7 @@ def signed_contents(archive: Unpacked, trust: Trust) -> Contents:
     with _at(4, MEMBERS, statement.predicate):
         contents = match(archive, statement, key, trust)
     with _at(4, NAMED, statement.predicate):
-        check_names(contents.members, contents.version)
+        check_names(contents.members)
     return contents
 
 
@@ -255,11 +253,10 @@ def signed_contents(archive: Unpacked, trust: Trust) -> Contents:
 def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Contents]) -> VerificationReport:
     """Steps 5 to 13; the report tells of the first four, too."""
     passed, held = _first_steps(path, archive, contents)
-    facts = None if contents.statement.predicate.builder_version == "1" else Facts(contents)
-    predicate = contents.statement.predicate
+    facts, predicate = Facts(contents), contents.statement.predicate
     for step in STEPS:
         held += _hold(step.number, step.rules, contents, predicate)
-        held += [] if facts is None else _hold(step.number, step.bound, facts, predicate)
+        held += _hold(step.number, step.bound, facts, predicate)
         passed.append(PassedStep(step.number, step.fact(contents)))
     for rule in asked:
         held += _hold(LAST, (rule,), contents, predicate)
@@ -268,7 +265,6 @@ def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Conten
         sha256=archive.sha256,
         run_id=predicate.run_id,
         tenant=predicate.tenant,
-        version=predicate.builder_version,
         key_id=contents.key_id,
         steps=tuple(passed),
         rules=tuple(held),

@@ -74,22 +74,14 @@ def retry_of(document: WaitingDocument) -> Retry:
     )
 
 
-def escalation_document(entries: Sequence[Escalation]) -> list[dict[str, Any]] | dict[str, Any] | None:
-    """Return what happens as time runs short: one entry that only asks groups by itself, as it stood before lists."""
-    said = [_entry_document(entry) for entry in entries]
-    if len(said) == 1 and said[0].keys() == _PLAIN:
-        return said[0]
-    return said or None
+def escalation_document(entries: Sequence[Escalation]) -> list[dict[str, Any]] | None:
+    """Return what happens as time runs short, None where nothing does."""
+    return [_entry_document(entry) for entry in entries] or None
 
 
-def escalation_of(document: Sequence[WaitingDocument] | WaitingDocument | None) -> tuple[Escalation, ...]:
+def escalation_of(document: Sequence[WaitingDocument] | None) -> tuple[Escalation, ...]:
     """Return what happens as time runs short."""
-    if isinstance(document, Mapping):
-        return (_escalation_entry(document),)
     return tuple(_escalation_entry(entry) for entry in document or ())
-
-
-_PLAIN = {"after", "to"}
 
 
 def _entry_document(entry: Escalation) -> dict[str, Any]:
@@ -113,8 +105,6 @@ def _escalation_entry(document: WaitingDocument) -> Escalation:
 
 
 FORMAT = "countersign/definition/1"
-FORMAT_2 = "countersign/definition/2"
-"""Of a definition that says anything which the first format could not: the same, with more members."""
 
 Document = Mapping[str, Any]
 
@@ -139,7 +129,7 @@ def from_canonical(data: bytes) -> Definition:
 def definition_document(definition: Definition) -> dict[str, Any]:
     """Return the JSON of everything in `definition` but its own bytes and digest."""
     return {
-        "format": FORMAT_2 if _says_more(definition) else FORMAT,
+        "format": FORMAT,
         "name": definition.name,
         "version": definition.version,
         "title": definition.title,
@@ -169,14 +159,6 @@ def _about_document(definition: Definition) -> dict[str, str]:
     return {"about": definition.about.reference, "signal": definition.about.signal} if definition.about else {}
 
 
-def _says_more(definition: Definition) -> bool:
-    more = any(
-        step.spec or step.branch or step.result_key or _waiting_document(step) or step.holds or step.card
-        for step in definition.steps.values()
-    )
-    return more or definition.state is not None or definition.output is not None or bool(definition.functions)
-
-
 def _step_document(step: StepDefinition) -> dict[str, Any]:
     if step.spec is None:
         said: dict[str, Any] = {"verb": step.verb, "params": step.params}
@@ -186,7 +168,7 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         "in": step.branch,
         "result_key": step.result_key,
         **_waiting_document(step),
-        "on_error": OnError.HOLD.value if step.holds else "",
+        "on_error": OnError.NEEDS_ATTENTION.value if step.needs_attention else "",
         "card": card_document(step.card) if step.card else {},
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
@@ -220,7 +202,7 @@ def _step(document: Document) -> StepDefinition:
         retry=retry_of(document["retry"]) if "retry" in document else None,
         escalation=escalation_of(document.get("escalation")),
         remind=tuple(parse_duration(pause) for pause in document.get("remind", ())),
-        holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
+        needs_attention=OnError(document.get("on_error", OnError.FAIL)) is OnError.NEEDS_ATTENTION,
         card=read_card(document["card"]) if "card" in document else None,
     )
 
@@ -253,7 +235,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "target": verb.target,
             "idempotency_key": verb.idempotency_key,
             "in_doubt": verb.in_doubt,
-            # only where it is given, so that what was made before there was such a key keeps its digest
+            # only where it is given: what nobody says changes no digest
             **({"settles_within": format_duration(verb.settles_within)} if verb.settles_within else {}),
             **({"governed": True} if verb.governed else {}),
         },
@@ -269,7 +251,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
 
 
 def _answer_document(verb: Verb) -> dict[str, str]:
-    """Return what differs from the rule for answers: definitions made before these keys existed keep their digests."""
+    """Return what differs from the rule for answers."""
     differs = {}
     if verb.correlate is not Correlate.BY_TOKEN:
         differs["correlate"] = verb.correlate.value
@@ -279,8 +261,8 @@ def _answer_document(verb: Verb) -> dict[str, str]:
 
 
 def _definition(document: Document, data: bytes) -> Definition:
-    if document["format"] not in (FORMAT, FORMAT_2):
-        raise ValueError(f"the format is {document['format']!r}, expected {FORMAT!r} or {FORMAT_2!r}")
+    if document["format"] != FORMAT:
+        raise ValueError(f"the format is {document['format']!r}, expected {FORMAT!r}")
     return Definition(
         name=document["name"],
         version=document["version"],

@@ -150,7 +150,7 @@ class StepDefinition:
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
     there is one. `timeout`, `retry`, `escalation` and `remind` are the verb's where the step does not say its own.
     `until` is the moment at which its wait ends, a text that may hold expressions, "" where the timeout says when.
-    Where it `holds`, an error that no branch takes up waits for a person instead of failing the run.
+    With `needs_attention`, an error that no branch takes up waits for a person instead of failing the run.
     """
 
     path: str
@@ -166,7 +166,7 @@ class StepDefinition:
     retry: Retry | None = None
     escalation: tuple[Escalation, ...] = ()
     remind: tuple[timedelta, ...] = ()
-    holds: bool = False
+    needs_attention: bool = False
     card: CardSpec | None = None  # in the place of its verb's
 
     def calling(self, verb: Verb) -> Verb:
@@ -311,7 +311,7 @@ class Definition:
     @property
     def may_hold(self) -> bool:
         """Return whether any step of it waits for a person where it fails."""
-        return any(step.holds for step in self.steps.values())
+        return any(step.needs_attention for step in self.steps.values())
 
     @property
     def starts_runs(self) -> bool:

@@ -47,7 +47,7 @@ class BranchName(StrEnum):
 class OnError(StrEnum):
     """What an error does that no branch takes up: it waits for a person, or fails the run."""
 
-    HOLD = "hold"
+    NEEDS_ATTENTION = "needs_attention"
     FAIL = "fail"
 
 

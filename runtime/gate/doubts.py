@@ -57,7 +57,7 @@ async def _reconcile(crossing: GatePassage, read_back: ReadBack) -> bool:
     if isinstance(found, Done):
         await crossing.finish(recordable(found.result))
         return False
-    if not isinstance(found, Untouched | Changed):  # a handler of an older contract: what it says is not understood
+    if not isinstance(found, Untouched | Changed):  # a handler that says something else is not understood
         await crossing.finish(OutcomeUnknownError(f"not reconciled: {type(found).__name__} says nothing"))
         return False
     attempt.cleared = isinstance(found, Untouched) and not may_land

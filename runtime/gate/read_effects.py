@@ -120,8 +120,7 @@ async def _write(engine: Engine, tx: RunTx, attempt: ReadAttempt, end: ReadEnd) 
     if end.moved.error:
         error = error_text((await tx.privacy()).text(end.moved.error))
         end = replace(end, moved=replace(end.moved, error=error))
-    if tx.evidence_format > 1:
-        await record_read(engine, tx, attempt, end.moved.error)
+    await record_read(engine, tx, attempt, end.moved.error)
     if end.is_blocked and not lease.was_blocked:
         log.warning("read %s of run %s is blocked: %s", lease.path, lease.run_id, end.moved.error)
         tx.leaf("read.blocked", {"error": end.moved.error}, step=lease.path)

@@ -267,18 +267,17 @@ async def _settle(
         await notifications.move(
             conn, notification.notification_id, standing.status, NotificationStatus.RECEIVED, None, engine.clock()
         )
-    elif standing.status is not NotificationStatus.RECEIVED:
-        return standing.outcome or {}
     with ExitStack() as asked:
         for tx in runs.values():
+            asked.callback(tx.ahead.clear)
             asked.enter_context(tx.asked_by(notification.request_id))
+        if standing.status not in _OPEN:
+            return standing.outcome or {}
         waits = addressed_waits(found)
         matter = NotificationContext(
             engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
         )
         applied = await APPLY[notification.payload.kind](matter, notification.payload)
-    for tx in runs.values():
-        tx.ahead.clear()
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
     if applied.is_passed_on:

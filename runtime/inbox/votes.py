@@ -89,9 +89,12 @@ async def signature_on(
     try:
         said = await statement_of(tx, person.name, payload.reason, payload.ticket)
         document = document_of(approval, payload.verdict, assertion.nonce, said)
-        count = check_assertion(passkey, assertion, document)  # 3, 4
+        # a row lock keeps other transactions out, and not the other runs of this one
+        newest = max(passkey.sign_count, tx.loads.sign_counts.get(assertion.credential_id, 0))
+        count = check_assertion(replace(passkey, sign_count=newest), assertion, document)  # 3, 4
     except PasskeyError:
         return Refusal(RefusalCode.PASSKEY_WRONG)
+    tx.loads.sign_counts[assertion.credential_id] = count
     passkeys.count_signature(tx.conn, tx.tenant, assertion.credential_id, count)
     return Signature(assertion, acts)
 

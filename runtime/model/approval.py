@@ -60,15 +60,14 @@ class ResultCode(StrEnum):
     REPLACED = "replaced"  # by the request that somebody made of it: they edited and resubmitted it
     OUTGROWN = "outgrown"  # approved, and policy has asked for more since
     CANCELED = "canceled"  # with its run, by somebody
-    WORDED = "worded"  # by the first release
 
 
 @dataclass(frozen=True)
 class Result(Stored):
     """What became of it.
 
-    `about` are those who rejected it, who canceled it and why, who edited it, why it was not performed, from when on it
-    is carried out (RFC 3339 UTC), or the first release's words.
+    `about` are those who rejected it, who canceled it and why, who edited it, why it was not performed, or from when on
+    it is carried out (RFC 3339 UTC).
     """
 
     code: ResultCode
@@ -137,7 +136,7 @@ class Approval:
     expires_at: datetime  # later than it was asked, where it was given more time
     consumed_at: datetime | None  # when an attempt used it up
     assignee: str | None  # the person who has claimed a review
-    route: Route | None  # where its cards go; None as the first release asked: to the channel of its groups
+    route: Route  # where its cards go
 
     @property
     def stamp(self) -> str:

@@ -3,9 +3,9 @@
 The runtime says what happened; the words are the bot's.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from runtime.model.approval import AskKind, ResultCode, StandingChange
 from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, Message, RunName
@@ -290,7 +290,7 @@ class RepairClosed(Message):
 
 
 class Plain(Message):
-    """Words as the first release wrote them into its outbox."""
+    """Words as they are."""
 
     kind: Literal["plain"] = "plain"
     text: Text
@@ -365,15 +365,6 @@ class UpdateMessage(Message):
 class _Saying(Message):
     said: Said
     card_of: Text | None = None  # the approval to whose card a link is given, where there is one
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_first_written(cls, document: Any) -> Any:
-        """Take over what the first release wrote: plain text."""
-        if not isinstance(document, dict) or "text" not in document or "said" in document:
-            return document
-        others = {name: value for name, value in document.items() if name != "text"}
-        return {**others, "said": {"kind": "plain", "text": document["text"]}}
 
 
 class PostMessage(_Saying):

@@ -62,7 +62,7 @@ class TogetherPayload(PayloadModel):
 
 
 class VotePayload(PersonPayload):
-    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where they saw none.
 
     With a `ticket` it does without the others' signatures: that uses break-glass. `assertion` is there where they have
     signed it with a passkey.

@@ -21,7 +21,19 @@ class EvidenceState(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sought:
+class RunFilter:
+    """Whose runs a list is about; None leaves it wide. The moments are those of what is listed."""
+
+    reference: str | None = None  # by which people call the run: the whole of it
+    requester: str | None = None  # id or printed name of who asked
+    trigger: str | None = None  # type of the trigger that started it
+    definition: str | None = None  # name of the runbook
+    since: datetime | None = None  # it began then or later
+    until: datetime | None = None  # before that
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought(RunFilter):
     """What runs are narrowed to; None and () leave them wide."""
 
     customer: str | None = None  # text in the business reference, or in a value of the trigger; in any case of letters
@@ -33,12 +45,9 @@ class Sought:
     started_by_runs: bool = True  # also runs that another run started
     seen_by: str | None = None  # id of the person who looks: what they asked for, or what their groups may decide
     person: str | None = None  # id or printed name of who asked, or voted
-    definition: str | None = None  # name of the runbook
     outcome: str | None = None  # word with which it ended, its status where it has none
     states: Sequence[EvidenceState] = ()
     trigger_types: Sequence[str] | None = None
-    since: datetime | None = None  # triggered then or later
-    until: datetime | None = None  # triggered before that
     after: str | None = None  # the run behind which the list goes on
     limit: int | None = None
 

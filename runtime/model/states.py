@@ -86,7 +86,7 @@ class StepStatus(StrEnum):
     """An attempt did nothing and another follows. A worker takes it after the verb's pause, until the tries are
     used up or the deadline passes. Where somebody has to fix the cause, operators were told once."""
     NEEDS_ATTENTION = "needs_attention"
-    """It failed, and the runbook leaves failures of it to a person (`on_error: hold`). An operator retries,
+    """It failed, and the runbook leaves failures of it to a person (`on_error: needs_attention`). An operator retries,
     supplies, skips or ends it; no deadline. Work that was under way for it no longer counts."""
     SUCCEEDED = "succeeded"
     """Final. Its result is on record: the step made it, or a person supplied it.

@@ -238,8 +238,8 @@ Clean = Callable[[str], str]
 
 
 async def told_in(tx: RunTx, said: Answer | HandlerError | None) -> CallReport | None:
-    """Return what was told as a run puts it on record; None where nothing was, or its format has no place for it."""
-    if said is None or (said.metadata is None and not said.usage) or tx.evidence_format == 1:
+    """Return what was told as a run puts it on record; None where nothing was."""
+    if said is None or (said.metadata is None and not said.usage):
         return None
     return told_by(said, (await tx.privacy()).text)
 

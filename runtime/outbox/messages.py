@@ -99,17 +99,15 @@ async def card_tampered(engine: Engine, tx: RunTx, approval: Approval, account: 
 
 async def _edit_cards(engine: Engine, tx: RunTx, approval: Approval, key: str, *, is_new: bool = False) -> None:
     update = UpdateCard(approval_id=approval.approval_id, revision=approval.revision)
-    if first := _thread_place(engine, approval):
+    if first := _thread_place(approval):
         await _send(engine, tx, "update_card", first, update, key, OnDoubt.RETRY, is_new=is_new)
-    for place in approval.route.copies if approval.route else ():
+    for place in approval.route.copies:
         copy = update.model_copy(update={"copy_at": place})
         await _send(engine, tx, "update_card", place, copy, f"{key}:{place}", OnDoubt.RETRY, is_new=is_new)
 
 
-def _thread_place(engine: Engine, approval: Approval) -> str | None:
+def _thread_place(approval: Approval) -> str | None:
     """Return where the card with the thread stands, or will; None of a request that has no card."""
-    if approval.route is None:
-        return approval.channel or engine.routing.channel(approval.requirement.groups)
     return approval.channel or next(iter(approval.route.places), None)
 
 
@@ -119,7 +117,7 @@ async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: 
     A request that has no card is talked about nowhere.
     """
     approval = await tx.loads.approval(approval_id) if approval_id else None
-    channel = _thread_place(engine, approval) if approval else engine.routing.default_channel
+    channel = _thread_place(approval) if approval else engine.routing.default_channel
     if channel is None:
         return
     message = PostMessage(channel=channel, said=said, thread_of=approval_id)
@@ -128,7 +126,7 @@ async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: 
 
 async def tell_thread_once(engine: Engine, tx: RunTx, approval: Approval, name: str, said: Said) -> None:
     """Say in the card's thread what is said for the first time: `name` is that of what is being applied."""
-    if channel := _thread_place(engine, approval):
+    if channel := _thread_place(approval):
         message = PostMessage(channel=channel, said=said, thread_of=approval.approval_id)
         key = f"say:{tx.run_id}:{name}"
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE, is_new=True)

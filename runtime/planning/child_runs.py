@@ -36,7 +36,7 @@ async def cancel_children(engine: Engine, tx: RunTx) -> None:
 
 
 async def cancel_child(engine: Engine, tx: RunTx, definition: Definition, step: str) -> None:
-    """Ask the run for whose end a step waits no more to stop, in the transaction that ends or holds the step."""
+    """Ask the run for whose end a step waits no more to stop, in the transaction that ends or stops it."""
     verb = definition.calls(step)
     if verb is not None and verb.wait_type == WaitType.CHILD_RUN:
         await _stop(engine, tx, step, f"{step} of run {tx.run_id}, which started this one, waits for it no more")

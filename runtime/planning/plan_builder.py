@@ -146,8 +146,8 @@ def _failed(definition: Definition, path: str, state: StepState) -> StepStatus:
     """Return what a failure of a step comes to."""
     if branch_taken(definition, path, state):
         return StepStatus.FAILED_HANDLED
-    holds = definition.node(path).holds and state.error_code not in _DECIDED
-    return StepStatus.NEEDS_ATTENTION if holds else StepStatus.FAILED_TERMINAL
+    needs_attention = definition.node(path).needs_attention and state.error_code not in _DECIDED
+    return StepStatus.NEEDS_ATTENTION if needs_attention else StepStatus.FAILED_TERMINAL
 
 
 def branch_taken(definition: Definition, path: str, state: StepState) -> BranchName | None:

@@ -309,7 +309,7 @@ def _ends_the_run(definition: Definition, event: StepMoved | StepRepaired) -> bo
     if isinstance(event, StepRepaired):
         return event.act is RepairAction.END
     failed = event.status is StepStatus.FAILED_TERMINAL
-    return failed and not definition.branches(event.path) and not definition.node(event.path).holds
+    return failed and not definition.branches(event.path) and not definition.node(event.path).needs_attention
 
 
 def _holders(path: str) -> Iterable[str]:

@@ -270,8 +270,6 @@ async def _find_started(conn: Conn, trigger: Trigger) -> Claim:
 
 def _is_same(first: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
     """Return whether a run was started by this payload, of which it may have forgotten what nobody may see."""
-    if first["trigger_digest"] is None:
-        return bool(first["trigger"] == dict(payload))
     return bool(first["trigger_digest"] == commitment(dict(payload), first["salt"]))
 
 

@@ -189,8 +189,8 @@ async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition
     at_it = {receipt: undoing.run_id for undoing in undoings if not undoing.is_over for receipt in undoing.receipts}
     by_hand = {receipt: undoing.run_id for undoing in undoings if undoing.by_hand for receipt in undoing.receipts}
     rows = await effects_of(conn, run_id)
-    holds = any(node.holds for node in definition.steps.values())
-    supplied = await supplied_in(conn, run_id) if holds else {}
+    needs_attention = any(node.needs_attention for node in definition.steps.values())
+    supplied = await supplied_in(conn, run_id) if needs_attention else {}
     return RunToUndo(run_id, tenant, definition, [_run_effect(row, at_it, by_hand) for row in rows], supplied)
 
 

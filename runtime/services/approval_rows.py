@@ -8,7 +8,7 @@ from runtime.approvals.rules import cast_of, counting, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.model.approval import AskKind, Result, stamp
 from runtime.model.requirement import ExecuteWhen, Requirement
-from runtime.model.routing import NOWHERE, Route
+from runtime.model.routing import Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote, VoteVerdict
 from runtime.model.wait import Progress
@@ -41,7 +41,7 @@ def view_of(
     """Return what a card shows, never secrets; `before` is what came before votes, by request and person."""
     wanted, status = Requirement.of(row["requirement"]), ApprovalStatus(row["status"])
     kind = AskKind(row["kind"])
-    route = route_of(row)
+    route = Route.of(row["route"])
     signed = counting(wanted, [cast_of(vote) for vote in votes])
     is_open = status is ApprovalStatus.REQUESTED
     counted = {vote.person for vote in votes if not is_open or vote.person in signed}
@@ -94,11 +94,6 @@ def _execute(said: Mapping[str, Any] | None, asked_at: datetime) -> ExecuteView 
         within=str(said["within"]),
         earliest=next_opening(when, asked_at) or asked_at,
     )
-
-
-def route_of(row: Mapping[str, Any]) -> Route:
-    """Return where its cards went."""
-    return Route.of(row["route"]) if row["route"] else NOWHERE
 
 
 def _vote_views(

@@ -12,10 +12,10 @@ from runtime.model.notification import Addressed
 from runtime.model.person import Person
 from runtime.model.questions import paused_until
 from runtime.model.requirement import Requirement
-from runtime.model.routing import MOST_CALLED
+from runtime.model.routing import MOST_CALLED, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode
-from runtime.services.approval_rows import route_of, view_of, vote_view
+from runtime.services.approval_rows import view_of, vote_view
 from runtime.services.approval_view import ApprovalView
 from runtime.services.ballots import BallotReader, look_with_way, overrides_left, refusal_to_decide, way_to_decide
 from runtime.services.clicks import Click, ClickOutcome, click_payload, record_said
@@ -118,7 +118,7 @@ class ApprovalService(CompensationService):
 
     async def _called(self, conn: Conn, row: dict[str, Any]) -> tuple[str, ...]:
         """Return the people whom the card calls: of each part of those asked its people, where they are few."""
-        if (mentioned := route_of(row).mention) is not None:
+        if (mentioned := Route.of(row["route"]).mention) is not None:
             return mentioned
         now, own = self.engine.clock(), {user for _, user in row["requester_accounts"]}
         requirement = Requirement.of(row["requirement"])

@@ -21,14 +21,12 @@ from receipts.chain import (
     VOTE_COUNTED,
     Leaf,
 )
-from receipts.log.hashes import EMPTY, CompactRange, TreeHead
+from receipts.hashes import EMPTY, CompactRange, TreeHead
 from runtime.services.audit_chains import Finding, check_bundle, check_rows, check_spans, check_tenant, leaves_of
 from runtime.store import audit as rows
 from runtime.store.audit import ChainRows, Place, RunRows, tenant_rows
 
 _NAMED = {"policy_decisions": DECISION_RECORDED, "receipts": RECEIPT_WRITTEN, "reads": READ_RECORDED}
-_BINDING = 2
-"""Since this format leaves bind what people were asked, saw and said."""
 _BATCH = 4096
 """Leaves by which the log is grown at once."""
 
@@ -133,7 +131,7 @@ def check_run(run: RunRows) -> Iterator[Finding]:
         named = {leaf.seq: str(leaf.data.get("digest")) for leaf in leaves if leaf.event == event}
         yield from _compared(run.chain, table, named, run.records[table])
     yield from check_bundle(run, leaves)
-    if leaves and leaves[0].data.get("format", 1) >= _BINDING:
+    if leaves:
         yield from _check_approvals(run, leaves)
         yield from check_rows(run, leaves)
 

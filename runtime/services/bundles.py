@@ -12,7 +12,7 @@ from receipts.acts import CommandRefused, DelegationRefused, RequestRefused
 from receipts.tenant_acts import BundleFetched, EvidenceExported, chain_of
 from runtime.model.approval import AskKind
 from runtime.model.requirement import Requirement
-from runtime.model.search import EvidenceState, FoundRun, Sought
+from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
 from runtime.model.votes import Via, VoteVerdict
 from runtime.services.approval_view import FieldView
 from runtime.services.fields import shown_fields
@@ -66,11 +66,9 @@ class CountedVote:
     ticket: str  # by which it did without the others, where it used break-glass; else ""
 
 
-async def find_votes(
-    conn: Conn, tenant: str, since: datetime, until: datetime, person: str | None
-) -> list[CountedVote]:
-    """Return the votes from one moment until before another, the oldest first; those of a person, by id or name."""
-    return [_vote(row) for row in await bundle_search.find_votes(conn, tenant, since, until, person)]
+async def find_votes(conn: Conn, tenant: str, narrowed: RunFilter, person: str | None = None) -> list[CountedVote]:
+    """Return the votes of the filter's moments and runs, the oldest first; those of a person, by id or name."""
+    return [_vote(row) for row in await bundle_search.find_votes(conn, tenant, narrowed, person)]
 
 
 _SAME = (

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from runtime.definitions.canonical import definition_document, from_canonical
@@ -18,13 +19,16 @@ class UnknownVersionError(Exception):
     """The tenant has no such version; the message says which it has."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sought:
-    """Which versions to list, behind the one named by `after`: ``(name, version)``."""
+    """Which versions to list, behind the one named by `after`: ``(name, version)``; None leaves it wide."""
 
-    name: str | None
-    status: DefinitionStatus | None
-    after: tuple[str, int] | None
+    name: str | None = None
+    status: DefinitionStatus | None = None
+    trigger: str | None = None  # type that may start it
+    since: datetime | None = None  # somebody moved it then or later
+    until: datetime | None = None  # before that
+    after: tuple[str, int] | None = None
     limit: int
 
 
@@ -39,8 +43,8 @@ class Comparison:
 
 async def list_versions(conn: Conn, tenant: str, sought: Sought) -> list[dict[str, Any]]:
     """Return versions by name, the newest first."""
-    after = sought.after or ("", 0)
-    return await definitions.list_versions(conn, tenant, sought.name, sought.status, after, sought.limit)
+    after, version = sought.after or ("", 0)
+    return await definitions.list_versions(conn, tenant, {**vars(sought), "after": after, "version": version})
 
 
 async def show_version(conn: Conn, tenant: str, name: str, version: int | None) -> dict[str, Any]:

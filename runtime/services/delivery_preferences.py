@@ -64,7 +64,7 @@ class DeliveryPreferences:
             approval = await get_approval(conn, notice.card_of)
         if not behind or approval is None:
             return True
-        fell_back_to = set(approval.route.fallback if approval.route else ())
+        fell_back_to = set(approval.route.fallback)
         if approval.status is ApprovalStatus.REQUESTED and fell_back_to & set(behind[0][2].groups):
             return False  # it went to them, too, whether policy lets them decide it or not
         return await self.may_decide(notice.card_of, behind[0][2].id) is not None

@@ -183,8 +183,11 @@ class Installations:
                     await installations.reencrypt_tokens(conn, one.installation_id, sealed)
 
 
-async def rekey(conn: Conn, tenant: str, vault: Vault, now: datetime) -> int:
-    """Put all tokens under the vault's first key; return of how many installations. Raise VaultError."""
+async def rekey(conn: Conn, tenant: str, vault: Vault, by: Actor, now: datetime) -> int:
+    """Put all tokens under the vault's first key, as the act of a person; return of how many installations.
+
+    Raise VaultError.
+    """
     async with conn.transaction():
         rows = await installations.lock_tokens(conn, tenant)
         for row in rows:
@@ -192,7 +195,7 @@ async def rekey(conn: Conn, tenant: str, vault: Vault, now: datetime) -> int:
             text = vault.open(Sealed(row["key_id"], bytes(row["token"])), about)
             await installations.reencrypt_tokens(conn, about, vault.seal(text, about))
         act = SlackRekeyed(key_id=vault.key_id, installations=len(rows))
-        await put_act(conn, tenant, act, PROGRAM, now)
+        await put_act(conn, tenant, act, by, now)
     return len(rows)
 
 
@@ -216,12 +219,12 @@ async def places(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return team, enterprise, name, installed_at, removed_at, why of all places, those that are installed first."""
     here: list[dict[str, Any]] = [
         {"team": row["team"], "enterprise": row["enterprise"], "name": row["name"], "why": None, "removed_at": None}
-        | {"installed_at": row["installed_at"].isoformat()}
+        | {"installed_at": row["installed_at"]}
         for row in await installations.live_installations(conn, tenant)
     ]
     gone: list[dict[str, Any]] = [
         {"team": one.place.team, "enterprise": one.place.enterprise, "name": one.name, "why": one.why}
-        | {"removed_at": one.removed_at.isoformat(), "installed_at": None}
+        | {"removed_at": one.removed_at, "installed_at": None}
         for one in await ended(conn, tenant)
     ]
     return [*here, *gone]

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from receipts.acts import Act
 from receipts.canonical import digest
-from receipts.chain import PROGRAM
+from receipts.chain import PROGRAM, Actor
 from receipts.register import Entry, RegisterError, entry, revoked, succeeded
 from receipts.signing import SigningKey
 from receipts.tenant_acts import KeyRegistered, KeyRevoked, KeySucceeded, KeyVouched
@@ -32,36 +32,42 @@ async def signs_by_now(conn: Conn, tenant: str, key: SigningKey, now: datetime) 
     return await newest_key(conn, tenant) in (None, key.public.key_id) and await signs(conn, tenant, key, now)
 
 
-async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> Sequence[Entry]:
-    """Return the register, in which the key stands now; a new one vouches for the one before it."""
+async def register_key(
+    conn: Conn, tenant: str, key: SigningKey, now: datetime, actor: Actor = PROGRAM
+) -> Sequence[Entry]:
+    """Return the register, in which the key stands now; a new one vouches for the one before it.
+
+    `actor` is who has brought it: without one a process that found it where its settings say.
+    """
     async with conn.transaction():
         register = await signing_keys.lock_register(conn, tenant)
         if key.public.key_id in {one.id for one in register}:
             return register
-        if register:
-            changed = succeeded(register, key, now)
-        else:
-            changed = [entry(key.public, await signing_keys.sealing_since(conn, tenant, now))]
-        await _keep(conn, tenant, register, changed, now)
+        changed = succeeded(register, key, now) if register else [entry(key.public, now)]
+        await _keep(conn, tenant, register, changed, actor, now)
     return changed
 
 
-async def revoke_key(conn: Conn, tenant: str, key_id: str, by: SigningKey, now: datetime, why: str) -> Sequence[Entry]:
+async def revoke_key(
+    conn: Conn, tenant: str, key_id: str, by: SigningKey, now: datetime, why: str, actor: Actor
+) -> Sequence[Entry]:
     """Put on record that a key counts no more from now on; raise RegisterError where it cannot be so."""
     async with conn.transaction():
         register = await signing_keys.lock_register(conn, tenant)
         changed = revoked(register, key_id, by, now, why)
-        await _keep(conn, tenant, register, changed, now)
+        await _keep(conn, tenant, register, changed, actor, now)
     return changed
 
 
-async def _keep(conn: Conn, tenant: str, before: Sequence[Entry], after: Sequence[Entry], now: datetime) -> None:
+async def _keep(
+    conn: Conn, tenant: str, before: Sequence[Entry], after: Sequence[Entry], actor: Actor, now: datetime
+) -> None:
     """Write the register as it is now, and put on the tenant's record what is said of which key."""
     await signing_keys.keep_register(conn, tenant, after)
     known = {one.id: one for one in before}
     for one in after:
         if one != known.get(one.id):
-            await put_act(conn, tenant, _said(known.get(one.id), one), PROGRAM, now)
+            await put_act(conn, tenant, _said(known.get(one.id), one), actor, now)
 
 
 def _said(before: Entry | None, after: Entry) -> Act:

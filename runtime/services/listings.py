@@ -47,7 +47,7 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
     run = await operator_lists.find_run(conn, tenant, run_id)
     if run is None:
         return None
-    own = Wanted(status=None, definition=None, run_id=run_id, older_than=None, limit=_ALL_OF_A_RUN)
+    own = Wanted(run_id=run_id, limit=_ALL_OF_A_RUN)
     return {
         **run,
         "steps": [

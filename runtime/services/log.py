@@ -8,12 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from receipts.chain import PROGRAM
+from receipts.chain import PROGRAM, Actor
 from receipts.errors import TileError
-from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
-from receipts.log.proofs import consistency_proof, prove_inclusion, verify_consistency
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, bundle_data, check_bundle, nodes_of
+from receipts.hashes import HASH_BYTES, NodeSource, TreeHead
+from receipts.proofs import consistency_proof, prove_inclusion, verify_consistency
 from receipts.tenant_acts import LogKeySeen
+from receipts.tiles import TILE_WIDTH, EntryBundle, Tile, bundle_data, check_bundle, nodes_of
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.services.sequencer import Sequencer
@@ -29,6 +29,12 @@ __all__ = [
     "Stamped",
     "unstamped_since",
 ]
+
+
+async def note_key(conn: Conn, tenant: str, key: str, by: Actor, now: datetime) -> None:
+    """Put a key that signs the log from now on (vkey) on record, unless it is there already."""
+    async with conn.transaction():
+        await put_act(conn, tenant, LogKeySeen(key=key), by, now)
 
 
 T = TypeVar("T")
@@ -95,8 +101,8 @@ class AuditLogService:
 
     async def note_key(self, key: str) -> None:
         """Put a key that signs the log (vkey) on record, unless it is there already."""
-        async with self.engine.pool.connection() as conn, conn.transaction():
-            await put_act(conn, self.engine.tenant, LogKeySeen(key=key), PROGRAM, self.engine.clock())
+        async with self.engine.pool.connection() as conn:
+            await note_key(conn, self.engine.tenant, key, PROGRAM, self.engine.clock())
 
     async def note_fault(self, fault: str) -> None:
         """Keep why the log cannot be signed or published, until it is."""

@@ -101,7 +101,7 @@ def _approval(row: Mapping[str, Any]) -> Approval:
         "tier": Tier(row["tier"]),
         "requirement": Requirement.of(row["requirement"]),
         "status": ApprovalStatus(row["status"]),
-        "route": Route.of(row["route"]) if row["route"] else None,
+        "route": Route.of(row["route"]),
     }
     return Approval(**{**row, **typed})
 

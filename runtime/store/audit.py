@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from receipts import canonical
 from receipts.acts import SlackInstalled, SlackRemoved, act_record
 from receipts.chain import GENESIS, PROGRAM
-from receipts.log.hashes import TreeHead
+from receipts.hashes import TreeHead
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.tenant_acts import (
     DefinitionActivated,

@@ -175,6 +175,7 @@ class BatchedReads:
 
     def __init__(self, conn: Conn) -> None:
         self.alone = asyncio.Lock()  # of what is looked at and written by one run of the transaction at a time
+        self.sign_counts = dict[str, int]()  # by passkey, what its authenticator counted in this transaction
         self.steps: Batcher[WantedSteps, tuple[dict[str, StepState], frozenset[StepStatus]]]
         self.steps = Batcher(partial(load_steps, conn), most=_MOST, at_once=1)
         self.leftovers: Batcher[str, OpenWork]

@@ -5,14 +5,14 @@ And every vote of a period with its request, effect, run and bundle.
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from receipts.redaction import SECRETISH
-from runtime.model.search import EvidenceState, FoundRun, Sought
+from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
 from runtime.store.bundles import SETTLED, WAITS_FOR
 from runtime.store.database.pool import Conn
 from runtime.store.edits import EDITS_OF
+from runtime.store.run_clauses import narrowed
 
 _STATE = f"""
     CASE WHEN r.finished_at IS NULL THEN '{EvidenceState.OPEN}' WHEN b.run_id IS NULL THEN '{EvidenceState.UNSEALED}'
@@ -66,11 +66,8 @@ _SEEN = """
                 WHERE (a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name) OFFSET 0))
 """
 _WHERE = {
-    "since": "r.created_at >= %(since)s",
-    "until": "r.created_at < %(until)s",
     "after": "(r.created_at, r.run_id) < (SELECT l.created_at, l.run_id FROM runs l WHERE l.run_id = %(after)s)",
     "person": _PERSON,
-    "definition": "r.definition_name = %(definition)s",
     "outcome": "coalesce(nullif(r.outcome, ''), r.status) = %(outcome)s",
     "run_id": "r.run_id = %(run_id)s",
     "run_ids": "r.run_id = ANY(%(run_ids)s)",
@@ -96,6 +93,7 @@ async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
 
 def _conditions(sought: Sought) -> Iterator[str]:
     yield "r.tenant = %(tenant)s"
+    yield narrowed(sought, "r.created_at")
     narrowing = {name: condition for name, condition in _WHERE.items() if getattr(sought, name) is not None}
     if sought.customer is not None:  # what costs little is looked at first, and the values last
         seen = narrowing.pop("seen_by", "true")
@@ -140,7 +138,7 @@ _VOTED = f"""
       JOIN runs r ON r.run_id = a.run_id
       LEFT JOIN steps s ON s.run_id = a.run_id AND s.path = a.step
       LEFT JOIN evidence_bundles b ON b.run_id = a.run_id
-     WHERE a.tenant = %(tenant)s AND v.at >= %(since)s AND v.at < %(until)s
+     WHERE a.tenant = %(tenant)s
 """  # noqa: S608 - our own clauses
 _BY = """
        AND (%(person)s IN (v.person, v.delegator)
@@ -148,13 +146,11 @@ _BY = """
 """
 
 
-async def find_votes(
-    conn: Conn, tenant: str, since: datetime, until: datetime, person: str | None
-) -> list[dict[str, Any]]:
-    """Return the tenant's votes from one moment until before another, the oldest first.
+async def find_votes(conn: Conn, tenant: str, by: RunFilter, person: str | None) -> list[dict[str, Any]]:
+    """Return the tenant's votes of the filter's moments and runs, the oldest first.
 
     Where a person is named, those that they gave, or that were given for them.
     """
-    query = f"{_VOTED}{_BY if person else ''} ORDER BY v.at, a.approval_id, v.person"
-    given = {"tenant": tenant, "since": since, "until": until, "person": person}
+    query = f"{_VOTED} AND {narrowed(by, 'v.at')}{_BY if person else ''} ORDER BY v.at, a.approval_id, v.person"
+    given = {"tenant": tenant, **vars(by), "person": person}
     return await conn.rows(query, given)

@@ -32,12 +32,12 @@ WAITS_FOR = """
 class BundleLease:
     """A bundle that this process builds and stores; `tries` counts from 1 and includes this one, `faults` does not.
 
-    `key_id` is the key that signs it, None where it was begun before there was a register. `retain_days` is for how
-    long its definition wants it kept, None where that says nothing. `file_number` is part of its name from 2 on.
+    `key_id` is the key that signs it. `retain_days` is for how long its definition wants it kept, None where that says
+    nothing. `file_number` is part of its name from 2 on.
     """
 
     run_id: str
-    key_id: str | None
+    key_id: str
     tries: int
     faults: int
     retain_days: int | None
@@ -127,13 +127,13 @@ async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Seque
     """
     row = await conn.row(
         """
-        UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
-         WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
-                          WHERE r.tenant = %s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
-                            AND (b.key_id IS NULL OR b.key_id = ANY(%s))
-                          ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
-        RETURNING run_id, key_id, tries, faults, retain_days, file_number
-        """,
+            UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
+             WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
+                              WHERE r.tenant = %s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
+                                AND b.key_id = ANY(%s)
+                              ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
+            RETURNING run_id, key_id, tries, faults, retain_days, file_number
+            """,
         (lasts, tenant, list(key_ids)),
     )
     return BundleLease(**row) if row else None

@@ -101,7 +101,7 @@ _STANDING = """
 _FOR = """
     WITH own AS (SELECT s.account FROM slack_accounts s WHERE s.tenant = %(tenant)s AND s.actor_id = %(person)s),
          standing AS (
-           SELECT a.approval_id, coalesce(a.route::jsonb -> 'places' ->> 0, a.channel) AS place, a.channel, a.card_ts,
+           SELECT a.approval_id, a.route::jsonb -> 'places' ->> 0 AS place, a.channel, a.card_ts,
                   true AS is_first
              FROM approvals a WHERE a.approval_id = ANY(%(ids)s) AND a.card_ts IS NOT NULL
             UNION ALL

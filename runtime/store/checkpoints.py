@@ -10,11 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import orjson
-
-from receipts import canonical
 from receipts.chain import GENESIS, entry_of
-from receipts.log.hashes import TreeHead, hash_leaf
+from receipts.hashes import TreeHead
 from receipts.tenant_acts import chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.log_places import range_of
@@ -202,12 +199,8 @@ def _entries(span: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
 
 
 def _entry(row: Mapping[str, Any], before: str) -> bytes:
-    """Return a leaf as its hash was taken. It stands as it was written; those of the first release stand otherwise."""
-    entry = entry_of(row["said"].encode(), row["chain"], row["seq"], before)
-    if hash_leaf(entry) == row["hash"]:
-        return entry
-    said = {name: value for name, value in orjson.loads(row["said"]).items() if name != "hash"}
-    return canonical.dumps({**said, "run_id": row["chain"], "seq": row["seq"], "prev_hash": before})
+    """Return a leaf as its hash was taken, which is as it was written."""
+    return entry_of(row["said"].encode(), row["chain"], row["seq"], before)
 
 
 _STAMP_COLUMNS = (

@@ -243,27 +243,23 @@ async def moves_for(conn: Conn, tenant: str, run_id: str) -> list[tuple[str, int
     return [(row["event"], row["version"]) for row in rows]
 
 
-async def list_versions(
-    conn: Conn, tenant: str, name: str | None, status: DefinitionStatus | None, after: tuple[str, int], limit: int
-) -> list[dict[str, Any]]:
-    """Return versions by name, the newest first, from behind `after` on: at most so many."""
+async def list_versions(conn: Conn, tenant: str, sought: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return versions by name, the newest first, from behind the one of name `after` and this `version` on.
+
+    They are narrowed by `name`, `status`, `trigger`, `since` and `until`, where those are not None, to at most `limit`.
+    """
     query = """
         SELECT l.name, l.version, l.status, l.trigger_type, d.digest, l.changed_by, l.changed_at, l.run_id, l.arrived_at
           FROM definition_lives l JOIN definitions d USING (name, version)
          WHERE l.tenant = %(tenant)s AND (%(name)s::text IS NULL OR l.name = %(name)s)
            AND (%(status)s::text IS NULL OR l.status = %(status)s)
+           AND (%(trigger)s::text IS NULL OR l.trigger_type = %(trigger)s)
+           AND (%(since)s::timestamptz IS NULL OR l.changed_at >= %(since)s)
+           AND (%(until)s::timestamptz IS NULL OR l.changed_at < %(until)s)
            AND (l.name, -l.version) > (%(after)s, -%(version)s::int)
          ORDER BY l.name, l.version DESC LIMIT %(limit)s
     """
-    asked: Mapping[str, Any] = {
-        "tenant": tenant,
-        "name": name,
-        "status": status,
-        "after": after[0],
-        "version": after[1],
-        "limit": limit,
-    }
-    return await conn.rows(query, asked)
+    return await conn.rows(query, {**sought, "tenant": tenant})
 
 
 async def _versions(conn: Conn, query: str, tenant: str, **values: Any) -> list[RunbookVersion]:

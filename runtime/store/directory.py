@@ -10,7 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from receipts.chain import PROGRAM
+from receipts.chain import PROGRAM, Actor
 from receipts.tenant_acts import DirectoryLoaded
 from runtime.model.person import NO_SOURCES, Person, Sources
 from runtime.store.database.pool import Conn
@@ -34,7 +34,7 @@ class Edition:
 
 
 async def edition_of(conn: Conn, tenant: str) -> Edition | None:
-    """Return which directory is loaded, or None where none was since editions are kept."""
+    """Return which directory is loaded, or None where none is."""
     row = await conn.row("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))
     return Edition(**row) if row else None
 
@@ -60,14 +60,15 @@ async def replace_directory(
     now: datetime,
     remind: Mapping[str, Any] = MappingProxyType({}),
     sources: Sources = NO_SOURCES,
+    by: Actor = PROGRAM,
 ) -> None:
     """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id).
 
     Actors may have `notices`; `remind` is when those are reminded who are asked; `sources` are groups that are user
     groups of Slack, whose people stay as they were heard last.
 
-    That another edition is loaded is put on the tenant's record. Raise DirectoryVersionError, and change nothing, where
-    the edition is older than the one that is loaded.
+    That another edition is loaded is put on the tenant's record, as the act of who is named. Raise
+    DirectoryVersionError, and change nothing, where the edition is older than the one that is loaded.
     """
     async with conn.transaction():
         await lock_directory(conn, tenant)
@@ -100,7 +101,7 @@ async def replace_directory(
             act = DirectoryLoaded(
                 version=edition.version, digest=edition.digest, rows=await directory_digest(conn, tenant)
             )
-            await put_act(conn, tenant, act, PROGRAM, now)
+            await put_act(conn, tenant, act, by, now)
 
 
 async def people_of(conn: Conn, tenant: str, account: str) -> dict[str, list[Person]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from receipts.log.hashes import EMPTY, HASH_BYTES, CompactRange, Growth, Row
-from receipts.log.tiles import TILE_HEIGHT, TILE_WIDTH
+from receipts.hashes import EMPTY, HASH_BYTES, CompactRange, Growth, Row
+from receipts.tiles import TILE_HEIGHT, TILE_WIDTH
 from runtime.store.database.pool import Conn
 
 

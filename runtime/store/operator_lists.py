@@ -5,22 +5,22 @@ Of one run also its open break-glass reviews, and the questions about its reques
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
+from runtime.model.search import RunFilter
 from runtime.model.subscription import CONNECTOR, Subscription
 from runtime.store.database.pool import Conn
 from runtime.store.notifications import has_dead_letter
+from runtime.store.run_clauses import narrowed
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a list is narrowed to; None leaves it wide."""
+@dataclass(frozen=True, kw_only=True)
+class Wanted(RunFilter):
+    """What a list is narrowed to, and which part of it is wanted; None leaves it wide."""
 
-    status: str | None
-    definition: str | None  # name of the runbook
-    run_id: str | None
-    older_than: timedelta | None
+    status: str | None = None
+    run_id: str | None = None
+    after: str | None = None  # id of the row behind which the list goes on
     limit: int
 
 
@@ -52,41 +52,60 @@ _OF_RUN = "JOIN runs r USING (run_id)"
 
 
 async def list_runs(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
-    """Return the tenant's runs."""
-    return await _narrowed(conn, f"{_RUN} FROM runs r", "r", "run_id", tenant, wanted)
+    """Return the tenant's runs; raise LookupError where `after` is none, and so do the other lists."""
+    return await _list_of_runs(conn, _RUN, "runs r", "r.created_at, r.run_id", tenant, wanted)
 
 
 async def list_waits(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
     """Return the waits of the tenant's runs, without their tokens."""
-    return await _narrowed(conn, f"{_WAIT} FROM waits w {_OF_RUN}", "w", "wait_id", tenant, wanted)
+    return await _list_of_runs(conn, _WAIT, f"waits w {_OF_RUN}", "w.created_at, w.wait_id", tenant, wanted)
 
 
 async def list_effects(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
     """Return the effects of the tenant's runs, without what they would write."""
-    return await _narrowed(conn, f"{_EFFECT} FROM effects e {_OF_RUN}", "e", "effect_id", tenant, wanted)
+    return await _list_of_runs(conn, _EFFECT, f"effects e {_OF_RUN}", "e.created_at, e.effect_id", tenant, wanted)
 
 
-async def _narrowed(conn: Conn, what: str, row: str, key: str, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
-    query = f"""
-        SELECT {what}
-         WHERE r.tenant = %(tenant)s AND {row}.status = coalesce(%(status)s, {row}.status)
-           AND r.definition_name = coalesce(%(definition)s, r.definition_name)
-           AND r.run_id = coalesce(%(run_id)s, r.run_id)
-           AND (%(older_than)s::interval IS NULL OR {row}.created_at <= now() - %(older_than)s::interval)
-         ORDER BY {row}.created_at DESC, {row}.{key} DESC LIMIT %(limit)s
+async def _list_of_runs(
+    conn: Conn, columns: str, tables: str, keys: str, tenant: str, wanted: Wanted
+) -> list[dict[str, Any]]:
+    """Return rows of the tenant's runs, the newest first; `keys` are the moment and the id of a row."""
+    at = keys.partition(",")[0]
+    where = f"r.tenant = %(tenant)s AND {narrowed(wanted, at)}"
+    where += f" AND {at[0]}.status = %(status)s" if wanted.status else ""
+    where += " AND r.run_id = %(run_id)s" if wanted.run_id else ""
+    return await _page(conn, columns, f"{tables} WHERE {where}", keys, {"tenant": tenant, **vars(wanted)})
+
+
+async def _page(conn: Conn, columns: str, source: str, keys: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return at most `limit` rows of a source, the newest first, behind the row whose id is `after`."""
+    at, key = keys.split(", ")
+    behind = ""
+    if given["after"] is not None:
+        query = f"SELECT {at} AS at FROM {source} AND {key} = %(after)s"  # noqa: S608 - our own clauses
+        found = await conn.execute(query.encode(), given)
+        row = await found.fetchone()
+        if row is None:
+            raise LookupError(f"there is no {given['after']} in this list to continue behind")
+        given, behind = {**given, "after_at": row["at"]}, f" AND ({keys}) < (%(after_at)s, %(after)s)"
+    query = f"SELECT {columns} FROM {source}{behind} ORDER BY {at} DESC, {key} DESC LIMIT %(limit)s"  # noqa: S608
+    return await (await conn.execute(query.encode(), given)).fetchall()
+
+
+async def list_dead_letters(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return what could not be applied: dead letters, early answers, and what a fault of ours holds up.
+
+    They are narrowed by their status and the moment in which they came.
     """
-    return await conn.rows(query, {"tenant": tenant, **vars(wanted)})
-
-
-async def list_dead_letters(conn: Conn, tenant: str, status: str | None, limit: int) -> list[dict[str, Any]]:
-    """Return what could not be applied: dead letters, early answers, and what a fault of ours holds up."""
-    query = f"""
-        SELECT {_DEAD_LETTER} FROM notifications
-         WHERE tenant = %(tenant)s AND status = coalesce(%(status)s, status)
-           AND (status IN ('dead_letter', 'early') OR status = 'received' AND failures > 0)
-         ORDER BY received_at DESC, notification_id DESC LIMIT %(limit)s
-    """  # noqa: S608 - our own columns
-    return await conn.rows(query, {"tenant": tenant, "status": status, "limit": limit})
+    where = """
+        tenant = %(tenant)s AND status = coalesce(%(status)s, status)
+        AND (status IN ('dead_letter', 'early') OR status = 'received' AND failures > 0)
+        AND (%(since)s::timestamptz IS NULL OR received_at >= %(since)s)
+        AND (%(until)s::timestamptz IS NULL OR received_at < %(until)s)
+    """
+    given = {"tenant": tenant, **vars(wanted)}
+    keys = "received_at, notification_id"
+    return await _page(conn, _DEAD_LETTER, f"notifications WHERE {where}", keys, given)
 
 
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values, redact
-from runtime.model.action import commitment
 from runtime.store.database.pool import Conn
 from runtime.store.effects import forget_fields, list_hiding
 from runtime.store.run_tx import RunTx
@@ -58,12 +57,11 @@ async def _forget_payloads(tx: RunTx, privacy: Privacy, notifications: list[dict
 
 
 async def _forget_trigger(tx: RunTx, privacy: Privacy) -> None:
-    """Keep of the trigger its digest, by which it is known when it is sent again."""
+    """Take it out of the trigger, which is known by its digest when it is sent again."""
     trigger = tx.row["trigger"]
     if not tx.row["forgotten"] and (shown := _cleaned(privacy, trigger)) != trigger:
         await tx.conn.execute(
-            "UPDATE runs SET trigger = %s, forgotten = true, trigger_digest = %s WHERE run_id = %s",
-            (json.dumps(shown), tx.row["trigger_digest"] or commitment(trigger, tx.row["salt"]), tx.run_id),
+            "UPDATE runs SET trigger = %s, forgotten = true WHERE run_id = %s", (json.dumps(shown), tx.run_id)
         )
 
 

@@ -12,12 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.requirement import Requirement
-from runtime.model.search import COUNTED, ListFilter, PageEdge
+from runtime.model.search import COUNTED, ListFilter, PageEdge, RunFilter
 from runtime.model.votes import Vote
 from runtime.store.approvals import JOINED, SHOWN, VIEW, counted_votes
 from runtime.store.database.pool import Conn
 from runtime.store.delegations import HOLDS
 from runtime.store.electorate import MAY_ANSWER, MAY_DECIDE, groups_reached
+from runtime.store.run_clauses import narrowed
 
 Row = dict[str, Any]
 
@@ -249,12 +250,11 @@ NOBODY = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoughtTasks:
-    """What open reviews are narrowed to; None leaves them wide."""
+class SoughtTasks(RunFilter):
+    """What open reviews are narrowed to, by the moment in which they were asked for; None leaves them wide."""
 
     person: str | None = None  # who may answer them, once whoever has claimed one gives it back
     run_id: str | None = None
-    definition: str | None = None  # name of the runbook
     assignee: str | None = None  # who has claimed them; NOBODY
     after: str | None = None  # the review behind which the list goes on
     limit: int = 50
@@ -267,8 +267,7 @@ async def find_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime
         {VIEW} {asked if sought.person is not None else ""}
          WHERE a.tenant = %(tenant)s AND a.kind = 'task' AND a.status = 'requested' AND a.expires_at > %(now)s
            AND {MAY_ANSWER if sought.person is not None else "true"}
-           AND a.run_id = coalesce(%(run_id)s, a.run_id)
-           AND r.definition_name = coalesce(%(definition)s, r.definition_name)
+           AND a.run_id = coalesce(%(run_id)s, a.run_id) AND {narrowed(sought, "a.requested_at")}
            AND (%(assignee)s::text IS NULL OR coalesce(a.assignee, '{NOBODY}') = %(assignee)s)
            AND (%(after)s::text IS NULL OR (a.expires_at, a.approval_id) >
                 (SELECT expires_at, approval_id FROM approvals WHERE approval_id = %(after)s))

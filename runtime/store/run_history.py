@@ -4,7 +4,7 @@ Everything is read in one view of the database, to which nothing changes meanwhi
 a connection of its own, in the thread that builds the bundle.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,7 +14,7 @@ import psycopg
 from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
-from receipts.chain import EVIDENCE_FORMAT, Leaf, in_place
+from receipts.chain import Leaf, in_place
 from receipts.fields import timestamp
 from runtime.model.approval import Edit
 from runtime.model.questions import Question
@@ -24,9 +24,8 @@ from runtime.store.database.pool import Conn
 
 @dataclass(frozen=True)
 class Story:
-    """One run's records up to the leaf at which it is sealed, as plain values; no `run` where its leaves tell that."""
+    """One run's records up to the leaf at which it is sealed, as plain values."""
 
-    run: Mapping[str, Any] | None
     definition: bytes
     decisions: list[dict[str, Any]]
     policies: dict[str, dict[str, str]]
@@ -50,10 +49,10 @@ def run_history_in(conn: Connection[DictRow], run_id: str) -> Story:
     Each table that is read here stands in evidence, and is compared by `runtime.services.audit`.
     """
     (bundle,) = _all(conn, "SELECT * FROM evidence_bundles WHERE run_id = %s", run_id)
-    (run,) = _all(conn, "SELECT * FROM runs WHERE run_id = %s", run_id)
+    (run,) = _all(conn, "SELECT definition_name, definition_version FROM runs WHERE run_id = %s", run_id)
     (definition,) = _all(
         conn,
-        "SELECT canonical, digest FROM definitions WHERE name = %s AND version = %s",
+        "SELECT canonical FROM definitions WHERE name = %s AND version = %s",
         run["definition_name"],
         run["definition_version"],
     )
@@ -67,13 +66,11 @@ def run_history_in(conn: Connection[DictRow], run_id: str) -> Story:
     )
     receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
     reads = _all(conn, "SELECT document FROM reads WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
-    is_told = leaves[0]["data"].get("format", 1) >= EVIDENCE_FORMAT
     return Story(
-        run=None if is_told else _run(conn, run, definition["digest"], leaves),
         definition=bytes(definition["canonical"]),
         decisions=[row["document"] for row in decisions],
         policies=_policies(conn, {row["policy_digest"] for row in decisions}),
-        approvals=_approvals(conn, run_id, bundle["sealed_cards"], asked if is_told else _asked_in_format_1),
+        approvals=_approvals(conn, run_id, bundle["sealed_cards"]),
         receipts=[row["document"] for row in receipts],
         reads=[row["document"] for row in reads],
         leaves=leaves,
@@ -87,49 +84,7 @@ def _leaves(conn: Connection[DictRow], run_id: str, sealed: int) -> list[dict[st
     return in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows))
 
 
-def _run(conn: Connection[DictRow], run: DictRow, digest: str, leaves: list[dict[str, Any]]) -> dict[str, Any]:
-    steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position, length(path), path", run["run_id"])
-    waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at, wait_id", run["run_id"])
-    return {
-        "run_id": run["run_id"],
-        "tenant": run["tenant"],
-        "definition": {
-            "name": run["definition_name"],
-            "version": run["definition_version"],
-            "digest": digest,
-        },
-        "trigger": {"type": run["trigger_type"], "ref": run["trigger_ref"]},
-        "requested_by": run["requested_by"],
-        "submitted_by": run["submitted_by"],
-        "status": run["status"],
-        "error": run["error"],
-        "created_at": timestamp(run["created_at"]),
-        "finished_at": timestamp(run["finished_at"]),
-        "writes": run["writes"],
-        "steps": [{name: step[name] for name in ("path", "verb", "status", "error", "attempt")} for step in steps],
-        "waits": [
-            {
-                "step": wait["step"],
-                "type": wait["type"],
-                "correlation_key": wait["correlation_key"],
-                "status": wait["status"],
-                "opened_at": timestamp(wait["created_at"]),
-                "deadline": timestamp(wait["deadline"]),
-                "resolved_at": timestamp(wait["resolved_at"]) if wait["resolved_at"] else None,
-            }
-            for wait in waits
-        ],
-        "sealed_seq": leaves[-1]["seq"],
-        "audit_head": leaves[-1]["hash"],
-    }
-
-
-def _approvals(
-    conn: Connection[DictRow],
-    run_id: str,
-    sealed_cards: Mapping[str, int],
-    as_asked: Callable[[DictRow], dict[str, Any]],
-) -> list[dict[str, Any]]:
+def _approvals(conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
     rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at, approval_id", run_id)
     votes = _all(
         conn,
@@ -145,7 +100,7 @@ def _approvals(
     )
     return [
         {
-            **as_asked(row),
+            **asked(row),
             **_questions(row["approval_id"], questions),
             "status": row["status"],
             "votes": [vote_document(one) for one in votes if one["approval_id"] == row["approval_id"]],
@@ -180,13 +135,6 @@ def asked(row: DictRow) -> dict[str, Any]:
         "requested_at": timestamp(row["requested_at"]),
         "expires_at": timestamp(row["expires_at"]),
     }
-
-
-def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
-    told = asked(row)
-    del told["purpose"]
-    decided = timestamp(row["decided_at"]) if row["decided_at"] else None
-    return {**told, "result": row["result"], "escalated": bool(row["joined"]), "decided_at": decided}
 
 
 def vote_document(row: DictRow) -> dict[str, Any]:

@@ -109,11 +109,6 @@ class RunTx:
         """Return the run's tenant."""
         return str(self.row["tenant"])
 
-    @property
-    def evidence_format(self) -> int:
-        """Return the format in which the run's evidence is told."""
-        return int(self.row["evidence_format"])
-
     def is_as_at(self, version: int) -> bool:
         """Return whether nothing has happened to the run since it had this version, in this transaction either."""
         return self.row["version"] == version and not self.leaves

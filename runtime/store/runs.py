@@ -12,13 +12,14 @@ from typing import Any
 
 from psycopg.types.json import Json
 
-from receipts.chain import EVIDENCE_FORMAT
 from runtime.definitions.model import Definition
 from runtime.model.run import NewRun
+from runtime.model.search import RunFilter
 from runtime.model.states import RunStatus
 from runtime.model.steps import class_of
 from runtime.store.database.pool import Conn
 from runtime.store.records import costs_of_run
+from runtime.store.run_clauses import REFERENCE, narrowed
 from runtime.store.steps import _insert_steps
 from runtime.store.waits import progress_by_step
 
@@ -29,11 +30,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
         """
         INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
             definition_version, status, requested_by, requester_kind, submitted_by,
-            requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
+            requester_accounts, request_id, salt, trigger_digest, audit_hash,
             parent, reference, about, created_at, updated_at)
         VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
             'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
-            %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
+            %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(genesis)s,
             %(parent)s, %(about)s, %(about)s, %(now)s, %(now)s)
         ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
         """,
@@ -43,7 +44,6 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             "name": definition.name,
             "version": definition.version,
             "requester_accounts": json.dumps([list(account) for account in new.requester_accounts]),
-            "format": EVIDENCE_FORMAT,
             "genesis": new.genesis_hash,
             "parent": None if new.parent is None else Json(dict(new.parent)),
             "now": now,
@@ -56,9 +56,9 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
 
 
 async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -> dict[str, Any]:
-    """Return (run_id, trigger, trigger_digest, salt, requested_by) of the run that claimed the trigger."""
+    """Return (run_id, trigger_digest, salt, requested_by) of the run that claimed the trigger."""
     row = await conn.row(
-        "SELECT run_id, trigger, trigger_digest, salt, requested_by FROM runs"
+        "SELECT run_id, trigger_digest, salt, requested_by FROM runs"
         " WHERE tenant = %s AND trigger_type = %s AND trigger_ref = %s",
         (tenant, trigger_type, ref),
     )
@@ -186,19 +186,11 @@ async def run_by_subject(conn: Conn, tenant: str, runbook: str, about: str) -> s
     return row["run_id"] if row else None
 
 
-REFERENCE = "coalesce(nullif(r.reference, ''), r.trigger_ref)"
-"""What people call a run by: its business reference, and as long as it has none, its trigger's."""
-
-
-@dataclass(frozen=True)
-class Chosen:
+@dataclass(frozen=True, kw_only=True)
+class Chosen(RunFilter):
     """Which runs are meant; None leaves it wide. `types` are the trigger types that a caller may ask about."""
 
-    reference: str | None = None
-    definition: str | None = None
     status: RunStatus | None = None
-    started_after: datetime | None = None
-    started_before: datetime | None = None
     types: list[str] | None = None
 
 
@@ -208,12 +200,8 @@ async def find_runs_to_cancel(conn: Conn, tenant: str, chosen: Chosen, limit: in
         SELECT r.run_id, r.status, r.version, r.definition_name, r.definition_version, {REFERENCE} AS reference,
                r.requested_by, r.created_at
           FROM runs r
-         WHERE r.tenant = %(tenant)s AND r.finished_at IS NULL
-           AND (%(reference)s::text IS NULL OR {REFERENCE} = %(reference)s)
-           AND (%(definition)s::text IS NULL OR r.definition_name = %(definition)s)
+         WHERE r.tenant = %(tenant)s AND r.finished_at IS NULL AND {narrowed(chosen, "r.created_at")}
            AND (%(status)s::text IS NULL OR r.status = %(status)s)
-           AND (%(started_after)s::timestamptz IS NULL OR r.created_at >= %(started_after)s)
-           AND (%(started_before)s::timestamptz IS NULL OR r.created_at < %(started_before)s)
            AND (%(types)s::text[] IS NULL OR r.trigger_type = ANY (%(types)s))
          ORDER BY r.created_at, r.run_id LIMIT %(limit)s
     """  # noqa: S608 - our own columns

@@ -5,8 +5,6 @@ An entry is replaced only by what a later key says of it.
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
-from typing import cast
 
 from receipts.register import Entry
 from runtime.store.database.pool import Conn
@@ -39,21 +37,11 @@ async def keep_register(conn: Conn, tenant: str, entries: Sequence[Entry]) -> No
     )
 
 
-async def sealing_since(conn: Conn, tenant: str, now: datetime) -> datetime:
-    """Return since when the tenant's first key has signed: since its first run that is sealed ended, or now."""
-    row = await conn.row(
-        "SELECT coalesce(min(finished_at), %s) AS since FROM runs WHERE tenant = %s AND sealed", (now, tenant)
-    )
-    if row is None:
-        raise LookupError("an aggregate that returns a row, did not")
-    return cast("datetime", row["since"])
-
-
 async def needed_by(conn: Conn, tenant: str) -> dict[str, int]:
     """Return how many bundles that were begun and are not stored each key is still needed for."""
     rows = await conn.rows(
         "SELECT b.key_id, count(*) AS n FROM evidence_bundles b JOIN runs r USING (run_id)"
-        " WHERE r.tenant = %s AND b.stored_at IS NULL AND b.key_id IS NOT NULL GROUP BY b.key_id",
+        " WHERE r.tenant = %s AND b.stored_at IS NULL GROUP BY b.key_id",
         (tenant,),
     )
     return {row["key_id"]: row["n"] for row in rows}

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.model.run import FoundStep, Tried
+from runtime.model.search import RunFilter
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.store.database.pool import Conn
+from runtime.store.run_clauses import narrowed
 
 _FOUND = """
     SELECT s.run_id, s.path, s.verb, s.status, s.error, s.error_code, r.status AS run_status, s.version,
@@ -31,14 +33,31 @@ async def find_step(conn: Conn, tenant: str, run_id: str, path: str) -> FoundSte
     return _found(row) if row else None
 
 
-async def list_steps_needing_attention(conn: Conn, tenant: str, limit: int) -> list[FoundStep]:
-    """Return the tenant's steps that need attention, those of the run that moved last first."""
-    query = (
-        f"{_FOUND} WHERE r.tenant = %s AND s.status = 'needs_attention'"
-        " ORDER BY r.updated_at DESC, s.run_id, s.path LIMIT %s"
-    )
-    rows = await conn.rows(query, (tenant, limit))
-    return [_found(row) for row in rows]
+_ALL = RunFilter()
+
+
+async def list_steps_needing_attention(
+    conn: Conn, tenant: str, limit: int, by: RunFilter = _ALL, after: str | None = None
+) -> list[FoundStep]:
+    """Return the tenant's steps that need attention, those of the run that moved last first.
+
+    `after` names the step behind which the list goes on, as ``RUN:PATH``; raise LookupError where there is none such.
+    """
+    given = {"tenant": tenant, "limit": limit, **vars(by)}
+    keys, behind = "r.updated_at DESC, s.run_id DESC, s.path DESC", ""
+    if after is not None:
+        run_id, _, path = after.partition(":")
+        last = await find_step(conn, tenant, run_id, path)
+        if last is None:
+            raise LookupError(f"there is no step {path} of a run {run_id} to continue behind")
+        given |= {"at": last.updated_at, "run_id": run_id, "path": path}
+        behind = "AND (r.updated_at, s.run_id, s.path) < (%(at)s, %(run_id)s, %(path)s)"
+    query = f"""
+        {_FOUND}
+         WHERE r.tenant = %(tenant)s AND s.status = 'needs_attention' AND {narrowed(by, "r.updated_at")} {behind}
+         ORDER BY {keys} LIMIT %(limit)s
+    """
+    return [_found(row) for row in await conn.rows(query, given)]
 
 
 async def count_steps_needing_attention(conn: Conn, tenant: str) -> int:

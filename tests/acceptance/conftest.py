@@ -1,7 +1,6 @@
 """The program as people install it: a wheel of this checkout, in an environment of its own, far from the checkout."""
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tools.release import build
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300
@@ -44,26 +45,13 @@ class Installed:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Build the wheel without a network, install it, and lend it the packages of this environment."""
     folder = tmp_path_factory.mktemp("installed")
-    away = shutil.ignore_patterns(".*", "build", "docs", "tests", "tools", "benchmarks", "*.egg-info", "__pycache__")
-    checkout = shutil.copytree(ROOT, folder / "checkout", ignore=away)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    made: list[str | Path] = [
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "--wheel-dir",
-        folder,
-        checkout,
-    ]
-    subprocess.run([*pip, *made], check=True, timeout=PATIENCE)
-    shutil.rmtree(checkout)
-    (wheel,) = folder.glob("*.whl")
+    _, wheel = build(folder)
     environment = folder / "environment"
     venv.create(environment, symlinks=True)
     python = environment / "bin" / "python"
+    install = ("--python", python, "install", "--no-deps", "--no-index", wheel)
     subprocess.run(
-        [*pip, "--python", python, "install", "--no-deps", "--no-index", wheel], check=True, timeout=PATIENCE
+        [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *install], check=True, timeout=PATIENCE
     )
     # its own packages come first; a .pth in a folder that is lent is not followed, so the checkout stays unknown
     site = environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"

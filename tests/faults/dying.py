@@ -22,9 +22,8 @@ from collections import Counter
 from datetime import datetime
 
 from policy.client import OpaEngine
-from runtime import failpoints
+from runtime import failpoints, sweeps
 from runtime.inbox import inbox
-from runtime.worker import sweeps
 from tests.bench import HandClock, open_bench
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.hooks_stage import subscribed, subscription

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from countersign.embedded.opa import OpaChild
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from policy.client import OpaEngine
 from runtime.gate import gate
 from runtime.handlers import Answer, Call, JsonObject

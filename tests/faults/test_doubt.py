@@ -26,7 +26,7 @@ from runtime.handlers import (
     Reconciled,
     Untouched,
 )
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench, HandClock, Target, with_handlers
 from tests.integration.conftest import Targets
 from tests.opa_server import Between

@@ -23,14 +23,13 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from countersign.settings import ROOT
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
-from runtime import failpoints
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
+from runtime import failpoints, sweeps
 from runtime.clock import utc_now
 from runtime.failpoints import Point
 from runtime.gate import gate as gate_module
 from runtime.planning.triggers import TriggerConflictError
-from runtime.worker import sweeps
 from tests.faults.checker.report import unlocked
 from tests.faults.harness import schedule
 from tests.faults.harness.clients import Whim, whim_of

@@ -17,6 +17,7 @@ from policy.contract import (
     Verdict,
 )
 from receipts.chain import Actor
+from runtime import sweeps
 from runtime.gate import gate
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
@@ -25,8 +26,7 @@ from runtime.model.notification import Notification
 from runtime.model.payloads import DeadlinePayload
 from runtime.planning.triggers import start_run
 from runtime.store import effects
-from runtime.worker import sweeps
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench, Target, with_handlers
 from tests.integration.conftest import Targets
 from tests.opa_server import Between

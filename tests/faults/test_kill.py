@@ -100,7 +100,9 @@ def _impatient(folder: Path) -> Path:
     filing = filing.replace("in_doubt: reconcile", "in_doubt: reconcile\n      settles_within: PT6S", 1)
     file.write_text(head + name + filing, encoding="utf-8")
     runbook = folder / "runbooks/kyc-onboarding.yaml"
-    steps = runbook.read_text(encoding="utf-8").replace("  - id: filing\n", "  - id: filing\n    on_error: hold\n", 1)
+    steps = runbook.read_text(encoding="utf-8").replace(
+        "  - id: filing\n", "  - id: filing\n    on_error: needs_attention\n", 1
+    )
     runbook.write_text(steps, encoding="utf-8")
     return folder
 

@@ -29,7 +29,7 @@ from runtime.model.person import SlackAccount
 from runtime.model.votes import VoteVerdict
 from runtime.services.clicks import Click
 from runtime.services.editing import EditWish
-from runtime.worker.sweeps import reclaim_leases
+from runtime.sweeps import reclaim_leases
 from tests.bench import TEAM, Bench, Target, open_bench, with_handlers
 from tests.faults import dying
 from tests.faults.killed import killed

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.contract import Outcome, Verdict
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.opa_server import copy_policies, question, start_opa

@@ -10,9 +10,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from evidence.archive.archive import Archive, Stored
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
+from evidence.archive import Archive, Stored
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
 from runtime.clock import utc_now
 from tests.integration.network import Answer, FaultProxy
 from tests.integration.servers import MinioServer

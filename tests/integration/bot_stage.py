@@ -10,8 +10,8 @@ from typing import Any
 from psycopg import AsyncConnection
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.client import slack_client
 from bot.signature import sign
-from bot.slack.client import slack_client
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Call, JsonObject

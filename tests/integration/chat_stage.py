@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import RATE, Bot, BotSettings, Places, build_bot
-from bot.slack.client import slack_client
-from bot.slack.connector import slack_handlers
+from bot.client import slack_client
+from bot.connector import slack_handlers
 from policy.client import OpaEngine
 from policy.contract import PolicyEngine
 from runtime.engine import Routing

@@ -25,19 +25,19 @@ from countersign.doctor.evidence import evidence
 from countersign.doctor.unsealed import describe
 from countersign.embedded.opa import OpaChild
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
 from evidence.export.approvals_table import VOTE_COLUMNS, order_of
 from evidence.export.bundle_rows import exceptions_sheet
 from evidence.export.export_files import make_export, write_files
 from evidence.export.index import CHECKPOINT, INDEX, Index, RunEntry, counts_of, csv_of
 from evidence.export.verify import ExportFault, verify_export
+from evidence.local import LocalArchive
 from evidence.sealer import Sealer
 from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
+from receipts.checkpoint import LogKeys
 from receipts.fields import timestamp
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import Algorithm, NoteSigner
+from receipts.note import Algorithm, NoteSigner
 from receipts.signing import SigningKey, load_or_create
 from runtime.clock import utc_now
 from runtime.services.health import open_bundles

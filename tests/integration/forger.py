@@ -149,7 +149,6 @@ class Forged:
         for bend in late:
             bend(self)
         dossier = Dossier(
-            run=None,
             definition=definition,
             decisions=list(self.decisions.values()),
             policies=self.policies,

@@ -19,7 +19,7 @@ from edge.webhooks import Receiver, webhook_handlers
 from runtime.model.subscription import EventName, Subscription, Where
 from runtime.outbox.webhooks import tell_subscribers
 from runtime.services.approvals import ApprovalService
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.unit.setup_release_server import make_certificate
 

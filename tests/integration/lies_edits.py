@@ -279,26 +279,6 @@ def _vote_as_asked_before(forged: Forged) -> None:
     forged.move(escalation, after=vote)
 
 
-def as_first_release(forged: Forged) -> None:
-    """Have the requirements name those next in line as the first release did: their groups, without their times."""
-    asked = [approval["requirement"] for approval in forged.approvals.values()]
-    asked += [said for one in forged.decisions.values() if (said := one["answer"]["requirement"])]
-    for requirement in asked:
-        line = requirement["escalate_to"]
-        requirement["escalate_to"] = list(dict.fromkeys(group for entry in line for group in entry["to"]))
-
-
-def _first_release_too_soon(forged: Forged) -> None:
-    as_first_release(forged)
-    leaf = forged.leaf(EVENT)
-    leaf["at"] = later(leaf["at"], seconds=-1)
-
-
-def _first_release_to_others(forged: Forged) -> None:
-    as_first_release(forged)
-    forged.approval("task")["requirement"]["escalate_to"].append("board")
-
-
 PATIENCE: dict[str, Lie] = {
     "more time than the entry gives": (
         *("waits.escalated", "prolonged"),
@@ -338,12 +318,10 @@ PATIENCE: dict[str, Lie] = {
         ],
     ),
     "an entry that policy did not give": ("waits.escalated", "expired", _entry(0, "data.entry", 1)),
-    "those of the first release before three quarters of the time": (
-        "waits.escalated",
-        "expired",
-        _first_release_too_soon,
+    "a review that would be asked of more than it was": (
+        *("approvals.of-review", "unreviewed"),
+        lambda f: f.approval("task")["requirement"]["escalate_to"][0]["to"].append("board"),
     ),
-    "a review of the first release by others": ("approvals.of-review", "unreviewed", _first_release_to_others),
     "an entry that there is not": ("waits.escalated", "unreviewed", _entry(2, "data.entry", 3)),
     "an entry before its time": (
         *("waits.escalated", "prolonged"),

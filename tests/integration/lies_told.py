@@ -93,6 +93,9 @@ def _asked(path: str, value: Any, outcome: str = "allow", step: str = "file") ->
     return lambda f: change(path, value)(f.decision(outcome, step))
 
 
+BOARD = [{"after": "PT1H", "to": ["board"]}]
+
+
 def _told(kind: str, path: str, value: Any) -> Bend:
     return lambda f: change(path, value)(f.approval(kind))
 
@@ -306,7 +309,7 @@ APPROVALS: dict[str, Lie] = {
     "people say no, and it is a success by their word": ("approvals.doubt-answered", "doubt", _denied),
     "people say yes, and it is made again": ("approvals.doubt-answered", "denied", _affirmed),
     "people say yes, and it is a failure by their word": ("approvals.doubt-answered", "doubt", _undone),
-    "a question to two": ("approvals.of-doubt", "doubt", _told("in_doubt", "requirement.escalate_to", ["board"])),
+    "a question to two": ("approvals.of-doubt", "doubt", _told("in_doubt", "requirement.escalate_to", BOARD)),
     "policy was told of another time": (
         *("approvals.told", "filed"),
         _asked("input.approval.expires_at", "2026-02-05T09:00:00.000000Z"),

@@ -378,7 +378,7 @@ OTHERS: dict[str, Lie] = {
         *("approvals.fell-back", "fell_back"),
         change_leaf("approval.fell_back", "data.why", ""),
     ),
-    "went to others without saying to whom": ("approvals.fell-back", "fell_back", _not_said),
+    "went to others without saying to whom": ("approvals.consent", "fell_back", _not_said),
     "went to others later": ("approvals.fell-back", "fell_back", _fell_back_later),
     "canceled by nobody's leave": ("run.moves", "canceled", _unallowed),
     "canceled without a word": (

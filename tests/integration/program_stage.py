@@ -31,8 +31,8 @@ from countersign.system import System, compose, prepare
 from edge.server import Limits as Bounds
 from edge.server import Server
 from edge.signing import headers
-from receipts.log.add_checkpoint import AddCheckpoint, parse_size
-from receipts.log.note import Algorithm, NoteSigner, VerifierKey
+from receipts.add_checkpoint import AddCheckpoint, parse_size
+from receipts.note import Algorithm, NoteSigner, VerifierKey
 from receipts.signing import load_or_create
 from runtime.clock import utc_now
 from sandbox.harness import served

@@ -29,7 +29,7 @@ from runtime.services.callers import TriggerApi, Wish
 from runtime.services.definition_versions import definition_handlers
 from runtime.services.operator import OperatorService
 from runtime.store import definitions
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench
 from tests.integration.conftest import PACK
 from tests.patience import MINUTE

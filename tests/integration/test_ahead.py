@@ -30,9 +30,9 @@ from policy.contract import (
     Verdict,
 )
 from runtime.handlers import Call, Handler, JsonObject
+from runtime.lanes import slots_of
 from runtime.planning.triggers import start_run
-from runtime.worker.lanes import slots_of
-from runtime.worker.worker import HANDED_ON, Worker
+from runtime.worker import HANDED_ON, Worker
 from tests.bench import Bench, open_bench, with_handlers
 from tests.integration.acts_stage import HEAD, Opener, status
 from tests.integration.conftest import PACK, Targets

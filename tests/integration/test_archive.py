@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from botocore.awsrequest import AWSRequest
 
-from evidence.archive.archive import (
+from evidence.archive import (
     Archive,
     ArchiveConflictError,
     ArchiveError,
@@ -20,9 +20,9 @@ from evidence.archive.archive import (
     ArchiveNotFoundError,
     Stored,
 )
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
+from evidence.local import LocalArchive
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
 from runtime.clock import utc_now
 from tests.integration.archive_stage import (
     DATA,

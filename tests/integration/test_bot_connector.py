@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.slack.client import slack_client
-from bot.slack.connector import slack_handlers
-from bot.slack.posts import BURST, Pace
+from bot.client import slack_client
+from bot.connector import slack_handlers
+from bot.posts import BURST, Pace
 from countersign.embedded.opa import OpaChild
 from runtime.handlers import (
     BlockedError,

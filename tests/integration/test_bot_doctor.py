@@ -1,7 +1,7 @@
 """What doctor says of a workspace: token, scopes, Socket Mode, channels."""
 
-from bot.slack.client import slack_client
-from bot.slack.doctor import check_app, check_slack
+from bot.client import slack_client
+from bot.doctor import check_app, check_slack
 from tests.integration.bot_stage import only_slack
 from tests.integration.chat_stage import APP_TOKEN, CHANNEL, WORKSPACE
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.slack.profiles import FRESH, Profiles
+from bot.profiles import FRESH, Profiles
 from bot.views.references import APPROVE, REJECT
 from countersign.embedded.opa import OpaChild
 from sandbox.harness import SandboxUser

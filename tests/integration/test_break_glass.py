@@ -25,7 +25,7 @@ from receipts.passkey_records import SignedWords, challenge_of
 from receipts.signing import public_path
 from runtime.approvals.webauthn import document_of
 from runtime.inbox.break_glass import tell_of_late_reviews
-from runtime.model.search import EvidenceState, Sought
+from runtime.model.search import EvidenceState, RunFilter, Sought
 from runtime.model.votes import VoteVerdict
 from runtime.services.bundles import find_votes
 from runtime.services.clicks import ClickOutcome
@@ -281,9 +281,9 @@ async def test_an_operator_sees_who_broke_it_and_who_may_close_the_review_until_
 async def test_the_table_of_votes_says_that_glass_was_broken_in_the_words_of_the_summary(bench: Bench) -> None:
     _, approval = await filing(bench)
     await break_glass(bench, "ivy", approval)
-    since, until_ = bench.clock() - timedelta(days=1), bench.clock() + timedelta(days=1)
+    days = RunFilter(since=bench.clock() - timedelta(days=1), until=bench.clock() + timedelta(days=1))
     async with bench.engine.pool.connection() as conn:
-        (vote,) = map(vote_row, await find_votes(conn, "acme", since, until_, None))
+        (vote,) = map(vote_row, await find_votes(conn, "acme", days))
     assert vote["decision"] == "approved by break-glass (INC-7)"
     assert vote["meaning"].endswith("without the required signatures")
 

@@ -20,7 +20,7 @@ import pytest
 
 from countersign.doctor.unsealed import why
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from receipts.signing import load_or_create
 from runtime.services.bundles import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench
@@ -219,11 +219,11 @@ async def test_the_list_is_for_people_json_or_csv(office: SearchedOffice) -> Non
         f"  {office.runs['wait-1']}",
     ]
     assert text.out.splitlines()[-1] == f"There are more: --after {office.runs['note-7']}"
-    (row,) = json.loads((await office.listed("--customer", "I77", "--json")).out)
+    (row,) = json.loads((await office.listed("--customer", "I77", "--json")).out)["runs"]
     assert (row["run_id"], row["state"], row["outcome"], row["why"]) == (
         *(office.runs["note-7"], "sealed", "succeeded", ""),
     )
-    told = await office.listed("--from", "2026-01-06", "--to", "2026-01-06", "--csv")
+    told = await office.listed("--since", "2026-01-06", "--until", "2026-01-06", "--csv")
     (line,) = csv.DictReader(io.StringIO(told.out, newline=""), strict=True)
     assert (line["reference"], line["sha256"]) == ("note-7", row["sha256"])
     assert (await office.listed("--limit", "3")).out.endswith("\n3 runs\n")
@@ -233,10 +233,10 @@ async def test_the_list_is_for_people_json_or_csv(office: SearchedOffice) -> Non
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--from", "01.01.2026"), "'01.01.2026' is not written as a day"),
-        (("--to", "2026-02-30"), "there is no day 2026-02-30"),
-        (("--to", "9999-12-31"), "there is no day after 9999-12-31"),
-        (("--from", "2026-02-01", "--to", "2026-01-31"), "2026-02-01 is after 2026-01-31"),
+        (("--since", "01.01.2026"), "01.01.2026 is no day, moment or duration"),
+        (("--until", "2026-02-30"), "2026-02-30 is no day, moment or duration"),
+        (("--until", "9999-12-31"), "9999-12-31 is no day, moment or duration"),
+        (("--since", "2026-02-01", "--until", "2026-01-31"), "2026-02-01 00:00:00 UTC is not before the end"),
         (("--json", "--csv"), "give only one of them"),
         (("--state", "lost"), "lost"),
     ],

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from countersign.cli.app import app
 from countersign.embedded.opa import OpaChild
 from evidence.errors import UndecidedError
-from evidence.page.report import report_on, write_report
+from evidence.report import report_on, write_report
 from evidence.verify.linked_bundles import ends_below
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
@@ -36,9 +36,9 @@ from tests.integration.test_child_runs import child_of
 from tests.integration.test_evidence_page_shown import HOSTILE, spoken
 from tests.patience import MINUTE
 from tests.unit.evidence_bends import resealed
-from tests.unit.evidence_sample import Office
+from tests.unit.evidence_sample import Office, story
 from tests.unit.evidence_sample import Story as ShownStory
-from tests.unit.evidence_variants import bound, looked
+from tests.unit.evidence_variants import looked
 
 RUNBOOK = """
 steps:
@@ -253,7 +253,7 @@ async def test_words_of_a_bundle_stay_words(shown_page: Page, shown_office: Offi
     for what in ("purpose", "reason", "name"):
         await expect(shown_page.get_by_role("region", name="Requests")).to_contain_text(f"{what} {shown}")
     assert await shown_page.locator(":is(img, script, a, iframe, form, input)").count() == 0
-    assert await shown_page.title() == f"Verified: everything holds: purpose {shown}"
+    assert await shown_page.title() == f"This bundle does not hold: purpose {shown}"
 
 
 async def test_the_styles_are_taken_and_nothing_is_loaded(shown_page: Page, shown_office: Office) -> None:
@@ -289,7 +289,7 @@ async def test_the_cover_and_the_exceptions_print_on_sheets_of_their_own(
 
 
 async def test_the_command_writes_a_report_and_overwrites_nothing(shown_office: Office) -> None:
-    bundle, to = shown_office.seal(bound().dossier()), shown_office.folder / "report.html"
+    bundle, to = shown_office.seal(story().dossier()), shown_office.folder / "report.html"
     asked = ("evidence", "report", str(bundle), "-o", str(to), "--key", str(shown_office.public))
     for _ in range(2):  # the same page again is no loss
         done = await command(*asked, env={})
@@ -301,7 +301,7 @@ async def test_the_command_writes_a_report_and_overwrites_nothing(shown_office: 
 
 
 async def test_without_a_key_the_command_says_that_nothing_was_verified(shown_office: Office) -> None:
-    bundle, to = shown_office.seal(bound().dossier()), shown_office.folder / "report.html"
+    bundle, to = shown_office.seal(story().dossier()), shown_office.folder / "report.html"
     done = await command("evidence", "report", str(bundle), "-o", str(to), env={})
     assert (done.code, done.out) == (0, f"Not verified: no key was given\nreport: {to}\n")
     apart = await command("evidence", "report", str(bundle), "--witness", "x", env={})
@@ -312,8 +312,8 @@ async def test_without_a_key_the_command_says_that_nothing_was_verified(shown_of
 async def test_the_command_exits_as_verification_does(
     shown_office: Office, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other, to = Office.in_folder(tmp_path_factory.mktemp("other")), shown_office.folder / "report.html"
-    bundle = shown_office.seal(bound().dossier())
+    other, to = Office.in_folder(tmp_path_factory.mktemp("other"), 2), shown_office.folder / "report.html"
+    bundle = shown_office.seal(story().dossier())
     unsigned = await command("evidence", "report", str(bundle), "-o", str(to), "--key", str(other.public), env={})
     assert (unsigned.code, unsigned.out) == (4, f"Not signed by this key\nreport: {to}\n")
     to.unlink()

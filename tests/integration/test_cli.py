@@ -23,7 +23,7 @@ from countersign.system import System
 from receipts.signing import public_path
 from runtime.inbox import inbox
 from runtime.store import notifications
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.integration.program_stage import (
     CASE,
     Edge,
@@ -160,9 +160,11 @@ async def test_a_trigger_is_sent_signed_and_its_answer_printed(office: Office, t
     payload.write_text(json.dumps(CASE), encoding="utf-8")
     words = ["trigger", "kyc.onboarding", str(payload), "--ref", "1", "--edge", office.edge.url]
     words += ["--caller", "onboarding-portal"]
-    sent = await command(*words, "--on-behalf-of", "rita", env=office.env)
+    sent = await command(*words, "--as", "rita", "--json", env=office.env)
     assert sent.code == 0
     answer = json.loads(sent.out)
+    again = await command("runs", *words, "--as", "rita", env=office.env)
+    assert (again.code, again.out) == (0, f"{answer['run_id']} was started before by this reference\n")
     assert answer["is_new"]
     assert (await office.edge.run(answer["run_id"])).body["requested_by"] == "rita"
 
@@ -218,9 +220,9 @@ async def test_definitions_are_listed_and_problems_have_their_place(tmp_path: Pa
 async def test_a_database_is_migrated_once_and_not_by_an_older_program(postgres: str) -> None:
     with database(postgres, "cli_empty", template="template0") as dsn:
         env = {"COUNTERSIGN_DATABASE_URL": dsn}
-        first, again = await command("migrate", env=env), await command("migrate", env=env)
-        assert (first.code, first.out) == (again.code, again.out)
-        assert first.out.startswith("at migration ")
+        first, again = await command("migrate", env=env), await command("migrate", "--json", env=env)
+        assert (first.code, again.code) == (0, 0)
+        assert first.out == f"at migration {json.loads(again.out)['migration']}\n"
         rows(dsn, "UPDATE alembic_version SET version_num = '9999' RETURNING version_num")
         assert is_one_sentence(await command("migrate", env=env), "the database belongs to a newer program")
 

@@ -60,7 +60,9 @@ async def test_who_votes_for_whom_is_recorded_listed_shown_and_ended(bench: Benc
     done = await act(bench, env, *AWAY, *UNTIL, "--group", "compliance", *BY, "--json")
     assert done.code == 0, done.err
     named = json.loads(done.out)["delegation_id"]
-    assert {one["person"]: one["delegates"] for one in await _json(env, "list", "--group", "compliance")} == {
+    assert {
+        one["person"]: one["delegates"] for one in (await _json(env, "list", "--group", "compliance"))["people"]
+    } == {
         "ann": ["sam"],
         "ben": [],
         "cat": [],
@@ -113,10 +115,13 @@ async def test_a_link_registers_a_passkey_which_is_listed_and_revoked(
     revoked = await act(bench, passkeys_env, "people", "passkeys", "revoke", mine.id, *BY_OPERATOR)
     assert (revoked.code, revoked.out) == (0, f"{mine.id} is revoked\n")
     listed = await command("people", "passkeys", "list", "--person", "sam", "--json", env=passkeys_env)
-    (one,) = json.loads(listed.out)
+    (one,) = json.loads(listed.out)["passkeys"]
     assert (one["credential_id"], one["person"], one["revoked_by"]) == (mine.id, "sam", "omar")
+    for words in (("--since", "9000-01-01"), ("--after", mine.id)):
+        none = await command("people", "passkeys", "list", *words, "--json", env=passkeys_env)
+        assert (none.code, json.loads(none.out)["passkeys"]) == (0, [])
     nobodys = await command("people", "passkeys", "list", "--person", "pam", "--json", env=passkeys_env)
-    assert json.loads(nobodys.out) == []
+    assert json.loads(nobodys.out) == {"passkeys": [], "next": None}
 
 
 async def test_what_policy_denies_gives_no_link(bench: Bench, passkeys_env: dict[str, str]) -> None:
@@ -155,7 +160,7 @@ async def _definitions_json(office: Office, *words: str) -> Any:
 
 
 async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
-    listed = await _definitions_json(office, "list")
+    listed = (await _definitions_json(office, "list"))["versions"]
     assert [(row["name"], row["version"], row["status"], row["changed_by"]) for row in listed] == [
         ("access-request", 2, "active", "countersign"),
         ("incident-triage", 3, "active", "countersign"),
@@ -165,13 +170,18 @@ async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
     ]
     page = await command("definitions", "list", "--limit", "1", env=office.env)
     assert page.out.splitlines()[-1] == "There are more: --after access-request:2"
-    assert [row["name"] for row in await _definitions_json(office, "list", "--after", "access-request:2")] == [
+    behind = await _definitions_json(office, "list", "--after", "access-request:2")
+    assert [row["name"] for row in behind["versions"]] == [
         "incident-triage",
         "kyc-escalated",
         "kyc-onboarding",
         "kyc-subsidiary",
     ]
-    assert await _definitions_json(office, "list", "--status", "draft") == []
+    assert (await _definitions_json(office, "list", "--status", "draft"))["versions"] == []
+    found = await _definitions_json(office, "list", "--trigger", "kyc.onboarding", "--limit", "1")
+    assert ([row["name"] for row in found["versions"]], found["next"]) == (["kyc-onboarding"], None)
+    assert len((await _definitions_json(office, "list", "--since", "P1D"))["versions"]) == len(listed)
+    assert (await _definitions_json(office, "list", "--until", "P1D"))["versions"] == []
     wrong = await command("definitions", "list", "--after", "incident-triage", env=office.env)
     assert (wrong.code, "incident-triage is not NAME:VERSION" in wrong.err) == (2, True)
 

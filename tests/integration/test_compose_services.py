@@ -38,6 +38,7 @@ COUNTERSIGN_SLACK_API_URL=http://slack:80/api/
 COUNTERSIGN_PACKS='["/app/packs/access-request", "/app/packs/kyc"]'
 COUNTERSIGN_PUBLIC_URL=https://countersign.example
 DIRECTORY_FILE=./directory.yaml
+DIRECTORY_LOADED_BY=omar
 """
 
 

@@ -31,7 +31,7 @@ from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from countersign.parts import Role
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from policy.client import OpaEngine
 from runtime.clock import utc_now
 from runtime.services.approvals import ApprovalService
@@ -39,7 +39,7 @@ from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.migration import migrate
 from runtime.store.database.pool import AT_HAND, REST, Conn, Pool, make_pool
 from runtime.store.database.signals import announce, listening
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.program_stage import command, database, environment, load, program, settings_of

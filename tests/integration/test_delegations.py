@@ -188,7 +188,7 @@ deny contains {"code": "operator.not_this_week", "msg": "Not this week"} if inpu
 
 async def test_what_policy_denies_is_said_and_on_record(dsn: str, targets: Targets, tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
-    file = policies / "countersign/operator/decision.rego"
+    file = policies / "countersign/operator.rego"
     file.write_text(file.read_text(encoding="utf-8") + DENYING, encoding="utf-8")
     async with (
         start_opa(policies, tmp_path / "opa") as opa,

@@ -238,9 +238,9 @@ async def test_an_older_directory_does_not_give_back_what_a_newer_one_took_away(
 
 async def test_the_command_says_what_it_loaded_or_why_not(dsn: str, files: Files) -> None:
     env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": as_directory(dsn)}
-    done = await command("people", "load", str(files.write(2, "compliance")), env=env)
+    done = await command("people", "load", str(files.write(2, "compliance")), "--as", "anna", env=env)
     assert (done.code, done.out) == (0, "version 2: 1 person, 0 agents\n")
-    refused = await command("people", "load", str(old := files.write(1, "")), env=env)
+    refused = await command("people", "load", str(old := files.write(1, "")), "--as", "anna", env=env)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == f"countersign: {old} is not loaded: it is version 1, and version 2 is loaded\n"
 
@@ -307,7 +307,7 @@ async def test_the_edge_starts_on_the_directory_that_is_loaded_alone_and_loads_n
 
 async def test_the_programs_login_loads_no_directory(dsn: str, files: Files) -> None:
     env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": as_program(dsn)}
-    refused = await command("people", "load", str(files.write(1, "compliance")), env=env)
+    refused = await command("people", "load", str(files.write(1, "compliance")), "--as", "anna", env=env)
     assert (refused.code, refused.out, groups(dsn)) == (1, "", [])
     assert refused.err == (
         "countersign: COUNTERSIGN_DIRECTORY_DATABASE_URL: its login may not load the directory;"

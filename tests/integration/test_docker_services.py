@@ -27,8 +27,8 @@ from countersign.bucket import BucketError, make_bucket
 from countersign.doctor.database import policy_text
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT, Settings
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
 from policy.bundle import PolicyFolders, build_bundle
 from policy.transport import connect
 from runtime.clock import utc_now
@@ -61,7 +61,7 @@ def policies(tmp_path: Path) -> Path:
 def test_policies_and_packs_of_ones_own_are_in_the_bundle(tmp_path: Path) -> None:
     own = tmp_path / "own"
     rego = copy_policies(own / "rego")
-    (rego / "system/added.rego").write_text(ADDED, encoding="utf-8")
+    (rego / "countersign/added.rego").write_text(ADDED, encoding="utf-8")
     (own / "packs/desk/verbs").mkdir(parents=True)
     write_policies(tmp_path, own)
     with tarfile.open(tmp_path / "bundle.tar.gz") as bundle:
@@ -182,7 +182,7 @@ async def test_the_programs_login_works_with_what_migrate_made_and_deletes_no_re
             with pytest.raises(psycopg.errors.InsufficientPrivilege), conn.transaction():
                 conn.execute(f"DELETE FROM {table}".encode())
     env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": logins["countersign_directory_database_url"]}
-    loaded = await command("people", "load", str(ROOT / "docker/directory.yaml"), env=env)
+    loaded = await command("people", "load", str(ROOT / "docker/directory.yaml"), "--as", "omar", env=env)
     assert (loaded.code, loaded.err) == (0, "")
 
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.doctor.diagnosis import diagnosis
 from countersign.doctor.doctor import examine
 from countersign.embedded.opa import OpaChild
@@ -248,7 +248,7 @@ async def test_an_opa_that_is_too_old_is_found(well: dict[str, Any]) -> None:
 
 async def test_a_policy_that_answers_nonsense_is_found(well: dict[str, Any], tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
-    decision = policies / "countersign/effect/decision.rego"
+    decision = policies / "countersign/decision.rego"
     decision.write_text(decision.read_text().replace('"needs_approval"', '"maybe"'))
     async with own_opa(policies, tmp_path) as url:
         found = await ill(settings_of(**{**well, "opa": url}))
@@ -310,7 +310,7 @@ def test_one_cause_is_one_failure_and_what_hangs_on_it_is_not_checked() -> None:
         Fact("key", ok=True, detail="there"),
         Fact("blocked effects", ok=False, detail=away, remedy="Mend."),
     ]
-    assert list(diagnosis(facts, None)) == [
+    assert [one.line() for one in diagnosis(facts, None)] == [
         "FAIL  database: connection refused\n      Start it.",
         "ok    key: there",
         "-     blocked effects: not checked: see database",

@@ -26,7 +26,7 @@ from countersign.system import System
 from receipts.chain import Actor
 from runtime.services.definition_versions import Mover
 from runtime.store.definitions import find_version, lock_versions
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.integration.program_stage import (
     CASE,
     Answer,

@@ -323,6 +323,10 @@ async def ask(edge: Edge, method: str, path: str, body: bytes) -> int:
         return response.status
 
 
+def test_the_api_is_version_1(stage: tuple[Edge, dict[str, Any], str]) -> None:
+    assert stage[1]["info"]["version"] == "1"
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_no_route_answers_with_a_server_error(

@@ -18,7 +18,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from edge.signing import headers
 from runtime.clock import utc_now
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.integration.program_stage import (
     SECRETS,
     Answer,
@@ -142,7 +142,7 @@ async def test_reviews_come_a_page_at_a_time(stage: Stage) -> None:
     ("path", "status", "says"),
     [
         ("/v1/tasks", 422, "as"),
-        ("/v1/tasks?as=boris&as=anna", 422, "stands twice"),
+        ("/v1/tasks?as=boris&as=anna", 422, "appears twice"),
         ("/v1/tasks?as=boris&limit=0", 422, "limit"),
         ("/v1/tasks?as=boris&status=open", 422, "status"),
         ("/v1/tasks?as=sena", 403, "may not answer for sena"),

@@ -11,7 +11,6 @@ from tests.browser import failure_of, verify_page
 from tests.integration.evidence_stage import genuine, office, stories
 from tests.integration.forger import Forged
 from tests.integration.lies import LIES, RUNS, judged
-from tests.integration.lies_edits import as_first_release
 from tests.integration.lies_passkeys import signed_before
 from tests.integration.test_evidence_page import PROGRAMS_OWN
 from tests.unit.evidence_sample import Office
@@ -29,15 +28,6 @@ async def page() -> AsyncIterator[Page]:
 async def test_a_genuine_run_holds(page: Page, office: Office, stories: Mapping[str, Story], name: str) -> None:
     data = Forged.of(stories[name]).seal(office.key)
     assert await failure_of(page, data, office.public.read_text()) is None
-
-
-@pytest.mark.parametrize("name", ["expired", "unreviewed"])
-async def test_who_was_next_in_line_by_the_first_release_needs_no_time(
-    page: Page, office: Office, stories: Mapping[str, Story], name: str
-) -> None:
-    forged = Forged.of(stories[name])
-    as_first_release(forged)
-    assert await failure_of(page, forged.seal(office.key), office.public.read_text()) is None
 
 
 async def test_a_vote_that_was_signed_anew_holds(page: Page, office: Office, stories: Mapping[str, Story]) -> None:

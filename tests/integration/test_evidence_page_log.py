@@ -13,10 +13,10 @@ from evidence.build import Dossier
 from evidence.log_proofs import LogProof, Span
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError, verify
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import TreeHead
-from receipts.log.note import VerifierKey
-from receipts.log.proofs import _root, _without
+from receipts.checkpoint import sign_checkpoint
+from receipts.hashes import TreeHead
+from receipts.note import VerifierKey
+from receipts.proofs import _root, _without
 from receipts.register import Entry, Register, entry, revoked, succeeded, write_register
 from receipts.signing import load_public
 from tests.browser import report_of, verify_page
@@ -25,8 +25,8 @@ from tests.stamps import Tsa
 from tests.unit import test_evidence_log as logs
 from tests.unit import test_evidence_stamped as stamped
 from tests.unit.evidence_bends import resealed
-from tests.unit.evidence_sample import START, Office
-from tests.unit.evidence_variants import LOG, OTHER, bound, logged, trusted
+from tests.unit.evidence_sample import START, Office, story
+from tests.unit.evidence_variants import LOG, OTHER, logged, trusted
 from tests.unit.log_sample import signer, vkey, witness_key
 
 DAY = timedelta(days=1)
@@ -86,7 +86,7 @@ async def test_leaves_that_stand_in_the_log_hold(page: Page, office: Office) -> 
 
 async def test_where_the_logs_key_is_given_it_signed_the_checkpoint(page: Page, office: Office) -> None:
     for dossier, key in (
-        (bound().dossier(), LOG),
+        (story().dossier(), LOG),
         (logged(), OTHER),
         (logged(), signer("countersign/other", 7)),
         (logged(logs._forged), LOG),
@@ -111,7 +111,7 @@ async def test_a_proof_without_its_checkpoint_or_the_other_way_round_does_not_ho
 def large() -> Dossier:
     """Return the run in a log that nobody could hold, so that its size takes more bits than a double has."""
     size, first = 2**62 + 12_345, 2**52
-    dossier = bound().dossier()
+    dossier = story().dossier()
     hashes = [bytes.fromhex(leaf["hash"]) for leaf in dossier.leaves]
     leaves = {first + place: each for place, each in enumerate(hashes)}
     indices = sorted(leaves)
@@ -239,7 +239,7 @@ async def test_what_is_given_must_fit_together(page: Page, office: Office) -> No
 async def test_who_has_a_later_key_and_the_register_can_verify_what_an_earlier_one_signed(
     page: Page, office: Office
 ) -> None:
-    path = office.seal(bound().dossier())
+    path = office.seal(story().dossier())
     trust = logs._trust(office, -DAY, DAY)
     await holds(page, path, trust)
     assert (await shown(page, path, trust))["key"] == office.key.public.key_id
@@ -258,8 +258,8 @@ async def test_a_key_signs_only_while_it_counts(
 ) -> None:
     trust = logs._trust(office, since, until, gone)
     with pytest.raises(VerificationError) as caught:
-        verify(office.seal(bound().dossier()), trust)
-    found = await agree(page, office.seal(bound().dossier()), trust)
+        verify(office.seal(story().dossier()), trust)
+    found = await agree(page, office.seal(story().dossier()), trust)
     assert found == (6, "statement.dsse.json", caught.value.what)
 
 
@@ -268,11 +268,11 @@ async def test_a_key_that_nobody_vouches_for_signs_nothing(page: Page, office: O
     two = Register(keys=[entry(office.key.public, START), entry(logs.NEXT.public, START)])
     for register in (alone, two):
         trust = Trust(logs.NEXT.public, register=register)
-        assert (await agree(page, office.seal(bound().dossier()), trust))[:2] == (2, "statement.dsse.json")
+        assert (await agree(page, office.seal(story().dossier()), trust))[:2] == (2, "statement.dsse.json")
 
 
 async def test_a_register_that_cannot_be_used_verifies_nothing(page: Page, office: Office, tmp_path: Path) -> None:
-    third = Office.in_folder(tmp_path / "third").key
+    third = Office.in_folder(tmp_path / "third", 2).key
     keys = succeeded([entry(office.key.public, START)], logs.NEXT, START + DAY)
     broken: dict[str, list[Entry]] = {
         "does not have the key that is trusted": [entry(office.key.public, START)],
@@ -283,7 +283,7 @@ async def test_a_register_that_cannot_be_used_verifies_nothing(page: Page, offic
             *revoked(succeeded(keys[1:], third, START + DAY), keys[1].id, third, START + DAY, "lost")[:1],
         ],
     }
-    data, pem = office.seal(bound().dossier()).read_bytes(), logs.NEXT.public.pem().decode()
+    data, pem = office.seal(story().dossier()).read_bytes(), logs.NEXT.public.pem().decode()
     for said, register in broken.items():
         with pytest.raises(Error, match=said):
             await report_of(page, data, pem, {"register": write_register(register).decode()})
@@ -293,7 +293,7 @@ async def test_a_register_that_cannot_be_used_verifies_nothing(page: Page, offic
 
 
 async def test_the_key_that_signed_is_the_one_with_which_the_sealing_began(page: Page, office: Office) -> None:
-    told = bound()
+    told = story()
     told.events[-1][1]["key_id"] = "0" * 64
     trust = trusted(office)
     assert (await agree(page, office.seal(told.dossier()), trust))[:2] == (6, "statement.dsse.json")

@@ -13,12 +13,14 @@ from playwright.async_api import Browser, Page, expect
 
 from evidence.build import build
 from evidence.verify.linked_bundles import CHILDREN, CHILDREN_SENTENCE, UNDONE, UNDONE_SENTENCE
+from evidence.verify.verify import VerificationError, verify
 from tests.browser import chromium, verify_file
 from tests.integration.program_stage import command
 from tests.integration.test_evidence_page import PROGRAMS_OWN, step_of
 from tests.unit.evidence_sample import Office, Story, story
-from tests.unit.evidence_variants import bound
+from tests.unit.test_evidence_earlier import EARLIER
 from tests.unit.test_evidence_rules import RULES
+from tests.unit.test_evidence_verify import signed
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived'
 HOLDS, FAILS, NOTHING = "Everything checked here holds", "This bundle does not hold", "Nothing was verified"
@@ -75,6 +77,11 @@ async def choose(page: Page, bundle: Path, key: Path) -> None:
     await page.get_by_label("Public key").set_input_files(key)
 
 
+async def look_at_members(page: Page) -> None:
+    """Have the page look at the rules about members alone, which let more be said in a bundle that holds."""
+    await page.evaluate("STEPS.forEach((step) => step.splice(4, 1, []))")
+
+
 def worded(told: Story) -> Story:
     """Return a sample in which people say something, and are called something, that a page could take for markup."""
     for vote in told.approvals["a-1"]["votes"]:
@@ -83,7 +90,7 @@ def worded(told: Story) -> Story:
 
 
 def spoken() -> Story:
-    """Return the sample of format 1, whose rules allow more, in which everything else says something like it, too."""
+    """Return the sample in which all else that rules let be anything says something like it, too."""
     told = worded(story())
     told.approvals["a-1"] |= {"purpose": f"purpose {HOSTILE}", "step": f"step {HOSTILE}"}
     told.receipts["r-3"] |= {"error": f"error {HOSTILE}"}
@@ -92,7 +99,7 @@ def spoken() -> Story:
 
 
 async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(page: Page, office: Office) -> None:
-    sealed = build(bound().dossier(), office.key)
+    sealed = build(story().dossier(), office.key)
     await choose(page, office.write(sealed.data), office.public)
     await expect(page.get_by_role("status").filter(has_text=HOLDS)).to_contain_text(sealed.sha256)
     summary = page.get_by_role("region", name="What the bundle says")
@@ -111,20 +118,15 @@ async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(
     await expect(checks).to_have_count(12)
 
 
-async def test_a_run_of_the_first_format_is_shown_too(page: Page, office: Office) -> None:
-    await choose(page, office.seal(story().dossier()), office.public)
-    await expect(page.locator("#verdict")).to_contain_text(HOLDS)
-    await expect(page.locator("#summary")).to_contain_text("cat approved, 2026-01-31 09:06:00 UTC")
-
-
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (worded(bound()), ("reason", "name")),
+        (worded(story()), ("reason", "name")),
         (spoken(), ("purpose", "step", "reason", "name", "error", "why")),
     ],
 )
 async def test_texts_of_a_bundle_stay_texts(page: Page, office: Office, told: Story, words: tuple[str, ...]) -> None:
+    await look_at_members(page)
     await choose(page, office.seal(told.dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
     for what in words:
@@ -144,7 +146,7 @@ async def test_the_sealers_own_page_for_people_is_shown_as_text_and_said_to_be_u
 
 
 async def test_what_does_not_hold_is_named_and_nothing_else_of_it_is_told(page: Page, office: Office) -> None:
-    told = bound()
+    told = story()
     told.approvals["a-1"]["votes"][0]["reason"] = "words that nobody shall read"
     told.receipts["r-3"]["target"] = "DE/999"
     await choose(page, office.seal(told.dossier()), office.public)
@@ -156,8 +158,19 @@ async def test_what_does_not_hold_is_named_and_nothing_else_of_it_is_told(page: 
     await expect(page.get_by_role("img", name="not looked at", exact=True)).to_have_count(5)
 
 
+@pytest.mark.parametrize(("kind", "says"), EARLIER)
+async def test_what_was_written_before_the_release_is_named(page: Page, office: Office, kind: str, says: str) -> None:
+    bundle = signed(office, lambda statement: statement.update(predicateType=kind))
+    said = f"{says}, which this program does not read"
+    with pytest.raises(VerificationError, match=f"^step 3, statement.form: {said}$"):
+        verify(bundle, office.public)
+    await choose(page, bundle, office.public)
+    await expect(page.get_by_role("status").filter(has_text=FAILS)).to_contain_text(f"Step 3: {said}")
+    await expect(page.locator("#summary")).to_be_hidden()
+
+
 async def test_both_files_may_be_dropped_anywhere(page: Page, office: Office) -> None:
-    bundle = office.seal(bound().dossier())
+    bundle = office.seal(story().dossier())
     files = [(path.name, base64.b64encode(path.read_bytes()).decode()) for path in (bundle, office.public)]
     await page.evaluate(_DROP, files)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
@@ -177,7 +190,7 @@ async def test_without_a_key_that_can_be_used_nothing_is_verified(page: Page, of
         "large": b"-----BEGIN PUBLIC KEY-----" + bytes(70_000),
         "private": (office.folder / "keys/signing.pem").read_bytes(),
     }
-    bundle = office.seal(bound().dossier())
+    bundle = office.seal(story().dossier())
     for name, pem in keys.items():
         key = tmp_path / "key.pem"
         key.write_bytes(pem)
@@ -193,7 +206,7 @@ async def test_a_browser_without_ed25519_says_so_and_verifies_nothing(browser: B
     page = await browser.new_page()
     await page.add_init_script(_WITHOUT_ED25519)
     await page.goto(verify_file().as_uri())
-    await choose(page, office.seal(bound().dossier()), office.public)
+    await choose(page, office.seal(story().dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text("This browser cannot check Ed25519 signatures")
     await expect(page.locator("#checking")).to_be_hidden()
     await page.close()
@@ -222,6 +235,7 @@ async def test_nothing_is_wider_than_the_screen(page: Page, office: Office, widt
     told.receipts["r-3"]["error"] = "x" * 3000
     await page.set_viewport_size({"width": width, "height": 844})
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    await look_at_members(page)
     await choose(page, office.seal(told.dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
     await expect(page.locator("#summary")).to_contain_text("(1000 more characters)")
@@ -256,7 +270,7 @@ async def test_the_page_says_which_rules_a_step_looks_at_in_the_words_of_the_pro
 
 
 async def test_paper_shows_the_verdict_and_no_controls(page: Page, office: Office) -> None:
-    await choose(page, office.seal(bound().dossier()), office.public)
+    await choose(page, office.seal(story().dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
     await page.emulate_media(media="print")
     await expect(page.locator("#verdict")).to_be_visible()

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from evidence.archive.archive import Archive
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
+from evidence.archive import Archive
 from evidence.build import attestation_of, build
+from evidence.local import LocalArchive
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
@@ -23,7 +23,7 @@ from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import OutcomeUnknownError
 from runtime.services.operator import OperatorService
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench
 from tests.integration.acts_stage import delegate
 from tests.integration.conftest import Targets

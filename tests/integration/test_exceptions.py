@@ -27,6 +27,7 @@ from receipts.chain import Actor
 from receipts.fields import timestamp
 from receipts.tenant_acts import chain_of
 from runtime.model.approval import AskKind
+from runtime.model.search import RunFilter
 from runtime.model.votes import VoteVerdict
 from runtime.services.operator import OperatorService
 from runtime.services.review_answers import ReviewAnswer
@@ -35,8 +36,7 @@ from runtime.store.tenants import put_act
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.once import Once
-from tests.unit.evidence_sample import START, Office
-from tests.unit.evidence_variants import bound
+from tests.unit.evidence_sample import START, Office, story
 from tests.unit.export_sample import Sample
 
 
@@ -47,7 +47,7 @@ def office(tmp_path: Path) -> Office:
 
 def hasty(office: Office) -> Path:
     """Return a bundle in which Ben votes 8 s after opening, and Cat's opening was not recorded."""
-    told = bound()
+    told = story()
     leaf = next(data for event, data in told.events if event == "vote.counted")
     leaf["opened_at"] = timestamp(START + timedelta(minutes=leaf["minute"], seconds=-8))
     return office.seal(told.dossier())
@@ -72,7 +72,7 @@ async def test_exceptions_of_a_bundle_name_people_first_and_ids_last(office: Off
 async def test_how_soon_is_quick_is_an_option(office: Office) -> None:
     bundle = str(hasty(office))
     found = await command("evidence", "exceptions", bundle, "--quick-vote", "PT7S", "--json", env={})
-    assert [row["kind"] for row in json.loads(found.out)] == ["opening_not_recorded"]
+    assert [row["kind"] for row in json.loads(found.out)["exceptions"]] == ["opening_not_recorded"]
     wrong = await command("evidence", "exceptions", bundle, "--quick-vote", "soon", env={})
     assert (wrong.code, "--quick-vote" in wrong.err) == (2, True)
     to = office.folder / "report.html"
@@ -82,7 +82,7 @@ async def test_how_soon_is_quick_is_an_option(office: Office) -> None:
 
 async def test_exceptions_are_json_or_csv_too(office: Office) -> None:
     bundle = str(hasty(office))
-    first, _ = json.loads((await command("evidence", "exceptions", bundle, "--json", env={})).out)
+    first, _ = json.loads((await command("evidence", "exceptions", bundle, "--json", env={})).out)["exceptions"]
     assert (first["kind"], first["person"], first["seconds"], first["leaf"]) == ("quick_vote", "ben", 8, 14)
     table = (await command("evidence", "exceptions", bundle, "--csv", env={})).out
     line, _ = csv.DictReader(io.StringIO(table, newline=""), strict=True)
@@ -101,14 +101,14 @@ async def test_exceptions_of_an_export_are_those_of_its_bundles(tmp_path: Path) 
 async def test_a_bundle_that_does_not_hold_has_no_exceptions(
     office: Office, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other, bundle = Office.in_folder(tmp_path_factory.mktemp("other")), str(hasty(office))
+    other, bundle = Office.in_folder(tmp_path_factory.mktemp("other"), 2), str(hasty(office))
     unsigned = await command("evidence", "exceptions", bundle, "--key", str(other.public), env={})
     assert (unsigned.code, unsigned.out) == (4, "0 exceptions in 0 bundles, verified\n")
     assert unsigned.err.startswith(f"countersign: {bundle}: ")
     missing = await command("evidence", "exceptions", "none.zip", env={})
     assert (missing.code, missing.err) == (3, "countersign: none.zip: none.zip is not a file\n")
     empty = await command("evidence", "exceptions", env={})
-    assert (empty.code, "--from" in empty.err) == (2, True)
+    assert (empty.code, "--since" in empty.err) == (2, True)
 
 
 def _request(at: str, count: int, *subjects: str) -> RequestRefused:
@@ -157,12 +157,12 @@ async def test_what_was_refused_outside_runs_is_listed_for_its_period_alone(
     bench.clock.move(days=2)
     await _refuse(bench, Actor(id="portal", kind="agent"), _request(timestamp(bench.clock()), 1))
     env = environment(Settings(database_url=dsn, home=tmp_path, tenant=TENANT))
-    days = ("--from", at[:10], "--to", at[:10])
+    days = ("--since", at[:10], "--until", at[:10])
     found = await command("evidence", "exceptions", *days, env=env)
     assert (found.code, found.err) == (0, "")
     assert found.out.endswith("\n4 exceptions in 0 stored bundles and the tenant's chain\n")
     lines = found.out.splitlines()
-    rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)
+    rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)["exceptions"]
     assert [(row["name"], row["kind"], row["run_id"], row["definition"]) for row in rows] == [
         (who, "refused", chain_of(TENANT), "") for who in ("portal", "portal", "slack:T1:U1", "ann")
     ]
@@ -191,7 +191,8 @@ class VotesOffice:
     settings: Settings
 
     async def rows(self, first: str = DAY, last: str = "2026-01-06", person: str | None = None) -> list[dict[str, Any]]:
-        return await vote_rows(self.settings, period(first, last), person)
+        days = period(first, last)
+        return await vote_rows(self.settings, RunFilter(since=days.since, until=days.until), person)
 
 
 async def _play(bench: Bench, _folder: Path) -> None:
@@ -290,14 +291,14 @@ async def test_votes_of_another_tenant_are_not_listed(votes_office: VotesOffice)
 
 
 async def test_the_command_prints_for_people_json_or_csv(votes_office: VotesOffice) -> None:
-    words = ("evidence", "approvals", "--from", DAY, "--to", DAY)
+    words = ("evidence", "approvals", "--since", DAY, "--until", DAY)
     env = environment(votes_office.settings)
     first, *more = (await command(*words, env=env)).out.splitlines()
     assert first == "2026-01-05 09:00:00 UTC  Ann approved: file"
     assert more[:1] == ["  which means: Ann authorizes exactly this action, once"]
     assert "  why:     “=seen, and checked”" in more
     assert more[-1] == "2 votes"
-    rows = json.loads((await command(*words, "--json", env=env)).out)
+    rows = json.loads((await command(*words, "--json", env=env)).out)["votes"]
     assert [row["meaning"] for row in rows] == ["authorizes exactly this action, once"] * 2
     lines = csv.DictReader(io.StringIO((await command(*words, "--csv", env=env)).out, newline=""), strict=True)
     assert {line["reason"] for line in lines} == {"'=seen, and checked"}, "a spreadsheet takes it for no formula"
@@ -305,12 +306,12 @@ async def test_the_command_prints_for_people_json_or_csv(votes_office: VotesOffi
 
 async def test_no_text_steers_the_terminal(votes_office: VotesOffice) -> None:
     await votes_office.bench.meddle("UPDATE votes SET reason = E'fine\\x1b[2K'")
-    words = ("evidence", "approvals", "--from", DAY, "--to", DAY)
+    words = ("evidence", "approvals", "--since", DAY, "--until", DAY)
     finished = await command(*words, env=environment(votes_office.settings))
     assert "“fine\N{REPLACEMENT CHARACTER}[2K”" in finished.out
 
 
 async def test_the_command_needs_both_days(votes_office: VotesOffice) -> None:
-    finished = await command("evidence", "approvals", "--from", DAY, env=environment(votes_office.settings))
+    finished = await command("evidence", "approvals", "--since", DAY, env=environment(votes_office.settings))
     assert finished.code == 2
-    assert "--to" in finished.err
+    assert "--until" in finished.err

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
 from evidence.export.index import Index
+from evidence.local import LocalArchive
 from evidence.statement import sha256
 from receipts import canonical
 from receipts.signing import load_or_create, public_path
@@ -25,7 +25,7 @@ from tests.sealing import notary_of, sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
 NOTE = {"incident": "I77", "text": "a", "api_token": "t"}
-DAYS = ("--from", "2026-01-05", "--to", "2026-01-06")
+DAYS = ("--since", "2026-01-05", "--until", "2026-01-06")
 
 
 @dataclass
@@ -108,7 +108,18 @@ async def test_an_export_of_a_period_that_is_not_over_says_so(office: Office) ->
     assert "was not over" not in (await office.export()).out
     office.folder = office.folder.with_name("other")
     made = await command(
-        *("evidence", "export", "--from", "2026-01-05", "--to", "9999-12-30", "--by", "omar", "-o", str(office.folder)),
+        *(
+            "evidence",
+            "export",
+            "--since",
+            "2026-01-05",
+            "--until",
+            "9999-12-30",
+            "--by",
+            "omar",
+            "-o",
+            str(office.folder),
+        ),
         env=environment(office.settings),
     )
     assert "the period was not over at 20" in made.out
@@ -133,11 +144,11 @@ async def test_with_bundles_it_has_their_exceptions_as_a_table(office: Office) -
 
 async def test_the_exceptions_of_a_period_are_those_of_its_stored_bundles(office: Office) -> None:
     env = environment(office.settings)
-    days = ("--from", "2026-01-05", "--to", "2026-01-06")
+    days = ("--since", "2026-01-05", "--until", "2026-01-06")
     found = await command("evidence", "exceptions", *days, env=env)
     assert (found.code, found.err) == (0, "")
     assert found.out.endswith("\n0 exceptions in 1 stored bundle and the tenant's chain; 1 run without a bundle\n")
-    rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)
+    rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)["exceptions"]
     assert [(row["kind"], row["run_id"]) for row in rows] == [("opening_not_recorded", office.runs["file"])]
     stored = next((office.settings.home / "evidence").rglob(f"*{office.runs['file']}*.zip"))
     kept = stored.read_bytes()
@@ -284,7 +295,7 @@ async def test_a_key_that_another_has_followed_signs_no_export(office: Office, t
     load_or_create(behind.key_path)
     behind.key_path.write_bytes(office.settings.key_path.read_bytes())
     public_path(behind.key_path).write_bytes(public_path(office.settings.key_path).read_bytes())
-    assert (await command("keys", "rotate", env=environment(office.settings))).code == 0
+    assert (await command("keys", "rotate", "--as", "omar", env=environment(office.settings))).code == 0
     office.settings = behind
     refused = await office.export()
     assert "is not the current signing key" in refused.err
@@ -307,7 +318,7 @@ async def test_an_export_where_the_workers_key_is_not_brings_no_key_into_the_reg
 async def test_it_verifies_with_the_register_after_a_rotation(office: Office, tmp_path: Path) -> None:
     await office.export()
     env = environment(office.settings)
-    assert (await command("keys", "rotate", env=env)).code == 0
+    assert (await command("keys", "rotate", "--as", "omar", env=env)).code == 0
     assert (await office.verify()).code == 4
     register = tmp_path / "keys.json"
     assert (await command("keys", "export", "-o", str(register), env=env)).code == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.settings import ROOT, Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from receipts.signing import load_or_create
 from runtime.services.sealing import SealingService
 from runtime.services.sequencer import Sequencer
@@ -169,7 +169,7 @@ async def _play(bench: Bench, folder: Path) -> Genuine:
     runs["late"] = (await bench.start("bench.file", FILE, ref="late")).run_id
     await bench.settle()
     await _publish(bench, notary)
-    days = ("--from", "2026-01-06", "--to", "2026-01-07", "--as", "omar", "--bundles")
+    days = ("--since", "2026-01-06", "--until", "2026-01-07", "--as", "omar", "--bundles")
     made = await command("evidence", "export", *days, "-o", str(folder / "export"), env=environment(settings))
     assert (made.code, made.err) == (0, "")
     await _publish(bench, notary)

@@ -27,7 +27,7 @@ from runtime.functions import Function, Type
 from runtime.planning.node_repeat import COLLECTED_BYTES
 from runtime.services.approvals import ApprovalService
 from runtime.services.run_replay import replay_run
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, verify_page
 from tests.functions import installed
@@ -208,7 +208,7 @@ async def test_the_command_that_plans_a_run_again_knows_the_functions_of_listed_
             run_id = await ran(bench, LEI)
             for pack, code in (("kyc", 0), ("access-request", 1)):
                 settings = settings_of(dsn, opa.url, tmp_path / "home", packs=[ROOT / "packs" / pack])
-                done = await command("replay", run_id, env=environment(settings))
+                done = await command("runs", "replay", run_id, env=environment(settings))
                 assert done.code == code, (done.out, done.err)
 
 

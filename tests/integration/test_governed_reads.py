@@ -21,7 +21,7 @@ from runtime.inbox import inbox
 from runtime.model.action import commitment
 from runtime.planning.triggers import start_run
 from runtime.services.operator import OperatorService
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_reads import TOKENS, bundle, leaves, reads, receipts

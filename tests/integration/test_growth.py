@@ -21,6 +21,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.search import Sought
 from runtime.store.bundle_search import find_runs
+from runtime.store.operator_lists import Wanted, list_runs
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.copies import copy_row
@@ -94,6 +95,28 @@ async def test_what_somebody_may_see_is_asked_of_the_runs_that_are_sought_alone(
             found = await (await conn.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + query, params)).fetchall()
     looked_at = sum(_rows(found[0]["QUERY PLAN"][0]["Plan"], table))
     assert looked_at <= 2, f"{looked_at} rows of {table} were looked at"
+
+
+@pytest.mark.parametrize("reference", ["case-1", "1"], ids=["its own", "its trigger's"])
+async def test_a_run_is_found_by_its_reference_without_the_others(
+    dsn: str, opa: OpaChild, targets: Targets, reference: str
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers(), cursor_factory=Recording) as bench,
+    ):
+        await bench.start("bench.file", {"company": "ACME", "text": "r"})
+        await copy_row(bench, "runs", OTHERS, "run_id", "trigger_ref", "reference")
+        if reference != "1":
+            await bench.meddle("UPDATE runs SET reference = %s WHERE trigger_ref = '1'", reference)
+        await bench.meddle("ANALYZE")
+        async with bench.engine.pool.connection() as conn:
+            (run,) = await list_runs(conn, TENANT, Wanted(reference=reference, limit=51))
+            query, params = sent[-1]
+            found = await (await conn.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + query, params)).fetchall()
+    assert run["trigger_ref"] == "1"
+    looked_at = sum(_rows(found[0]["QUERY PLAN"][0]["Plan"], "runs"))
+    assert looked_at <= 2, f"{looked_at} runs were looked at"
 
 
 def _rows(node: dict[str, Any], table: str = "approvals") -> Iterator[float]:

@@ -1,6 +1,7 @@
 """Legal holds: set and lifted by people, on record, and carried out by the archive whatever comes between."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,10 +13,10 @@ from psycopg import AsyncConnection
 
 from countersign.doctor.evidence import evidence
 from countersign.settings import Settings
-from evidence.archive.archive import Archive
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Keeper
-from evidence.archive.s3 import S3Archive
+from evidence.archive import Archive
+from evidence.local import LocalArchive
+from evidence.retention import Keeper
+from evidence.s3 import S3Archive
 from evidence.sealer import Sealer
 from runtime.clock import utc_now
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
@@ -313,6 +314,19 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: S
         ["reference", "2", "omar"],
         ["run", run_id, "omar"],
     ]
+    first, second = (line.split()[0] for line in listed.out.splitlines()[1:])
+    for words, found in (
+        (("--reference", "2"), {first}),
+        (("--run", run_id), {second}),
+        (("--run", run_id, "--reference", "2"), {first, second}),
+        (("--run", "2"), set()),
+        (("--since", "2026-01-05"), {first, second}),
+        (("--until", "2026-01-04"), set()),
+        (("--limit", "1"), {first}),
+        (("--after", first), {second}),
+    ):
+        said = json.loads((await evidence_("holds", *words, "--json")).out)
+        assert {row["hold_id"] for row in said["holds"]} == found
     over = await evidence_("release", run_id, "--by", "omar", "--reason", "settled")
     assert over.out.endswith("is released; bundles updated in the archive now: 1\n")
     assert not is_held(office, run_id)

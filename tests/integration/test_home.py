@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.home.home_state import CLEAR, GROUP, METRICS, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
+from bot.views.home_state import CLEAR, GROUP, METRICS, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
 from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from bot.home.bulk_votes import CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL, EVERY, VERDICT
-from bot.home.home_state import SEARCH, SEVERAL
 from bot.listeners.admission import LATE
+from bot.views.bulk_votes import CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL, EVERY, VERDICT
+from bot.views.home_state import SEARCH, SEVERAL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus

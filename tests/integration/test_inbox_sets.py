@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from receipts.chain import Actor
+from runtime import sweeps
 from runtime.engine import new_id
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.inbox import inbox
+from runtime.lanes import Lane
 from runtime.model.commands import CancelPayload
 from runtime.model.effect import Effect
 from runtime.model.notification import Notification
 from runtime.model.payloads import CompletionPayload, DeadlinePayload, ProgressPayload
 from runtime.store import waits
-from runtime.worker import sweeps
-from runtime.worker.lanes import Lane
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, VERBS, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE

@@ -20,7 +20,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from edge.app import build_edge
-from edge.routes.links import LinkPage
+from edge.links import LinkPage
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
 from sandbox.harness import SandboxUser, messages

@@ -11,6 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import psycopg
 import pytest
@@ -20,11 +21,11 @@ from countersign.archive import make_notary, make_sealer
 from countersign.cli.audit import audited, newest_checkpoint
 from countersign.log_key import log_keys, rotate_log_key
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import verify
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import Algorithm
+from receipts.checkpoint import LogKeys
+from receipts.note import Algorithm
 from receipts.signing import load_or_create, load_public, public_path
 from runtime.model.votes import CardAct
 from runtime.services.audit import Audit, audit
@@ -32,7 +33,7 @@ from runtime.services.sequencer import Sequencer
 from runtime.store.run_history import run_history_in
 from tests.bench import TENANT, Bench
 from tests.integration.acts_stage import asked, edit, request_of, say
-from tests.integration.program_stage import Finished, command
+from tests.integration.program_stage import Finished, command, environment
 from tests.once import Once
 from tests.sealing import notary_of, sealer_of
 
@@ -60,6 +61,11 @@ class Office:
         """Keep the newest checkpoint."""
         file.write_text(await newest_checkpoint(self.settings))
         return file
+
+    async def seen(self) -> list[dict[str, Any]]:
+        """Return the leaves that say that a key signs the log."""
+        query = "SELECT leaf FROM tenant_leaves WHERE leaf ->> 'event' = 'log_key.seen' ORDER BY seq"
+        return [row["leaf"] for row in await self.bench.rows(query)]
 
     def trust(self, keys: LogKeys) -> Trust:
         return Trust(load_public(public_path(self.settings.key_path)), log=keys)
@@ -91,10 +97,9 @@ async def test_each_key_that_signs_is_on_record_once(office: Office) -> None:
     await office.seal()
     rotate_log_key(office.settings)
     await office.seal()
-    said = await office.bench.rows(
-        "SELECT leaf -> 'data' ->> 'key' AS key FROM tenant_leaves WHERE leaf ->> 'event' = 'log_key.seen' ORDER BY seq"
-    )
-    assert [row["key"] for row in said] == [str(key) for key in reversed(log_keys(office.settings).keys)]
+    assert [leaf["data"]["key"] for leaf in await office.seen()] == [
+        str(key) for key in reversed(log_keys(office.settings).keys)
+    ]
 
 
 async def test_a_process_that_runs_signs_with_the_old_key_to_its_end(office: Office) -> None:
@@ -118,13 +123,22 @@ def test_of_an_earlier_key_the_private_half_is_gone(tmp_path: Path) -> None:
     assert files == [settings.log_key_path]
 
 
-async def test_the_command_shows_both_keys(tmp_path: Path) -> None:
-    env = {"COUNTERSIGN_HOME": str(tmp_path)}
+async def test_the_command_shows_both_keys_and_who_rotated_them_is_on_record(office: Office) -> None:
+    await office.seal()
+    env = environment(office.settings)
     old = (await command("log", "key", env=env)).out.strip()
-    rotated = await command("log", "rotate", env=env)
+    refused = await command("log", "rotate", "--as", "mallory", env=env)
+    assert (refused.code, refused.err) == (1, "countersign: the directory has no person mallory\n")
+    assert (await command("log", "key", env=env)).out.strip() == old
+    rotated = await command("log", "rotate", "--as", "omar", env=env)
     new = (await command("log", "key", env=env)).out.strip()
     assert (rotated.code, rotated.out.splitlines()[:2]) == (0, [f"before: {old}", f"now:    {new}"])
     assert (await command("log", "key", "--earlier", env=env)).out.split() == [new, old]
+    await office.seal()
+    assert [(leaf["actor"]["id"], leaf["data"]["key"]) for leaf in await office.seen()] == [
+        ("countersign", old),
+        ("omar", new),
+    ]
 
 
 async def test_who_reads_the_key_while_it_is_rotated_has_one_or_the_other(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import EMPTY, TreeHead
-from receipts.log.tiles import data_at, tiles_between
+from receipts.checkpoint import sign_checkpoint
+from receipts.hashes import EMPTY, TreeHead
+from receipts.tiles import data_at, tiles_between
 from runtime.services.sequencer import Sequencer
 from runtime.store import log_places as store
 from runtime.store.run_tx import RunTx

@@ -176,7 +176,7 @@ async def test_metrics_of_a_period_are_tables_json_and_csv(bench: Bench, env: di
     await bench.settle()
     bench.clock.move(minutes=5)
     await bench.click("ann", await bench.approval_id())
-    period = ("--from", "2026-01-01", "--to", "2026-01-31")
+    period = ("--since", "2026-01-01", "--until", "2026-01-31")
     said = await command("metrics", *period, "--json", env=env)
     found = json.loads(said.out)
     (group,) = found["groups"]
@@ -186,14 +186,14 @@ async def test_metrics_of_a_period_are_tables_json_and_csv(bench: Bench, env: di
     assert "compliance" in table.out
     sheet = await command("metrics", *period, "--csv", env=env)
     assert sheet.out.startswith("group,tier,asked")
-    none = await command("metrics", "--from", "2025-01-01", "--to", "2025-01-31", "--json", env=env)
+    none = await command("metrics", "--since", "2025-01-01", "--until", "2025-01-31", "--json", env=env)
     assert json.loads(none.out)["groups"] == []
 
 
 async def test_a_period_that_ends_before_it_begins_is_refused_in_a_sentence(env: dict[str, str]) -> None:
-    said = await command("metrics", "--from", "2026-02-01", "--to", "2026-01-01", env=env)
+    said = await command("metrics", "--since", "2026-02-01", "--until", "2026-01-01", env=env)
     assert said.code != 0
-    assert "2026-02-01 is after the last day" in said.err
+    assert "--since: 2026-02-01 00:00:00 UTC is not before the end" in said.err
 
 
 async def test_what_a_person_may_do_with_many_requests_costs_as_many_statements_as_with_one(

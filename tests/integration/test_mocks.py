@@ -16,16 +16,16 @@ from countersign.embedded.system import _environment
 from countersign.engine import bind_tenant
 from countersign.parts import Role
 from countersign.settings import ConfigError, Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts import canonical
 from receipts.signing import load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import Handler, JsonObject
+from runtime.mocks import completing, overlaid, read_overlay
 from runtime.planning.triggers import Trigger, claim
-from runtime.worker.mocks import completing, overlaid, read_overlay
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.packs_stage import KINDS, KYC_PACK, TRIGGER, documents
 from tests.integration.program_stage import environment, program, settings_of

@@ -15,19 +15,19 @@ from shutil import rmtree
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.doctor.evidence import audit_log
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from evidence.notary import Notary, Witnesses
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import verify
-from receipts.log.checkpoint import Checkpoint, LogKeys, cosignatures, open_checkpoint
-from receipts.log.hashes import EMPTY, TreeHead, hash_leaf
-from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey, parse_note
-from receipts.log.proofs import consistency_proof, verify_consistency
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, nodes_of, read_bundle
+from receipts.checkpoint import Checkpoint, LogKeys, cosignatures, open_checkpoint
+from receipts.hashes import EMPTY, TreeHead, hash_leaf
+from receipts.note import Algorithm, Note, NoteSigner, VerifierKey, parse_note
+from receipts.proofs import consistency_proof, verify_consistency
 from receipts.signing import SigningKey, public_path
+from receipts.tiles import TILE_WIDTH, EntryBundle, Tile, nodes_of, read_bundle
 from runtime.services.log import AuditLogService
 from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints

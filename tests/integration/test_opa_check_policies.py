@@ -12,7 +12,7 @@ from tools import check_policies
 Fault = tuple[str, str, str, str]
 """A file, what stands in it, what takes its place, and what is said of that."""
 
-EFFECT = "countersign/effect"
+EFFECT = "countersign"
 TIERS = f"{EFFECT}/tiers.rego"
 CONFIGURATION = "countersign_config/acme/data.json"
 UNREACHED = "permitted if {\n\tfalse\n\ttrue\n}\n\npermitted if _"

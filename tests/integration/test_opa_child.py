@@ -135,7 +135,7 @@ async def test_edited_configuration_takes_effect(followed: Followed) -> None:
 
 async def test_edited_rule_takes_effect(followed: Followed) -> None:
     folders = PolicyFolders(followed.policies, PACKS)
-    with edited(followed.policies / "countersign/effect/limits.rego", "permitted if {", "permitted if {\n\tfalse"):
+    with edited(followed.policies / "countersign/limits.rego", "permitted if {", "permitted if {\n\tfalse"):
         after = await verdict_of(followed.engine, read_policy(folders).digest)
     assert after.answer.outcome is Outcome.DENY
     assert [reason.code for reason in after.answer.reasons] == ["limits.writes_per_run"]
@@ -159,12 +159,12 @@ async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
-        ("countersign/effect/tiers.rego", "default effective :=", "default effective {", "rego_parse_error"),
-        ("countersign/effect/tiers.rego", "input.effect.tier", "input.effect.teer", "rego_type_error"),
-        ("countersign/effect/decision.rego", '"deny"', '"denied"', "answers an empty question"),
-        ("countersign/effect/decision.rego", '"allow"', '"maybe"', "acme: portal::request_documents: answer.outcome"),
+        ("countersign/tiers.rego", "default effective :=", "default effective {", "rego_parse_error"),
+        ("countersign/tiers.rego", "input.effect.tier", "input.effect.teer", "rego_type_error"),
+        ("countersign/decision.rego", '"deny"', '"denied"', "answers an empty question"),
+        ("countersign/decision.rego", '"allow"', '"maybe"', "acme: portal::request_documents: answer.outcome"),
         (
-            "countersign/effect/approvals.rego",
+            "countersign/approvals.rego",
             '{"exclude":',
             '{"barred":',
             "file_report: answer.requirement.exclude: Field",
@@ -227,7 +227,7 @@ async def test_bad_policy_at_the_start_is_an_error(policies: Path, tmp_path: Pat
     if name == "quorum":
         edit(configuration(policies), '"quorum": 2', '"quorum": -1')
     else:
-        edit(policies / "countersign/effect/duties.rego", "sort(", "sorted(")
+        edit(policies / "countersign/duties.rego", "sort(", "sorted(")
     with pytest.raises(PolicyError, match=r"requirements\.high.quorum|undefined function sorted"):
         await OpaChild(opa_program(), PolicyFolders(policies, PACKS), tmp_path / "work", Supervisor()).start()
 

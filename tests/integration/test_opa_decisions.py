@@ -276,6 +276,7 @@ async def secured(work: Path, server: Pair, access: Access, *arguments: str) -> 
     """Serve the repository's policies, and who may ask, over TLS; yield the address."""
     work.mkdir()
     rego = copy_policies(work / "rego")
+    (rego / "system").mkdir()
     (rego / "system/authz.rego").write_text(AUTHZ, encoding="utf-8")
     (work / "bundle.tar.gz").write_bytes(build_bundle(PolicyFolders(rego, PACKS)).data)
     url = f"https://127.0.0.1:{free_port()}"

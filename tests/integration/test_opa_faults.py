@@ -34,7 +34,7 @@ ASK: dict[str, Any] = {
         "escalate_to": [],
     },
 }
-MODULES = {"countersign/effect/decision.rego": "package countersign.effect\n"}
+MODULES = {"countersign/decision.rego": "package countersign.effect\n"}
 CONFIG = {"acme": {"writes_per_run": 1}}
 TEXT = policy_text(MODULES, CONFIG)
 PROVENANCE: dict[str, Any] = {"version": "1.22.0", "bundles": {"b": {"revision": TEXT.digest}}}

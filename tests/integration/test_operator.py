@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
+from runtime.clock import utc_now
 from runtime.handlers import BlockedError, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
 from runtime.services import listings
@@ -25,7 +26,7 @@ from tests.integration.program_stage import Edge, command, composed, edge_of, en
 from tests.integration.test_cli import Office, is_one_sentence
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
-ALL = Wanted(status=None, definition=None, run_id=None, older_than=None, limit=50)
+ALL = Wanted(limit=50)
 
 
 @pytest.fixture
@@ -176,16 +177,16 @@ async def test_lists_are_narrowed_and_show_nothing_secret(bench: Bench, targets:
         runs = [
             [row["run_id"] for row in await listings.list_runs(conn, TENANT, wanted)]
             for wanted in (
-                Wanted("waiting", None, None, None, 50),
-                Wanted(None, "bench-note", None, None, 50),
-                Wanted(None, None, None, timedelta(hours=1), 50),
-                Wanted(None, None, waiting, None, 50),
+                Wanted(status="waiting", limit=50),
+                Wanted(definition="bench-note", limit=50),
+                Wanted(until=utc_now() - timedelta(hours=1), limit=50),
+                Wanted(run_id=waiting, limit=50),
             )
         ]
         assert runs == [[waiting], [noting], [noting], [waiting]]
         (wait,) = await listings.list_waits(conn, TENANT, ALL)
         assert (wait["run_id"], wait["step"], "token" in wait) == (waiting, "ask", False)
-        effects = await listings.list_effects(conn, TENANT, Wanted("pending", None, noting, None, 50))
+        effects = await listings.list_effects(conn, TENANT, Wanted(status="pending", run_id=noting, limit=50))
         assert [(row["status"], row["tries"]) for row in effects] == [("pending", 1)]
         shown = await listings.find_effect(conn, TENANT, effects[0]["effect_id"])
         assert shown is not None
@@ -205,7 +206,7 @@ async def test_the_desk_of_letters_shows_what_is_dead_early_or_held_up_and_no_to
     await bench.complete("acme:await_word:C9", {"answer": "yes"}, "early", token=None)
     await bench.click("ann", "apr_0")
     async with bench.engine.pool.connection() as conn:
-        rows = await listings.list_dead_letters(conn, TENANT, None, 50)
+        rows = await listings.list_dead_letters(conn, TENANT, ALL)
         assert {(row["status"], row["kind"]) for row in rows} == {
             ("dead_letter", "completion"),
             ("early", "completion"),
@@ -230,6 +231,13 @@ async def _json(office: Office, *words: str) -> Any:
     return json.loads(finished.out)
 
 
+async def _list(office: Office, noun: str, *words: str) -> Any:
+    """Return the rows of a list that has one page."""
+    said = await _json(office, noun, "list", *words)
+    assert said["next"] is None
+    return said[noun.replace("-", "_")]
+
+
 async def _letter(edge: Edge) -> str:
     word = {"id": "n-1", "type": "completed", "correlation_key": "acme:ask:C1", "token": "wait_0.tok_0"}
     answer = await edge.notify(**word, result={"answer": "yes"})
@@ -238,9 +246,9 @@ async def _letter(edge: Edge) -> str:
 
 async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> None:
     run_id = (await office.edge.trigger("one")).body["run_id"]
-    (run,) = await _json(office, "runs", "list", "--status", "queued", "--definition", "kyc-onboarding")
+    (run,) = await _list(office, "runs", "--status", "queued", "--definition", "kyc-onboarding")
     assert (run["run_id"], run["status"], run["trigger_ref"]) == (run_id, "queued", "one")
-    assert await _json(office, "runs", "list", "--older-than", "P1D") == []
+    assert await _list(office, "runs", "--until", "P1D") == []
     shown = await _json(office, "runs", "show", run_id)
     assert (shown["run_id"], {step["status"] for step in shown["steps"]}) == (run_id, {"pending"})
     assert shown["costs"] == []
@@ -259,13 +267,13 @@ async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> No
     assert "hierarchy" in text.out
     assert text.out.startswith("reference            one\n")
     for group in ("waits", "effects"):
-        assert await _json(office, group, "list", "--run", run_id) == []
+        assert await _list(office, group, "--run", run_id) == []
         missing = await command(group, "show", "no_such", env=office.env)
         assert is_one_sentence(missing, f"there is no {group[:-1]} no_such")
 
 
 async def test_a_filter_that_cannot_be_is_a_wrong_use(office: Office) -> None:
-    for words in (("--older-than", "yesterday"), ("--status", "happy"), ("--limit", "0")):
+    for words in (("--since", "yesterday"), ("--status", "happy"), ("--limit", "0")):
         finished = await command("runs", "list", *words, env=office.env)
         assert finished.code == 2
         assert words[0] in finished.err
@@ -277,20 +285,20 @@ async def test_a_signal_is_sent_by_a_named_person_with_data_from_a_text_or_a_fil
     run_id = (await office.edge.trigger("signal")).body["run_id"]
     (tmp_path / "data.json").write_text('{"by": "phone"}', encoding="utf-8")
     for data in ('{"by": "phone"}', str(tmp_path / "data.json")):
-        said = await command("signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
+        said = await command("runs", "signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
         assert (said.code, said.err) == (0, "")
         assert "on record as" in said.out
-    nobody = await command("signal", run_id, "called", "--as=nobody", env=office.env)
+    nobody = await command("runs", "signal", run_id, "called", "--as=nobody", env=office.env)
     assert is_one_sentence(nobody, "the directory has no person nobody")
     not_kept = (('{"by": "\\u0000"}', "--data: it holds a NUL character"), ('{"by": "\\ud800"}', "--data: /by: "))
     for data, why in (("{", "--data is not JSON"), ("[1]", "--data: not an object but list"), *not_kept):
-        wrong = await command("signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
+        wrong = await command("runs", "signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
         assert is_one_sentence(wrong, why)
-    assert (await command("signal", run_id, "Not a name", "--as=omar", env=office.env)).code == 2
+    assert (await command("runs", "signal", run_id, "Not a name", "--as=omar", env=office.env)).code == 2
 
 
 async def test_reviews_are_listed_and_what_is_none_is_neither_shown_nor_claimed(office: Office) -> None:
-    assert await _json(office, "tasks", "list", "--for", "anna", "--assignee", "none") == []
+    assert await _list(office, "tasks", "--for", "anna", "--assignee", "none") == []
     unknown = await command("tasks", "list", "--for", "ghost", env=office.env)
     assert is_one_sentence(unknown, "the directory has no person ghost")
     missing = await command("tasks", "show", "apr_none", env=office.env)
@@ -303,7 +311,7 @@ async def test_reviews_are_listed_and_what_is_none_is_neither_shown_nor_claimed(
 
 async def test_a_dead_letter_is_seen_requeued_and_dropped_by_a_named_person(office: Office) -> None:
     letter = await _letter(office.edge)
-    (row,) = await _json(office, "dead-letters", "list")
+    (row,) = await _list(office, "dead-letters")
     assert (row["notification_id"], row["reason"]) == (letter, "no step has had this token")
     shown = await _json(office, "dead-letters", "show", letter)
     assert (shown["payload"]["result"], "token" in shown["payload"]) == ({"answer": "yes"}, False)
@@ -313,7 +321,7 @@ async def test_a_dead_letter_is_seen_requeued_and_dropped_by_a_named_person(offi
     await office.work()
     dropped = json.loads((await office.act("dead-letters", "drop", letter, *named, "--json")).out)
     assert (dropped["status"], dropped["dead_letter_id"]) == ("applied", letter)
-    assert await _json(office, "dead-letters", "list") == []
+    assert await _list(office, "dead-letters") == []
 
 
 async def test_an_act_needs_a_name_that_the_directory_has(office: Office) -> None:

@@ -14,14 +14,14 @@ import pytest
 from playwright.async_api import Page
 
 from countersign.embedded.opa import OpaChild
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError, verify
 from policy.client import OpaEngine
 from receipts import canonical
 from receipts.chain import Leaf, in_place
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import Algorithm, NoteSigner
+from receipts.checkpoint import LogKeys
+from receipts.note import Algorithm, NoteSigner
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.signing import load_or_create, load_public
 from receipts.tenant_acts import act_of, chain_of

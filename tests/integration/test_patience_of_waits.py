@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from receipts.fields import timestamp
+from runtime import sweeps
 from runtime.inbox import inbox
 from runtime.model.payloads import DeadlinePayload
 from runtime.model.votes import RefusalCode
 from runtime.store import waits
-from runtime.worker import sweeps
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 

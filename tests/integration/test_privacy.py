@@ -23,8 +23,8 @@ from countersign.embedded.opa import OpaChild
 from countersign.logs import Cleaned
 from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
-from evidence.page.report import report_on
+from evidence.local import LocalArchive
+from evidence.report import report_on
 from evidence.sealer import Sealer
 from evidence.verify.verify import verify
 from evidence.zipform import unpack

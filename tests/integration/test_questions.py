@@ -17,8 +17,8 @@ import pytest
 
 from bot.views.references import ANSWER
 from countersign.embedded.opa import OpaChild
-from evidence.page.report import report_on
 from evidence.reading.markdown import quoted
+from evidence.report import report_on
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
 from receipts.chain import Actor
@@ -30,7 +30,7 @@ from runtime.planning.triggers import Trigger
 from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
 from runtime.store.operator_lists import questions_in
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.acts_stage import say
 from tests.integration.chat_stage import Chat, chatting, choose, newest, opened, recorded

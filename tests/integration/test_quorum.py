@@ -26,6 +26,7 @@ from evidence.verify.facts import Counted, until_withdrawn
 from evidence.verify.forms import VoteForm
 from policy.bundle import build_bundle
 from policy.vetting import run_opa
+from receipts import chain
 from receipts.canonical import digest
 from receipts.chain import VOTE_COUNTED, VOTE_WITHDRAWN, Actor, Correlation, Leaf
 from receipts.fields import timestamp
@@ -321,3 +322,18 @@ async def test_after_withdrawals_all_three_count_the_same_votes(bundle: Path, co
         cast = [Cast(vote.verdict, vote.person, vote.groups) for vote in votes]
         by_runtime = tally(Requirement.of(course[0]), cast) is ApprovalStatus.APPROVED
         assert (course, by_runtime, enough(course[0], of_form(left))) == (course, by_policy, by_policy)
+
+
+def test_what_each_leaf_says_is_read_once_however_many_votes_were_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = list[object]()
+    votes = [Vote(who, who, [], VoteVerdict.APPROVE, "seen", "T1", who, NOW) for who in map(str, range(40))]
+    said = [Counted(VoteForm.model_validate(one.document()), leaf(VOTE_COUNTED, one, 1)) for one in votes]
+    left = [leaf(VOTE_WITHDRAWN, one, 2) for one in reversed(votes)]
+
+    def building(value: object) -> object:
+        built.append(value)
+        return value
+
+    monkeypatch.setattr(chain, "built", building)
+    assert {vote.until for vote in until_withdrawn(said, left)} == {2}
+    assert len(built) <= len(said) + len(left)

@@ -117,7 +117,7 @@ async def test_a_process_whose_policy_answers_nonsense_is_not_ready(
     dsn: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     policies = copy_policies(tmp_path / "rego")
-    decision = policies / "countersign/effect/decision.rego"
+    decision = policies / "countersign/decision.rego"
     decision.write_text(decision.read_text().replace('"needs_approval"', '"maybe"'))
     async with own_opa(policies, tmp_path) as url, composed(settings_of(dsn, url, tmp_path)) as system:
         assert await Readiness(system, list)() == ["policy"]

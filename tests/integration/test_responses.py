@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.home.command_replies import run_reply
+from bot.views.command_replies import run_reply
 from policy.contract import Outcome
 from receipts.chain import Actor
 from runtime.handlers import (

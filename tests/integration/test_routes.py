@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.home.home_state import SECTIONS, Section
+from bot.views.home_state import SECTIONS, Section
 from bot.views.references import APPROVE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
@@ -23,7 +23,7 @@ from runtime.engine import Routing
 from runtime.model.routing import Destination, Rule
 from runtime.model.states import ApprovalStatus
 from runtime.services.approvals import ApprovalService
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from sandbox.harness import SandboxUser, messages
 from tests.bench import ROUTING, TENANT, Bench, open_bench
 from tests.integration.chat_stage import CHANNEL, Chat, asking_each, chatting

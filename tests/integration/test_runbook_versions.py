@@ -14,7 +14,7 @@ import pytest
 from countersign_kyc.functions import FUNCTIONS
 
 from countersign.engine import keep_definitions
-from evidence.archive.local import LocalArchive
+from evidence.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.chain import PROGRAM

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from receipts.chain import Actor
+from runtime import sweeps
 from runtime.handlers import RefusedError, TransientError
 from runtime.inbox import inbox
 from runtime.inbox.answer_rules import MOST_BYTES
@@ -19,8 +20,7 @@ from runtime.model.action import commitment
 from runtime.model.approval import Result, ResultCode
 from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.worker import sweeps
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import BENCH_SECRET, Bench, Target
 from tests.integration.conftest import Targets
 

@@ -10,9 +10,9 @@ import pytest
 
 from countersign.doctor.evidence import evidence
 from countersign.settings import Settings
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
 from evidence.build import attestation_of, build
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now

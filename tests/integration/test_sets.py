@@ -23,7 +23,7 @@ from runtime.model.run import ReadLease
 from runtime.planning.triggers import AT_ONCE, start_next
 from runtime.store import leases
 from runtime.store.run_tx import RunTx
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.network import Counting

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from bot.slack.doctor import Fact
+from bot.doctor import Fact
 from countersign.archive import make_jobs
 from countersign.cli.audit import later_stamp
 from countersign.cli.operate import OperateError
 from countersign.doctor.evidence import audit_log, time_stamps
 from countersign.settings import Settings
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Keeper
+from evidence.local import LocalArchive
 from evidence.notary import Notary
+from evidence.retention import Keeper
 from evidence.sealer import Sealer
 from evidence.timestamping import Stamper, Stamping
 from evidence.verify.trust import Trust

@@ -27,7 +27,9 @@ from tests.opa_server import Between
 from tests.patience import MINUTE
 
 NODES = Path(__file__).parents[1] / "packs/nodes"
-HEAD = "name: held\nversion: 1\ntitle: T\ntrigger: { type: bench.held, schema: {} }\non_error: hold\nsteps:\n"
+HEAD = (
+    "name: held\nversion: 1\ntitle: T\ntrigger: { type: bench.held, schema: {} }\non_error: needs_attention\nsteps:\n"
+)
 NOTE = "  - { id: note, verb: note, params: { incident: I1, text: a } }\n"
 AFTER = '  - { id: after, verb: note, needs: [note], params: { incident: I1, text: "b ${steps.note.status}" } }\n'
 LOOK = "  - { id: look, verb: look }\n"

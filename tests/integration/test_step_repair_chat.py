@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.home.home import ATTENTION_SHOWN
+from bot.views.home import ATTENTION_SHOWN
 from bot.views.step_repair import ACTIONS
 from countersign.doctor.needs_attention import stopped_work
 from countersign.embedded.opa import OpaChild

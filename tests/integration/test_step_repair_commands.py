@@ -20,7 +20,7 @@ from policy.client import OpaEngine
 from policy.contract import Outcome, Question, Reason, Requirement, Verdict
 from runtime.handlers import BlockedError, NotTakenError, RefusedError, TransientError
 from runtime.model.run import RepairAction
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench, Target, open_bench
 from tests.integration.acts_stage import mend, play_waiting, wish
 from tests.integration.conftest import PACK, Targets
@@ -221,7 +221,7 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
     targets.look.answers = [RefusedError("closed")]
     (tmp_path / "result.json").write_text('{"value": 9}')
     async with started(LOOK + VALUE) as stage:
-        (row,) = json.loads((await command("steps", "list", "--json", env=stage.env)).out)
+        (row,) = json.loads((await command("steps", "list", "--json", env=stage.env)).out)["steps"]
         assert (row["run_id"], row["path"], row["error"]) == (stage.run_id, "look", "closed")
         shown = await command("steps", "show", stage.run_id, "look", env=stage.env)
         assert "closed" in shown.out

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from countersign.doctor.evidence import evidence
-from evidence.archive.archive import Archive, ArchiveError, UnlockedError
-from evidence.archive.local import LocalArchive
-from evidence.archive.retention import Retention
-from evidence.archive.s3 import S3Archive
+from evidence.archive import Archive, ArchiveError, UnlockedError
+from evidence.local import LocalArchive
+from evidence.retention import Retention
+from evidence.s3 import S3Archive
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now

@@ -11,12 +11,12 @@ import pytest
 
 from edge.webhooks import Receiver
 from runtime.inbox import inbox
+from runtime.lanes import Lane
 from runtime.model.action import Tier
 from runtime.model.subscription import Where
 from runtime.outbox.webhooks import MOST_LETTERS
 from runtime.services.operator import OperatorService
-from runtime.worker.lanes import Lane
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.hooks_stage import Ears, dead_letters, deliveries, open_ears, subscribed, subscription

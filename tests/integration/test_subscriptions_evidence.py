@@ -21,12 +21,12 @@ from countersign.embedded.opa import OpaChild
 from edge.webhooks import Receiver
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.lanes import Lane, room_for, slots_of
 from runtime.model.circuit_breaker import FAILURES, FIRST_PAUSE
 from runtime.model.effect import Effect, Purpose
 from runtime.model.subscription import CONNECTOR, DELIVER, Subscription
 from runtime.store import circuit_breakers, leases
 from runtime.store.leases import Lessee
-from runtime.worker.lanes import Lane, room_for, slots_of
 from tests.bench import TENANT, Bench
 from tests.browser import failure_of, verify_page
 from tests.integration.conftest import Targets
@@ -84,7 +84,7 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
     }
     checked = await command("subscriptions", "check", str(file), env=env)
     assert (checked.code, checked.out.split(": ")[1].strip()) == (0, "1 subscription, no faults")
-    listed = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
+    listed = json.loads((await command("subscriptions", "list", "--json", env=env)).out)["subscriptions"]
     wanted = {"name": "ears", "on": ["run.completed"], "target": "https://ears.hooks.example", "sends": True}
     assert listed == [{**wanted, "waiting": 0, "dead_letters": 0}]
     async with open_ears() as ears:
@@ -96,7 +96,7 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
     assert "it is gone" in (await command("runs", "show", run["run_id"], env=env)).out
     shown = await command("dead-letters", "show", letter["notification_id"], env=env)
     assert "it is gone" in shown.out
-    (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
+    (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)["subscriptions"]
     assert (now["sends"], now["dead_letters"]) == (True, 1), "the one that is gone was another"
 
 

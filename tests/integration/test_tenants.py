@@ -259,8 +259,8 @@ async def test_each_directory_is_on_record_once_however_often_it_is_loaded(
 
 async def test_what_is_said_of_a_key_is_on_record_with_its_entry(bench: Bench, dsn: str, tmp_path: Path) -> None:
     settings = Settings(database_url=dsn, home=tmp_path, tenant=TENANT)
-    first, second = await operate.rotate_key(settings)
-    await operate.revoke_key(settings, first.id, "stolen")
+    first, second = await operate.rotate_key(settings, "omar")
+    await operate.revoke_key(settings, first.id, "omar", "stolen")
     events = ("key.registered", "key.succeeded", "key.revoked")
     said = [await _said(bench, event) for event in events]
     assert [[one["key_id"] for one in acts] for acts in said] == [[first.id, second.id], [first.id], [first.id]]
@@ -272,9 +272,9 @@ async def test_what_is_said_of_a_key_is_on_record_with_its_entry(bench: Bench, d
 
 async def test_a_key_that_is_vouched_for_anew_is_on_record(bench: Bench, dsn: str, tmp_path: Path) -> None:
     settings = Settings(database_url=dsn, home=tmp_path, tenant=TENANT)
-    first = (await operate.rotate_key(settings))[0]
-    second = (await operate.rotate_key(settings))[1]
-    await operate.revoke_key(settings, second.id, "stolen")
+    first = (await operate.rotate_key(settings, "omar"))[0]
+    second = (await operate.rotate_key(settings, "omar"))[1]
+    await operate.revoke_key(settings, second.id, "omar", "stolen")
     assert [said["key_id"] for said in await _said(bench, "key.vouched")] == [first.id]
 
 

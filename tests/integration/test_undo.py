@@ -130,7 +130,7 @@ async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Benc
 async def test_what_undoes_is_no_version_that_anybody_lists_or_starts(bench: Bench, desk: OperatorService) -> None:
     undo = await bench.run((await _undo(bench, desk, await ran(bench, "three")))["undone_in"])
     async with bench.engine.pool.connection() as conn:
-        listed = await list_versions(conn, TENANT, Sought(None, None, None, 100))
+        listed = await list_versions(conn, TENANT, Sought(limit=100))
     assert listed
     assert undo["definition_name"] not in {row["name"] for row in listed}
     counter = TriggerApi(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))

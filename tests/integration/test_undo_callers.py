@@ -282,7 +282,7 @@ async def _act(bench: Bench, env: dict[str, str], *words: str, by: Sequence[str]
 async def _standing(env: dict[str, str], *words: str) -> dict[str, Any]:
     listed = await command(*words, *BY, "--json", env=env)
     assert (listed.code, listed.err) == (0, "")
-    return {item["step"]: item["standing"] for item in json.loads(listed.out)}
+    return {item["step"]: item["standing"] for item in json.loads(listed.out)["items"]}
 
 
 async def test_an_undo_is_listed_with_the_irreversible_before_it_is_done(
@@ -343,13 +343,16 @@ async def test_runs_are_chosen_by_reference_or_runbook_and_canceled_each_by_an_a
     other = (await bench.start("undo.three", {}, ref="case-1")).run_id
     await bench.settle()  # which ends the other
     listed = await command("cancel", "--definition", "asking", *BY, "--json", env=env)
-    assert [row["run_id"] for row in json.loads(listed.out)] == [first, second]
+    assert [row["run_id"] for row in json.loads(listed.out)["runs"]] == [first, second]
     told = await command("cancel", "--reference", "case-1", *BY, env=env)
     assert first in told.out
     assert other not in told.out
     assert told.out.endswith("1 run would be canceled; nothing was done: add --yes\n")
     done = await _act(bench, env, "cancel", "--definition", "asking", "--status", "waiting", "--yes", "--json")
-    assert [(row["run_id"], row["status"]) for row in json.loads(done.out)] == [(first, "applied"), (second, "applied")]
+    assert [(row["run_id"], row["status"]) for row in json.loads(done.out)["runs"]] == [
+        (first, "applied"),
+        (second, "applied"),
+    ]
     assert {(await bench.run(one))["status"] for one in (first, second)} == {"canceled"}
     acts = await bench.rows("SELECT payload ->> 'run_id' AS run_id FROM notifications WHERE kind = 'cancel'")
     assert {row["run_id"] for row in acts} == {first, second}
@@ -362,10 +365,10 @@ async def test_moments_narrow_what_is_canceled(bench: Bench, env: dict[str, str]
 
     async def listed(*words: str) -> list[str]:
         found = await command("cancel", "--definition", "asking", *words, *BY, "--json", env=env)
-        return [row["run_id"] for row in json.loads(found.out)]
+        return [row["run_id"] for row in json.loads(found.out)["runs"]]
 
-    assert await listed("--started-before", "2026-01-06") == [early]
-    assert await listed("--started-after", "2026-01-06T00:00:00+0000") == [late]
+    assert await listed("--until", "2026-01-05") == [early]
+    assert await listed("--since", "2026-01-06T00:00:00+0000") == [late]
 
 
 async def test_whoever_cancels_names_a_run_or_what_the_runs_have_in_common(env: dict[str, str]) -> None:

@@ -192,7 +192,7 @@ async def test_the_caller_of_a_trigger_is_named_where_there_are_several(system: 
 
 async def test_people_are_loaded_beside_it_by_a_login_that_nothing_that_serves_has(system: Up) -> None:
     file = system.home / "directory.yaml"
-    loaded = await command("people", "load", str(file), env=system.env)
+    loaded = await command("people", "load", str(file), "--as", "omar", env=system.env)
     assert (loaded.code, loaded.err) == (0, "")
     told = [Path(f"/proc/{pid}/environ").read_bytes() for pid in await _children(system.process.process.pid)]
     assert any(b"COUNTERSIGN_DATABASE_URL=" in one for one in told)

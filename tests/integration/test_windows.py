@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from psycopg.errors import RaiseException
 
-from bot.home.command_replies import run_reply
 from bot.views.card import card
+from bot.views.command_replies import run_reply
 from runtime.handlers import Call, JsonObject, TransientError
 from runtime.inbox import inbox
 from runtime.model.person import Person
 from runtime.model.votes import CardAct
 from runtime.services.operator import OperatorService
 from runtime.services.requests import RequestService
-from runtime.worker.sweeps import fire_deadlines
+from runtime.sweeps import fire_deadlines
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.acts_stage import say
 from tests.integration.conftest import PACK, Targets

@@ -11,9 +11,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from receipts.log.add_checkpoint import BODY_LIMIT, SIZE_TYPE, AddCheckpoint, parse_size, with_cosignatures
-from receipts.log.checkpoint import cosignatures
-from receipts.log.note import Algorithm
+from receipts.add_checkpoint import BODY_LIMIT, SIZE_TYPE, AddCheckpoint, parse_size, with_cosignatures
+from receipts.checkpoint import cosignatures
+from receipts.note import Algorithm
 from tests.integration.program_stage import LOG, NAME, OWNER, Served, arguments, command, env, key_of, request, running
 from tests.patience import MINUTE
 from tests.unit.log_sample import MemoryLog, sample_log, signer

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from countersign.logs import STATE, formatter
+from runtime import sweeps
 from runtime.handlers import Call, Handler, JsonObject, TransientError
 from runtime.model.run import ReadLease
 from runtime.model.states import NotificationStatus
@@ -23,8 +24,7 @@ from runtime.store import leases, notifications, runs
 from runtime.store.database.pool import make_pool
 from runtime.store.database.signals import beside
 from runtime.store.leases import Lessee
-from runtime.worker import sweeps
-from runtime.worker.worker import Worker
+from runtime.worker import Worker
 from tests.bench import Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE

@@ -25,6 +25,7 @@ from countersign.settings import Settings
 from countersign.slack import manifest_of
 from countersign.system import compose
 from policy.client import OpaEngine
+from receipts.chain import Actor
 from receipts.vault import VaultError
 from runtime.inbox import inbox
 from runtime.services.audit import audit
@@ -172,7 +173,8 @@ async def test_tokens_are_put_under_a_new_key_and_the_old_one_can_go(stage: Stag
     with pytest.raises(VaultError, match="there is no key"):
         await desk_of(stage.bench, new).live()
     async with stage.bench.engine.pool.connection() as conn:
-        assert await rekey(conn, TENANT, desk_of(stage.bench, new, OUR_KEY).vault, stage.bench.clock()) == 1
+        vault, omar = desk_of(stage.bench, new, OUR_KEY).vault, Actor(id="omar", kind="person")
+        assert await rekey(conn, TENANT, vault, omar, stage.bench.clock()) == 1
     assert [one.place.team for one in await desk_of(stage.bench, new).live()] == [BETA]
     assert [act["installations"] for act in await stage.acts("slack.rekeyed")] == [1]
 
@@ -244,13 +246,14 @@ async def test_places_are_listed_and_tokens_put_under_another_key(
     keys = [(await command("slack", "new-key", env={})).out.strip(), b64encode(OUR_KEY).decode()]
     settings = _settings(dsn, opa, tmp_path, slack_token_keys=keys)
     env = {name: value for name, value in environment(settings).items() if value != "None"}
-    places = json.loads((await command("slack", "list", "--json", env=env)).out)
+    places = json.loads((await command("slack", "list", "--json", env=env)).out)["installations"]
     assert [(one["team"], one["why"]) for one in places] == [(BETA, None), (TEAM, "tokens_revoked")]
-    done = await command("slack", "rekey", env=env)
+    done = await command("slack", "rekey", "--as", "omar", env=env)
     assert done.out.startswith("the tokens of 1 installation are under key "), done.err
     wrong = environment(_settings(dsn, opa, tmp_path))
     wrong = {name: value for name, value in wrong.items() if value != "None"}
-    assert is_one_sentence(await command("slack", "rekey", env=wrong), "nothing was changed: there is no key")
+    refused = await command("slack", "rekey", "--as", "omar", env=wrong)
+    assert is_one_sentence(refused, "nothing was changed: there is no key")
 
 
 async def test_a_process_serves_the_pages_and_posts_with_granted_tokens_where_its_settings_say_so(

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.slack.workspaces import Workspaces
 from bot.views.references import APPROVE
+from bot.workspaces import Workspaces
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.installation import InstallPlace

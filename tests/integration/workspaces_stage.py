@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from bot.app import BotSettings, Places, build_bot
+from bot.connector import slack_handlers
+from bot.doctor import SCOPES
 from bot.listeners.oauth import INSTALL, REDIRECT, InstallPages, OAuthSettings
 from bot.listeners.user_groups import UserGroupWatch
-from bot.slack.connector import slack_handlers
-from bot.slack.doctor import SCOPES
-from bot.slack.workspaces import AppCredentials, Workspaces
+from bot.workspaces import AppCredentials, Workspaces
 from edge.app import build_edge
 from policy.contract import PolicyEngine
 from receipts.vault import Vault

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.home.home import HomeContent, home
-from bot.home.home_state import HomeState
+from bot.views.home import HomeContent, home
+from bot.views.home_state import HomeState
 from runtime.model.approval import AskKind, Result, ResultCode
 from runtime.model.search import Page, PageEdge
 from runtime.model.states import ApprovalStatus
@@ -113,7 +113,7 @@ def everywhere(text: str, count: int = 6) -> ApprovalView:
         reasons=tuple((text, text) for _ in range(count)),
         groups=(text, text),
         votes=tuple(VoteView(text, VoteVerdict.APPROVE, text, NOW, text) for _ in range(count)),
-        result=Result(ResultCode.WORDED, (text,)),
+        result=Result(ResultCode.NOT_PERFORMED, (text,)),
         links=((text, "https://console.example/"),),
     )
 

@@ -7,17 +7,44 @@ Bundles that are sealed again with members changed, as whoever holds the key can
 
 import base64
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from evidence.build import Dossier
 from evidence.statement import Predicate, make_statement
+from evidence.verify.contents import BrokenError
+from evidence.verify.procedure import STEPS
+from evidence.verify.trust import trust_of
+from evidence.verify.verify import signed_contents, unpacked
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from tests.unit.evidence_sample import REQUIREMENT, Office, Story, receipt, story, vote
+from receipts.redaction import redact
+from tests.unit.evidence_sample import REQUIREMENT, WRITE, Office, Story, action, naming, receipt, story, vote
 
 Bend = Callable[[Story], object]
+
+
+def rewrite(told: Story, **change: Any) -> None:
+    """Let the write have been another one, everywhere."""
+    body = action("e-write") | change
+    digest, sent = canonical.digest(body), redact(body["fields"])
+    for number in ("d-1", "d-3"):
+        effect = told.decisions[number]["input"]["effect"]
+        effect.update({name: body[name] for name in effect.keys() & body.keys()}, digest=digest)
+    told.approvals["a-1"]["digest"] = digest
+    proposed = next(facts for event, facts in told.events if event == "effect.proposed")
+    proposed.update(target=body["target"], digest=digest)
+    before, now = (canonical.dumps(naming(write)) for write in (WRITE, digest))
+    cards = canonical.dumps(told.approvals["a-1"]["cards"])
+    told.approvals["a-1"]["cards"] = canonical.loads(cards.replace(before, now))
+    hidden = [f"/request{path}" for path in sent.paths]
+    told.receipts["r-3"].update(body_of(body), request=sent.value, redacted=hidden, fingerprint=digest)
+
+
+def body_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of an action that its receipt repeats."""
+    return {name: value for name, value in body.items() if name not in ("fields", "tier")}
 
 
 def unchained(part: str, number: int, **change: Any) -> Dossier:
@@ -134,7 +161,7 @@ def asked(told: Story, kind: str, *votes: dict[str, Any]) -> None:
         "requirement": requirement,
         "votes": list(votes),
     }
-    told.events[-2:-2] = [
+    told.events[-3:-3] = [
         ("approval.requested", {"approval_id": "a-2"}),
         *(("vote.counted", {"approval_id": "a-2", "person": v["person"], "verdict": v["verdict"]}) for v in votes),
         ("approval.approved", {"approval_id": "a-2", "step": "file"}),
@@ -144,7 +171,7 @@ def asked(told: Story, kind: str, *votes: dict[str, Any]) -> None:
 def escalate(told: Story, before: str, approval_id: str = "a-1") -> None:
     """Let those who are next in line be asked, before the first event of a kind."""
     place = [name for name, _ in told.events].index(before)
-    told.events.insert(place, ("wait.escalated", {"approval_id": approval_id}))
+    told.events.insert(place, ("wait.escalated", {"approval_id": approval_id, "to": ["senior-compliance"]}))
 
 
 def fall_back(told: Story, after: str, *groups: str) -> None:
@@ -160,7 +187,7 @@ def revoted(*votes: dict[str, Any]) -> Bend:
 def unapproved(told: Story) -> None:
     """Leave no trace of the approval but the votes that policy was told."""
     drop(told, "decision.recorded", decision_id="d-1")
-    for event in ("approval.requested", "vote.counted", "approval.approved"):
+    for event in ("approval.requested", "card.shown", "vote.counted", "approval.approved"):
         drop(told, event)
     del told.decisions["d-1"], told.approvals["a-1"]
 
@@ -174,14 +201,13 @@ NO_DIGEST, NOT_SENT = "the action that was decided on does not give its digest",
 
 
 def succeeded(told: Story) -> None:
-    told.events.insert(-1, ("step.succeeded", {}))
+    told.events.insert(-2, ("step.succeeded", {}))
 
 
 def fail(told: Story) -> None:
     """Let the run have failed."""
     drop(told, "step.succeeded")
-    told.events[-1] = ("run.failed_terminal", {})
-    told.run["status"] = "failed_terminal"
+    told.events[-2] = ("run.failed_terminal", {})
 
 
 def members_of(path: Path) -> dict[str, bytes]:
@@ -197,3 +223,17 @@ def resealed(office: Office, path: Path, **change: bytes | None) -> Path:
     members = {name: data for name, data in (members | change).items() if data is not None}
     made = make_statement(members, Predicate.model_validate(statement["predicate"]))
     return office.write(pack(members | {"statement.dsse.json": office.sign(made)}))
+
+
+def broken_by_members(office: Office, path: Path) -> tuple[str, str, str] | None:
+    """Return the first rule about members that does not hold, with the member and what, whatever the others say.
+
+    Where what is bent breaks a rule about the facts of an earlier step as well, that one alone is told by `verify`.
+    """
+    contents = signed_contents(unpacked(path), trust_of(office.public))
+    for rule in (rule for step in STEPS for rule in step.rules):
+        try:
+            rule.check(contents)
+        except BrokenError as error:
+            return rule.name, error.member, error.what
+    return None

@@ -4,17 +4,23 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from evidence import build as builder
 from evidence.build import Dossier, build
+from evidence.run_record import run_as_told
 from evidence.statement import PAYLOAD_TYPE
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
 from receipts.fields import timestamp
 from receipts.receipt import Receipt, make_receipt
-from receipts.redaction import redact
 from receipts.signing import SigningKey, load_or_create, public_path, sign_envelope
+from tests.unit.log_sample import key_of
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 RUN_ID = "run-1"
@@ -158,6 +164,13 @@ def receipt(number: int, effect_id: str, **more: Any) -> dict[str, Any]:
     return document
 
 
+@dataclass(frozen=True)
+class Untrue(Dossier):
+    """A dossier with a `run.json` that says something else than the leaves."""
+
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass
 class Story:
     """The run before it is chained: bend a record, and the chain names what was bent."""
@@ -168,48 +181,31 @@ class Story:
     approvals: dict[str, dict[str, Any]] = field(default_factory=dict)
     policies: dict[str, dict[str, str]] = field(default_factory=lambda: {canonical.digest(POLICY): dict(POLICY)})
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    run: dict[str, Any] = field(default_factory=dict)
+    run: dict[str, Any] = field(default_factory=dict)  # what `run.json` has otherwise than the leaves
     definition: bytes = DEFINITION
-    format: int = 1  # in 2 the chain tells the run, where no other `run` is given
 
     def dossier(self) -> Dossier:
         """Chain the events, and put the digests of the records into their data."""
         events = [(event, self._data(event, data)) for event, data in self.events]
-        leaves = chained(events, "worker-1" if self.format == 1 else "countersign")
-        run = {
-            "run_id": RUN_ID,
-            "tenant": "acme",
-            "definition": {"name": "kyc", "version": 3, "digest": DEFINITION_DIGEST},
-            "requested_by": "ada",
-            "submitted_by": "intake-agent",
-            "status": "succeeded",
-            "steps": [{"path": "file", "status": "succeeded"}],
-            "waits": [],
-            "sealed_seq": len(leaves),
-            "audit_head": leaves[-1]["hash"],
-        }
-        return Dossier(
-            run=run | self.run if self.format == 1 or self.run else None,
+        return (partial(Untrue, run=self.run) if self.run else Dossier)(
             definition=self.definition,
             decisions=list(self.decisions.values()),
             policies=self.policies,
             approvals=list(self.approvals.values()),
             receipts=list(self.receipts.values()),
             reads=list(self.reads.values()),
-            leaves=leaves,
+            leaves=chained(events),
         )
 
     def _data(self, event: str, data: Mapping[str, Any]) -> dict[str, Any]:
         if event == "decision.recorded":
             record = self.decisions[data["decision_id"]]
-            told = {"outcome": record["outcome"], "reasons": []} if self.format == 2 else {}
-            return {"digest": canonical.digest(record), **told, **data}
+            return {"digest": canonical.digest(record), "outcome": record["outcome"], "reasons": [], **data}
         if event == "read.recorded":
             return {"digest": canonical.digest(self.reads[data["read_id"]]), **data}
         if event == "receipt.written":
             record = self.receipts[data["receipt_id"]]
-            told = {"outcome": record["outcome"]} if self.format == 2 else {}
-            return {"digest": canonical.digest(record), **told, **data}
+            return {"digest": canonical.digest(record), "outcome": record["outcome"], **data}
         if event == "approval.requested":
             approval = self.approvals[data["approval_id"]]
             return {
@@ -220,10 +216,10 @@ class Story:
                 "asked": canonical.digest({name: approval[name] for name in approval.keys() - SAID}),
                 **data,
             }
-        if event == "vote.counted" and self.format == 2:
+        if event == "vote.counted":
             votes = self.approvals[data["approval_id"]]["votes"]
-            counted = canonical.digest(next(v for v in votes if v["person"] == data["person"]))
-            return {"digest": counted, **self._last_card(data), **data}
+            counted = next((v for v in votes if v["person"] == data["person"]), None)
+            return {"digest": canonical.digest(counted), **self._last_card(data), **data}
         if event == "card.shown":
             card = self.approvals[data["approval_id"]]["cards"][data["number"]]
             told = {name: value for name, value in data.items() if name != "number"}
@@ -244,10 +240,77 @@ def naming(write: str = WRITE) -> dict[str, str]:
     return {"type": "button", "value": f'{{"id":"a-1","digest":"{write[:16]}","stamp":"{stamp}"}}'}
 
 
+def at(minute: int) -> str:
+    """Return a moment of the run."""
+    return timestamp(START + timedelta(minutes=minute))
+
+
 def story() -> Story:
-    """Return the sound one."""
+    """Return the sound one: its chain binds what people saw and said, and tells the run."""
+    told = _records()
+    _date(told)
+    write, card = (
+        {"effect_id": effect_id, "step": step} for effect_id, step in (("e-write", "file"), ("e-card", None))
+    )
+    asked = {"approval_id": "a-1", **write}
+    definition = {"definition_name": "kyc", "definition_version": 3}
+    queued = QUEUED[1] | {"format": 1, "tenant": "acme", "trigger_ref": "case-1", **definition}
+    wait = {"wait_id": "w-1", "type": "approval", "correlation_key": "approval:a-1", "deadline": at(482)}
+    votes = [{**asked, "person": v, "actor": v, "verdict": "approve"} for v in ("ben", "cat")]
+    timed: list[tuple[int, str, dict[str, Any]]] = [
+        (0, QUEUED[0], queued),
+        (1, "run.started", {"step": None}),
+        (1, "effect.proposed", {**write, **_proposed("e-write")}),
+        (1, "run.running", {"step": None, "from": "queued"}),
+        (2, "decision.recorded", {**write, "decision_id": "d-1"}),
+        (2, "approval.requested", asked),
+        (2, "wait.opened", {**asked, **wait}),
+        (2, "effect.proposed", {**card, **_proposed("e-card")}),
+        (2, "step.waiting_approval", {}),
+        (2, "run.waiting_approval", {"step": None, "from": "running"}),
+        (3, "decision.recorded", {**card, "decision_id": "d-2"}),
+        (4, "receipt.written", {**card, "receipt_id": "r-2"}),
+        (5, "card.shown", {**asked, "number": 0}),
+        (6, "vote.counted", votes[0]),
+        (7, "vote.counted", votes[1]),
+        (7, "approval.approved", {**asked, "votes": 2}),
+        (7, "run.running", {"step": None, "from": "waiting_approval"}),
+        (8, "decision.recorded", {**asked, "decision_id": "d-3"}),
+        (9, "receipt.written", {**asked, "receipt_id": "r-3"}),
+        (9, "step.succeeded", {}),
+        (9, "run.succeeded", {"step": None, "from": "running", "error": "", "writes": 1}),
+        (10, "evidence.begun", {"step": None, "key_id": key_of(1).public.key_id}),
+    ]
+    told.events = [(event, {**data, "minute": minute}) for minute, event, data in timed]
+    return told
+
+
+def _proposed(effect_id: str) -> dict[str, str]:
+    """Return the data of the leaf with which an effect is proposed."""
+    body = action(effect_id)
+    handler = f"{body['connector']}::{body['operation']}"
+    return {"action": handler, "target": body["target"], "digest": canonical.digest(body)}
+
+
+def _date(told: Story) -> None:
+    """Give the records of the sound run what they have beside: moments, accounts, and what was asked for."""
+    for number, (begun, ended) in {"r-2": (3, 4), "r-3": (8, 9)}.items():
+        told.receipts[number].update(started_at=at(begun), finished_at=at(ended))
+    approval = told.approvals["a-1"]
+    term = {"requested_at": at(2), "expires_at": at(482)}
+    approval.update(step="file", tier="high", reasons=[], before={}, purpose="File a report", **term)
+    for minute, counted in enumerate(approval["votes"], start=6):
+        person = counted["person"]
+        account = {"team": "T0ACME", "user": f"U{person.upper()}"}
+        counted.update(at=at(minute), person_name=person.title(), slack=account)
+    told.decisions["d-2"]["answer"]["tier"] = "low"
+    asked = told.decisions["d-3"]["input"]
+    asked.update(approval=term, votes=[counted | {"at": at(6 + n)} for n, counted in enumerate(asked["votes"])])
+
+
+def _records() -> Story:
+    """Return the records of the sound one."""
     votes = [vote("ben", "compliance"), vote("cat", "legal", "compliance")]
-    counted = [{"approval_id": "a-1", "person": v["person"], "verdict": v["verdict"]} for v in votes]
     told = Story()
     told.decisions = {
         "d-1": decision(1, "e-write", "needs_approval", requirement=dict(REQUIREMENT)),
@@ -269,41 +332,7 @@ def story() -> Story:
             ],
         }
     }
-    told.events = [
-        (QUEUED[0], dict(QUEUED[1])),
-        ("decision.recorded", {"decision_id": "d-1"}),
-        ("approval.requested", {"approval_id": "a-1"}),
-        ("decision.recorded", {"decision_id": "d-2"}),
-        ("receipt.written", {"receipt_id": "r-2"}),
-        ("vote.counted", counted[0]),
-        ("vote.counted", counted[1]),
-        ("approval.approved", {"approval_id": "a-1"}),
-        ("decision.recorded", {"decision_id": "d-3"}),
-        ("receipt.written", {"receipt_id": "r-3"}),
-        ("step.succeeded", {}),
-        ("run.succeeded", {}),
-    ]
     return told
-
-
-def rewrite(told: Story, **change: Any) -> None:
-    """Let the write have been another one, everywhere."""
-    body = action("e-write") | change
-    digest, sent = canonical.digest(body), redact(body["fields"])
-    for number in ("d-1", "d-3"):
-        effect = told.decisions[number]["input"]["effect"]
-        effect.update({name: body[name] for name in effect.keys() & body.keys()}, digest=digest)
-    told.approvals["a-1"]["digest"] = digest
-    before, now = (canonical.dumps(naming(write)) for write in (WRITE, digest))
-    cards = canonical.dumps(told.approvals["a-1"]["cards"])
-    told.approvals["a-1"]["cards"] = canonical.loads(cards.replace(before, now))
-    hidden = [f"/request{path}" for path in sent.paths]
-    told.receipts["r-3"].update(body_of(body), request=sent.value, redacted=hidden, fingerprint=digest)
-
-
-def body_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of an action that its receipt repeats."""
-    return {name: value for name, value in body.items() if name not in ("fields", "tier")}
 
 
 def _beside(event: str) -> set[str]:
@@ -312,7 +341,7 @@ def _beside(event: str) -> set[str]:
     return {"actor", "step", "effect_id", "minute", *(["approval_id"] if event in about else [])}
 
 
-def chained(events: list[tuple[str, dict[str, Any]]], program: str = "worker-1") -> list[dict[str, Any]]:
+def chained(events: list[tuple[str, dict[str, Any]]], program: str = "countersign") -> list[dict[str, Any]]:
     """Return the leaves of these events, which are the program's where they have no actor."""
     head, leaves = GENESIS, list[Leaf]()
     for number, (event, data) in enumerate(events):
@@ -344,19 +373,25 @@ class Office:
     public: Path
 
     @classmethod
-    def in_folder(cls, folder: Path) -> "Office":
-        """Make the key."""
+    def in_folder(cls, folder: Path, seed: int = 1) -> "Office":
+        """Put a key there, unless there is one: the one that the sample run names, or of another seed another."""
         path = folder / "keys" / "signing.pem"
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_bytes(key_of(seed).key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+            path.chmod(0o600)
         return cls(folder, load_or_create(path), public_path(path))
 
     def seal(self, dossier: Dossier) -> Path:
         """Write the bundle of a dossier."""
-        return self.write(build(dossier, self.key).data)
+        with pytest.MonkeyPatch.context() as patch:
+            if isinstance(dossier, Untrue):
+                patch.setattr(builder, "run_as_told", lambda leaves: run_as_told(leaves) | dict(dossier.run))
+            return self.write(build(dossier, self.key).data)
 
     def sign(self, statement: bytes, kind: str = PAYLOAD_TYPE) -> bytes:
-        """Return the envelope of a statement, which names the key where its format does."""
-        named = self.key.public.key_id if b'"builder_version":"1"' in statement else ""
-        return sign_envelope(kind, statement, self.key, keyid=named)
+        """Return the envelope of a statement."""
+        return sign_envelope(kind, statement, self.key)
 
     def write(self, data: bytes) -> Path:
         """Write a file as if it were a bundle."""

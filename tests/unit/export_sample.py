@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from evidence.build import build
 from evidence.export.approvals_table import VOTE_COLUMNS
 from evidence.export.bundle_rows import exceptions_sheet
@@ -15,12 +13,12 @@ from evidence.export.export_files import make_export
 from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, csv_of, sheet_of
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import TreeHead
+from receipts.checkpoint import sign_checkpoint
+from receipts.hashes import TreeHead
 from receipts.signing import SigningKey, sign_envelope
-from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN
-from tests.unit.evidence_variants import at, logged
-from tests.unit.log_sample import signer
+from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN, at
+from tests.unit.evidence_variants import logged
+from tests.unit.log_sample import key_of, signer
 
 MADE_AT = "2026-04-01T08:00:00.000000Z"
 LOG = signer("countersign/acme", 7)
@@ -28,11 +26,6 @@ HEAD = TreeHead(100, b"\x01" * 32)
 SEALED = "run-1"
 """The run that has a bundle: the sample run."""
 _SAID = {"target": "DE/123", "reference": "case-1", "requested_by": "ada", "run_id": SEALED, "definition": "kyc v3"}
-
-
-def key_of(seed: int) -> SigningKey:
-    """Return a key that is the same in every run."""
-    return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
 @cache
@@ -159,7 +152,7 @@ class Sample:
         statement = {
             "_type": "https://in-toto.io/Statement/v1",
             "subject": [{"name": name, "digest": {"sha256": sha256(data)}} for name, data in sorted(files.items())],
-            "predicateType": "urn:countersign:evidence-export:v1",
+            "predicateType": "urn:countersign:period-evidence:v1",
             "predicate": {**{name: told[name] for name in same}, "key_id": key_id, **self.predicate},
         }
         return sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), self.key)

@@ -8,17 +8,22 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import EMPTY, CompactRange, Growth, TreeHead, hash_leaf
-from receipts.log.note import Algorithm, Note, NoteSigner, VerifierKey
-from receipts.log.proofs import consistency_proof, inclusion_proof
-from receipts.log.tiles import TILE_WIDTH, EntryBundle, bundle_data, tiles_between
+from receipts.checkpoint import sign_checkpoint
+from receipts.hashes import EMPTY, CompactRange, Growth, TreeHead, hash_leaf
+from receipts.note import Algorithm, Note, NoteSigner, VerifierKey
+from receipts.proofs import consistency_proof, inclusion_proof
 from receipts.signing import SigningKey
+from receipts.tiles import TILE_WIDTH, EntryBundle, bundle_data, tiles_between
+
+
+def key_of(seed: int) -> SigningKey:
+    """Return a key that is the same in every run."""
+    return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
 def signer(name: str, seed: int) -> NoteSigner:
     """Return a key that is the same in every run."""
-    return NoteSigner(name, SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32)))
+    return NoteSigner(name, key_of(seed))
 
 
 def vkey(of: NoteSigner) -> VerifierKey:

@@ -19,10 +19,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.home.command_replies import approval_reply
 from bot.views.buttons import confirmation
 from bot.views.cancel_undo import undo_modal
 from bot.views.card import card
+from bot.views.command_replies import approval_reply
 from bot.views.vote_modals import reason_modal, signing_modal
 from bot.views.wording import execution_times
 from receipts import canonical

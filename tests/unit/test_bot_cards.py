@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.home.home import ATTENTION_SHOWN, SHOWN
 from bot.views.buttons import confirmation
 from bot.views.card import Card, card
 from bot.views.details import details_modal, details_modals
+from bot.views.home import ATTENTION_SHOWN, SHOWN
 from bot.views.references import APPROVE, REJECT, SHOW_ALL
 from bot.views.vote_modals import reason_modal
 from bot.views.wording import progress_words, result_words
@@ -276,7 +276,6 @@ def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: Ap
         (Result(ResultCode.REJECTED, ("Anna", "Boris")), "Not done: rejected by Anna, Boris"),
         (Result(ResultCode.NOT_IN_TIME), "Not done: nobody decided in time"),
         (Result(ResultCode.NOT_PERFORMED, ("the register refused",)), "Not done: the register refused"),
-        (Result(ResultCode.WORDED, ("performed",)), "performed"),
         (
             Result(ResultCode.WINDOW, ("2026-03-03T08:00:00.000000Z",)),
             "Approved; carried out from 2026-03-03 08:00 UTC on",

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from bot.home.bulk_votes import marked, request_rows, sort, warnings
-from bot.home.comparison import compare
-from bot.home.home import SHOWN
 from bot.views.blocks import date
+from bot.views.bulk_votes import marked, request_rows, sort, warnings
+from bot.views.comparison import compare
+from bot.views.home import SHOWN
 from bot.views.messages import MOST_LINES, gathered_message
 from bot.views.text import Shown
 from runtime.model.approval import AskKind

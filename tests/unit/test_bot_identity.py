@@ -23,12 +23,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.client import Tally, slack_logger
 from bot.listeners.identity import is_elsewhere, only_person, profile_refusal, team_refusal
 from bot.listeners.installation import Installation
 from bot.listeners.oauth import installed, refused
 from bot.payloads import Actions, User
 from bot.signature import MAX_BODY, SignatureMiddleware, is_authentic, sign
-from bot.slack.client import Tally, slack_logger
 from runtime.model.person import Member, Person, match_members
 from runtime.model.votes import Refusal
 

@@ -42,6 +42,7 @@ _WITHOUT_SYSTEM = {
     ("config",): "tells the settings",
     ("doctor",): "tells of each part",
     ("trigger",): "goes to the edge",
+    ("runs", "trigger"): "goes to the edge",
     ("evidence", "verify"): "is offline",
     ("evidence", "verify-export"): "is offline",
     ("evidence", "report"): "is offline",
@@ -54,7 +55,6 @@ _WITHOUT_SYSTEM = {
     ("slack", "new-key"): "makes a key",
     ("subscriptions", "check"): "reads files",
     ("log", "key"): "reads a file",
-    ("log", "rotate"): "writes a file",
 }
 """Commands that need no database, and why."""
 
@@ -204,15 +204,17 @@ _AWAY = {
 
 def _named(path: tuple[str, ...]) -> tuple[str, ...]:
     """Return which run is meant, where a command leaves open how it is said."""
-    if path == ("evidence", "exceptions"):
-        return ("--from", "2026-01-01", "--to", "2026-01-01")
-    return ("run_0",) if path in {("cancel",), ("evidence", "hold"), ("evidence", "release")} else ()
+    of_a_period = {("evidence", "approvals"), ("evidence", "exceptions")}
+    if path in of_a_period:
+        return ("--since", "2026-01-01", "--until", "2026-01-01")
+    of_a_run = {("cancel",), ("runs", "cancel"), ("evidence", "hold"), ("evidence", "release")}
+    return ("run_0",) if path in of_a_run else ()
 
 
 def test_a_group_without_a_command_prints_its_help(desk: Desk) -> None:
     told = desk.say("runs")
     assert (told.code, told.err) == (2, "")
-    assert "List and show runs." in told.out
+    assert "List, show, start, cancel, undo, retry, signal and replay runs." in told.out
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,9 @@ def test_a_group_without_a_command_prints_its_help(desk: Desk) -> None:
         (("dead-letters", "list", "--status", "lost"), "'--status': 'lost' is not one of 'dead_letter',"),
         (("runs", "list", "--limit", "0"), "'--limit': "),
         (("cancel", "--as=omar", "--reason=x"), "name a RUN, or all of a --reference or a --definition"),
-        (("cancel", "--as=omar", "--reason=x", "--started-after=noon"), "give a day or a moment: 2026-02-01 or "),
+        (("cancel", "--as=omar", "--reason=x", "--since=noon"), "noon is no day, moment or duration: 2026-02-01, "),
+        (("runs", "list", "--since=2026-02-02", "--until=2026-02-01"), "2026-02-02 00:00:00 UTC is not before the end"),
+        (("evidence", "approvals", "--since=P7D"), "give --since and --until"),
         (("cancel", "run_0"), "missing option '--as' / '--by'"),
         (("lost",), "no such command 'lost'"),
     ],
@@ -347,7 +351,7 @@ def test_an_iteration_inside_one_that_goes_on_is_one_line_of_its_own() -> None:
 
 
 def test_a_value_between_colons_is_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:
-    show_rows([{"reference": "access:three:rita"}], ["reference"], as_json=False)
+    show_rows([{"reference": "access:three:rita"}], ["reference"])
     assert "access:three:rita" in capsys.readouterr().out
 
 

@@ -128,7 +128,7 @@ def test_needs_are_acyclic_and_come_before_what_needs_them(document: dict[str, A
 def test_durations_have_one_spelling() -> None:
     verb = load_text({**minimal(), "steps": [step("a")]}).verbs["link"]
     document = json.loads(load_text(minimal()).canonical)["verbs"]["link"]["execution"]
-    assert (document["timeout"], document["escalation"]["after"]) == ("P14D", "P1DT12H")
+    assert (document["timeout"], document["escalation"][0]["after"]) == ("P14D", "P1DT12H")
     assert document["retry"] == {
         "backoff": "exponential",
         "base_delay": "PT0.5S",
@@ -177,8 +177,9 @@ def test_unknown_member_and_unknown_format_are_refused() -> None:
     document = loads(load_text(minimal()).canonical)
     with pytest.raises(CanonicalDefinitionError, match="members that are not known"):
         from_canonical(dumps({**document, "extra": 1}))
-    with pytest.raises(CanonicalDefinitionError, match="the format is 'other'"):
-        from_canonical(dumps({**document, "format": "other"}))
+    for other in ("other", "countersign/definition/2"):
+        with pytest.raises(CanonicalDefinitionError, match=f"the format is '{other}', expected 'countersign/defin"):
+            from_canonical(dumps({**document, "format": other}))
 
 
 def test_the_rules_for_answers_stand_in_it_only_where_they_differ() -> None:
@@ -239,8 +240,8 @@ def test_pauses_that_an_author_chose_are_in_it_and_read_as_they_were(retry: dict
 @pytest.mark.parametrize(
     ("said", "stands"),
     [
-        ({"after": "PT36H", "to": ["a"]}, {"after": "P1DT12H", "to": ["a"]}),
-        ([{"after": "PT36H", "to": ["a"]}], {"after": "P1DT12H", "to": ["a"]}),
+        ({"after": "PT36H", "to": ["a"]}, [{"after": "P1DT12H", "to": ["a"]}]),
+        ([{"after": "PT36H", "to": ["a"]}], [{"after": "P1DT12H", "to": ["a"]}]),
         ({"after": "P1D", "to": ["a"], "extend": "P1W"}, [{"after": "P1D", "to": ["a"], "extend": "P7D"}]),
         (
             [{"after": "P1D", "to": ["a"]}, {"after": "P2D", "start": "rescue"}],
@@ -248,7 +249,7 @@ def test_pauses_that_an_author_chose_are_in_it_and_read_as_they_were(retry: dict
         ),
     ],
 )
-def test_an_escalation_that_only_asks_stands_as_it_did_before_there_were_lists(said: Any, stands: Any) -> None:
+def test_an_escalation_stands_as_a_list_of_entries(said: Any, stands: Any) -> None:
     verbs = _verbs_with(escalation=said)
     found = load_runbook(parse_source(json.dumps(minimal()).encode(), "r.yaml"), verbs).definition
     assert found is not None

@@ -14,7 +14,7 @@ from textwrap import indent
 import pytest
 
 from runtime.definitions.cel.expressions import FUNCTIONS
-from runtime.definitions.loading.catalog import Catalog, load_catalog
+from runtime.definitions.loading.catalog import MOST_PLACES, Catalog, load_catalog
 from runtime.definitions.model import EdgeKind
 from runtime.definitions.problems import InvalidDefinitionsError
 from runtime.definitions.schemas import FORMATS
@@ -86,6 +86,15 @@ def test_sound_pack_has_no_problems_and_keeps_its_edges() -> None:
         ("look", "ask"): EdgeKind.DATA,
         ("pause", "ask"): EdgeKind.SEQUENCE,
     }
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_file_with_too_many_keys_is_refused_before_they_are_looked_at(tmp_path: Path, more: int) -> None:
+    keys = "".join(f"k{number}: 1\n" for number in range(MOST_PLACES + more))
+    problems = load(pack(tmp_path, runbooks_many=keys)).problems
+    refused = f"{tmp_path}/runbooks/many.yaml:1: $: has 20,001 keys and list items, and may have 20,000"
+    assert [str(problem) for problem in problems if "20,00" in str(problem)] == [refused] * more
+    assert (len(problems) == 1) is bool(more)
 
 
 def test_uuid_shorthand_is_written_out() -> None:

@@ -7,7 +7,7 @@ import pytest
 from countersign_kyc.functions import FUNCTIONS
 
 from receipts.canonical import digest, dumps
-from runtime.definitions.canonical import FORMAT_2, definition_document, from_canonical
+from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.cel.expressions import PINNED, compile_expression, evaluate_condition, install, render
 from runtime.definitions.cel.functions import MAX_SIZE
 from runtime.definitions.cel.outcomes import ExpressionError
@@ -148,7 +148,7 @@ def test_a_definition_names_the_functions_that_it_calls_with_their_versions() ->
     assert definition is not None
     assert definition.functions == {"kyc_is_lei": 1, "kyc_join": 2}
     document = definition_document(definition)
-    assert (document["format"], document["functions"]) == (FORMAT_2, {"kyc_is_lei": 1, "kyc_join": 2})
+    assert document["functions"] == {"kyc_is_lei": 1, "kyc_join": 2}
     assert from_canonical(dumps(document)) == definition
     older = {**document, "functions": {"kyc_is_lei": 1, "kyc_join": 1}}
     assert digest(older) != definition.digest

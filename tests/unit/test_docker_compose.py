@@ -25,6 +25,7 @@ from countersign.parts import Role
 from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
+from tools.schema import project_version
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -34,7 +35,12 @@ COMMANDS = {name: service for name, service in OURS.items() if "entrypoint" not 
 VARIABLE = re.compile(r"\$\{(\w+)(:[?-])([^}]*)\}")
 
 # What an operator would put into .env.
-GIVEN = {"COUNTERSIGN_TENANT": "acme", "COUNTERSIGN_SLACK_CHANNEL": "C1", "DIRECTORY_FILE": "./directory.yaml"}
+GIVEN = {
+    "COUNTERSIGN_TENANT": "acme",
+    "COUNTERSIGN_SLACK_CHANNEL": "C1",
+    "DIRECTORY_FILE": "./directory.yaml",
+    "DIRECTORY_LOADED_BY": "omar",
+}
 
 # What each container is told, and nobody else is.
 DIRECTORY = {"countersign_directory_database_url"}
@@ -318,7 +324,7 @@ def test_the_front_has_the_directory_where_the_setting_says_and_starts_when_it_i
     (volume,) = SERVICES["people"]["volumes"]
     assert volume.endswith(f":{file}:ro")
     assert volume in SERVICES["bot"]["volumes"]
-    assert SERVICES["people"]["command"] == ["people", "load", file]
+    assert SERVICES["people"]["command"][:4] == ["people", "load", file, "--as"]
     assert "people" in SERVICES["bot"]["depends_on"]
     assert [
         name for name, service in SERVICES.items() if "COUNTERSIGN_DIRECTORY" in service.get("environment", {})
@@ -331,6 +337,7 @@ def test_images_are_pinned() -> None:
     )
     assert len(images) == len(SERVICES) + 1
     assert all(re.search(r":\S*\d+\.\d+|:RELEASE\.\d{4}", image) for image in images)
+    assert f"countersign:{project_version()}" in images
 
 
 def test_our_containers_run_without_root_and_without_rights_on_files_that_cannot_be_changed() -> None:

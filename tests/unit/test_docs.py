@@ -134,8 +134,12 @@ def _is_command(text: str) -> bool:
 def _is_known(text: str) -> bool:
     if text.startswith("countersign "):
         return _is_command(text)
-    is_member = any(names.is_member(text, version) for version in (1, 2))
-    return text in CHECKS | FILES or is_member or (CHECKOUT / text).exists() or (CHECKOUT / "packs" / text).is_dir()
+    return (
+        text in CHECKS | FILES
+        or names.is_member(text)
+        or (CHECKOUT / text).exists()
+        or (CHECKOUT / "packs" / text).is_dir()
+    )
 
 
 @pytest.mark.parametrize("text", NAMED)

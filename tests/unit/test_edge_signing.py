@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.callers import EVERY, RETRY, Tallies
-from edge.routes.passkeys import page_of
+from edge.passkeys import page_of
 from edge.signing import CALLER, SIGNATURE, TIMESTAMP, WINDOW, claimed, headers, is_signed, sign
 from receipts.acts import MOST_TRIED, RequestRefused, Tried
 from runtime.model.limits import Rate, TokenBuckets

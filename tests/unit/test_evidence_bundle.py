@@ -22,14 +22,16 @@ from securesystemslib.signer._key import SSlibKey
 
 from evidence import names
 from evidence.build import Dossier, DossierError, build
-from evidence.reading.timeline import first_code
+from evidence.run_record import run_as_told
 from evidence.statement import Statement, count, make_statement
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
+from receipts.chain import Leaf
 from receipts.signing import verify_envelope
-from tests.unit.evidence_sample import POLICY, QUEUED, Office, Story, rewrite, story
-from tests.unit.evidence_variants import bound, looked
+from tests.unit.evidence_bends import rewrite
+from tests.unit.evidence_sample import POLICY, Office, Story, story
+from tests.unit.evidence_variants import looked
 
 
 @pytest.fixture
@@ -50,12 +52,10 @@ def test_same_run_sealed_twice_gives_the_same_bytes(office: Office) -> None:
 
 def test_order_in_which_records_are_handed_in_does_not_matter(office: Office) -> None:
     dossier = story().dossier()
-    assert dossier.run is not None
     shuffled = dataclasses.replace(
         dossier,
         decisions=random.Random(1).sample(dossier.decisions, len(dossier.decisions)),  # noqa: S311 - no secret
         receipts=list(reversed(dossier.receipts)),
-        run=dict(reversed(list(dossier.run.items()))),
     )
     assert build(shuffled, office.key) == build(dossier, office.key)
 
@@ -63,9 +63,11 @@ def test_order_in_which_records_are_handed_in_does_not_matter(office: Office) ->
 def test_members_are_those_of_the_format(office: Office) -> None:
     policy = f"policies/{canonical.digest(POLICY)}"
     assert list(members_of(office, story().dossier())) == [
+        "summary.md",
         "README.md",
         "approvals/a-1.json",
         "audit.jsonl",
+        "costs.json",
         "decisions/00001-d-1.json",
         "decisions/00002-d-2.json",
         "decisions/00003-d-3.json",
@@ -91,8 +93,9 @@ def test_sha256sum_of_a_record_is_the_digest_in_the_chain(office: Office) -> Non
 def test_securesystemslib_and_the_standard_library_alone_confirm_the_bundle(office: Office) -> None:
     members = members_of(office, story().dossier())
     envelope = Envelope.from_dict(json.loads(members.pop("statement.dsse.json")))
-    key = office.key.public
-    assert list(envelope.verify([SSlibKey.from_crypto(key.key, keyid=key.key_id)], 1)) == [key.key_id]
+    key = SSlibKey.from_crypto(office.key.public.key)
+    unnamed = SSlibKey("", key.keytype, key.scheme, key.keyval)  # the envelope names none
+    assert list(envelope.verify([unnamed], 1)) == [""]
     assert envelope.payload_type == "application/vnd.in-toto+json"
     statement = json.loads(envelope.payload)
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
@@ -148,8 +151,8 @@ def test_two_records_of_one_name_are_refused(office: Office) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"run": {}},
-        {"run": {**(story().dossier().run or {}), "status": float("nan")}},
+        {"receipts": [{"receipt_id": "r-2", "attempt": float("nan")}]},
+        {"leaves": story().dossier().leaves[:3]},
         {"leaves": [{"seq": 1}]},
         {"policies": {"0" * 64: {"a.rego": "\ud800"}}},
     ],
@@ -159,64 +162,13 @@ def test_dossier_that_cannot_be_written_down_is_refused(office: Office, change: 
         build(dataclasses.replace(story().dossier(), **change), office.key)
 
 
-def test_timeline_tells_each_leaf_under_its_day(office: Office) -> None:
-    timeline = members_of(office, story().dossier())["timeline.md"].decode()
-    assert "# What happened in run `run-1`" in timeline
-    assert "## 2026-01-31" in timeline
-    assert "6. 09:05:00.000 **Vote counted**, by `worker-1` (system)\n   - step `file`\n" in timeline
-    assert "   - `person`: `ben`\n   - `verdict`: `approve`\n" in timeline
-
-
-HOSTILE = [
-    "`\n\n# Approved by everyone\n",
-    "</code><script>alert(1)</script>",
-    "[ok](https://evil.example)",
-    "\u202edevorppa\u202c",
-    "zero\u200bwidth",
-    "```\nfence",
-    "\\` | cell",
-    "\r\x1b[2J\x00",
-    "\u2028line",
-    "",
-    "   ",
-]
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_data_cannot_write_lines_of_its_own_into_the_timeline(office: Office, text: str) -> None:
-    sound = members_of(office, story().dossier())["timeline.md"].decode().splitlines()
-    told = story()
-    told.events[0] = ("run.queued", QUEUED[1] | {"trigger_type": text})
-    bent = members_of(office, told.dossier())["timeline.md"].decode()
-    assert [line for line in bent.splitlines() if "trigger" not in line] == [
-        line for line in sound if "trigger" not in line and line in bent
-    ]
-    assert len(bent.split("\n")) == len(sound) + 1
-
-
-@given(st.text(max_size=700))
-@settings(deadline=None)
-def test_code_span_holds_nothing_but_itself(text: str) -> None:
-    span = first_code(text)
-    inner = span.split(" (the first ")[0]
-    assert inner.startswith("`")
-    assert inner.endswith("`")
-    assert "`" not in inner[1:-1]
-    assert inner[1:-1].isprintable()
-
-
-def test_long_value_is_cut_in_the_timeline_and_says_so() -> None:
-    assert first_code("x" * 501) == f"`{'x' * 500}` (the first 500 of 501 characters; all are in `audit.jsonl`)"
-
-
 def test_readme_names_run_key_and_head_and_leaves_no_gap(office: Office) -> None:
     told = story()
-    told.run["tenant"] = "@HEAD@ `x`\n# y"
+    told.events[0][1]["tenant"] = "@HEAD@ `x`\n# y"
     dossier = told.dossier()
-    assert dossier.run is not None
     readme = members_of(office, dossier)["README.md"].decode()
     assert office.key.public.key_id in readme
-    assert f"the last hash is {dossier.run['audit_head']}, line 12" in readme
+    assert f"the last hash is {dossier.leaves[-1]['hash']}, line 22" in readme
     assert "\n# y" not in readme
 
 
@@ -227,8 +179,9 @@ def test_whatever_stands_in_the_data_the_bundle_verifies(
 ) -> None:
     office = Office.in_folder(tmp_path_factory.mktemp("office"))
     told = story()
-    told.events[0] = ("run.queued", {text: [text, number]} | QUEUED[1])
-    told.approvals["a-1"]["cards"].append({text: text})
+    told.events[0] = ("run.queued", {text: [text, number]} | told.events[0][1])
+    told.approvals["a-1"]["cards"].append({text: text} | told.approvals["a-1"]["cards"][0])
+    told.events.insert(13, ("card.shown", dict(told.events[12][1], number=1)))
     rewrite(told, fields={text: number, "text": text})
     assert verify(office.seal(told.dossier()), office.public).run_id == "run-1"
 
@@ -287,13 +240,13 @@ def signed_again(office: Office, members: dict[str, bytes]) -> bytes:
     """Return a bundle of these members, signed by the genuine key."""
     payload = verify_envelope(members.pop(names.STATEMENT), office.key.public).payload
     old = Statement.model_validate(canonical.loads(payload))
-    predicate = old.predicate.model_copy(update={"counts": count(members, int(old.predicate.builder_version))})
+    predicate = old.predicate.model_copy(update={"counts": count(members)})
     statement = make_statement(members, predicate)
     return pack({**members, names.STATEMENT: office.sign(statement)})
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), raw=st.sampled_from(RAW), sample=st.sampled_from([story, bound, looked]))
+@given(data=st.data(), raw=st.sampled_from(RAW), sample=st.sampled_from([story, looked]))
 def test_spelling_that_is_not_canonical_is_refused_wherever_it_stands(
     module_office: Office, data: st.DataObject, raw: str, sample: Callable[[], Story]
 ) -> None:
@@ -319,7 +272,7 @@ PARTS = ("decisions", "receipts", "reads", "approvals", "run", "policies")
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), value=st.sampled_from(VALUES), sample=st.sampled_from([story, bound, looked]))
+@given(data=st.data(), value=st.sampled_from(VALUES), sample=st.sampled_from([story, looked]))
 def test_value_of_another_kind_comes_to_a_judgement_wherever_it_stands(
     module_office: Office, data: st.DataObject, value: Any, sample: Callable[[], Story]
 ) -> None:
@@ -327,7 +280,7 @@ def test_value_of_another_kind_comes_to_a_judgement_wherever_it_stands(
     part = data.draw(st.sampled_from([*PARTS, "events"]))
     records: Any = [facts for _, facts in told.events] if part == "events" else getattr(told, part)
     if part == "run":
-        records = dict(story().dossier().run or {})
+        records = run_as_told([Leaf.model_validate(leaf) for leaf in told.dossier().leaves])
     ways = [way for way in places(records) if way]
     assume(ways)  # there are reads in one sample alone
     way = data.draw(st.sampled_from(ways))

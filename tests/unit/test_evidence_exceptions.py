@@ -19,9 +19,9 @@ import pytest
 
 from countersign.cli.evidence_options import VerifierInputs
 from countersign.cli.verify import verify_all
-from evidence.page.report import report_on
 from evidence.reading.exceptions import QUICK, ExceptionKind, Exceptions, exceptions_of, length
 from evidence.reading.material import Material
+from evidence.report import report_on
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.rules import Rule
 from evidence.verify.trust import trust_of
@@ -30,7 +30,6 @@ from receipts import canonical, piecewise
 from receipts.fields import timestamp
 from tests.unit.evidence_bends import members_of
 from tests.unit.evidence_sample import START, Office, Story, story
-from tests.unit.evidence_variants import bound
 from tests.unit.test_evidence_report import words_of
 
 SIGNED = {"approval_id": "a-1", "step": "file", "effect_id": "e-write"}
@@ -80,7 +79,7 @@ def after_votes(told: Story, event: str, **data: Any) -> None:
 
 
 def test_a_run_as_it_should_be_has_no_exceptions(office: Office) -> None:
-    told = bound()
+    told = story()
     for person in ("ben", "cat"):
         opened(told, person, seconds=11)
     found = found_in(office, told)
@@ -88,7 +87,7 @@ def test_a_run_as_it_should_be_has_no_exceptions(office: Office) -> None:
 
 
 def test_a_vote_soon_after_opening_is_quick(office: Office) -> None:
-    told = bound()
+    told = story()
     opened(told, "ben", seconds=10)
     opened(told, "cat", seconds=10.5)
     (entry,) = found_in(office, told).entries
@@ -98,7 +97,7 @@ def test_a_vote_soon_after_opening_is_quick(office: Office) -> None:
 
 
 def test_how_soon_is_quick_is_a_setting(office: Office) -> None:
-    told = bound()
+    told = story()
     opened(told, "ben", seconds=60)
     opened(told, "cat", seconds=61)
     assert [one.person for one in found_in(office, told, timedelta(minutes=1)).entries] == ["ben"]
@@ -106,24 +105,24 @@ def test_how_soon_is_quick_is_a_setting(office: Office) -> None:
 
 
 def test_where_opening_was_not_recorded_it_says_so(office: Office) -> None:
-    found = found_in(office, bound())
+    found = found_in(office, story())
     assert found.entries == []
     assert found.opening == "Opening was not recorded for 2 of 2 votes, so quick voting is not checked there."
-    told = bound()
+    told = story()
     opened(told, "ben", seconds=30)
     found = found_in(office, told)
     assert found.opening == "Opening was not recorded for 1 of 2 votes, so quick voting is not checked there."
 
 
 def test_an_opening_that_is_no_moment_is_not_measured(office: Office) -> None:
-    told = bound()
+    told = story()
     vote_leaf(told, "ben")["opened_at"] = "yesterday"
     vote_leaf(told, "cat")["opened_at"] = timestamp(START + timedelta(hours=1))  # after the vote
     assert found_in(office, told).entries == []
 
 
 def test_the_same_person_reviewed_and_signed(office: Office) -> None:
-    told = bound()
+    told = story()
     reviewed(told, 5)
     (entry,) = found_in(office, told).entries
     assert (entry.kind, entry.name, entry.seconds) == (ExceptionKind.SAME_PERSON, "Ben", 60)
@@ -132,13 +131,13 @@ def test_the_same_person_reviewed_and_signed(office: Office) -> None:
 
 
 def test_another_person_may_review(office: Office) -> None:
-    told = bound()
+    told = story()
     reviewed(told, 5, "dan")
     assert found_in(office, told).entries == []
 
 
 def test_a_delegate_who_reviewed_signs_for_another_and_is_the_same_person(office: Office) -> None:
-    told = bound()
+    told = story()
     reviewed(told, 5)
     told.approvals["a-1"]["votes"][0]["delegation"] = {"delegator": "dora", "delegator_name": "Dora Holm"}
     assert lines(found_in(office, told)) == [
@@ -153,7 +152,7 @@ def test_a_delegate_who_reviewed_signs_for_another_and_is_the_same_person(office
 
 
 def test_break_glass_is_an_exception_with_its_ticket(office: Office) -> None:
-    told = bound()
+    told = story()
     told.approvals["a-1"]["votes"][1]["break_glass"] = {"ticket": "INC-7", "nth": 1}
     assert lines(found_in(office, told)) == [
         ("break_glass", "Cat", "approved “File a report” alone by break-glass, ticket “INC-7”", CAT)
@@ -161,7 +160,7 @@ def test_break_glass_is_an_exception_with_its_ticket(office: Office) -> None:
 
 
 def test_an_edit_is_an_exception_with_the_fields_and_the_reason(office: Office) -> None:
-    told = bound()
+    told = story()
     changes = [{"param": "owner"}, {"param": "share"}]
     told.approvals["a-1"]["edited"] = {"person": "dan", "person_name": "Dan Ek", "reason": "typo", "changes": changes}
     after_votes(told, "effect.edited", **SIGNED, actor="dan", person="dan")
@@ -171,7 +170,7 @@ def test_an_edit_is_an_exception_with_the_fields_and_the_reason(office: Office) 
 
 
 def test_what_was_handed_on_is_a_delegation(office: Office) -> None:
-    told = bound()
+    told = story()
     after_votes(told, "approval.handed", **SIGNED, actor="ben", person="ben", to="cat", reason="on leave")
     assert lines(found_in(office, told)) == [
         ("delegation", "Ben", "handed “File a report” to “Cat”: “on leave”", CAT + 1)
@@ -179,7 +178,7 @@ def test_what_was_handed_on_is_a_delegation(office: Office) -> None:
 
 
 def test_a_refused_vote_is_an_exception_with_its_reason(office: Office) -> None:
-    told = bound()
+    told = story()
     stranger = {"code": "identity.unknown", "verdict": "approve", "actor": "slack:T1:U9"}
     after_votes(told, "vote.refused", **SIGNED, code="vote.requester", verdict="edit", actor="ada")
     after_votes(told, "vote.refused", **SIGNED, **stranger)
@@ -200,7 +199,7 @@ def test_a_refused_vote_is_an_exception_with_its_reason(office: Office) -> None:
 
 
 def test_a_denied_effect_is_an_exception_of_the_person_who_wanted_it(office: Office) -> None:
-    told = bound()
+    told = story()
     denied = canonical.loads(canonical.dumps(told.decisions["d-1"]))
     denied |= {"id": "d-9", "outcome": "deny"}
     denied["answer"] = {"outcome": "deny", "reasons": [{"code": "limits.runs", "msg": "Too many runs"}]}
@@ -212,7 +211,7 @@ def test_a_denied_effect_is_an_exception_of_the_person_who_wanted_it(office: Off
 
 
 def test_an_answer_and_a_wish_that_were_not_taken_are_exceptions(office: Office) -> None:
-    told = bound()
+    told = story()
     after_votes(told, "notification.refused", step="file", actor="eve", code="answer.unfit", reason="no such field")
     after_votes(told, "notification.refused", step=None, actor="eve", code="identity.guest", reason="")
     assert lines(found_in(office, told)) == [
@@ -222,7 +221,7 @@ def test_an_answer_and_a_wish_that_were_not_taken_are_exceptions(office: Office)
 
 
 def test_words_of_a_bundle_cannot_pass_for_words_of_ours(office: Office) -> None:
-    told = bound()
+    told = story()
     told.approvals["a-1"]["purpose"] = "x”, and nothing else.\u202e\n“"
     told.approvals["a-1"]["votes"][1]["break_glass"] = {"ticket": "y”", "nth": 1}
     (entry,) = found_in(office, told).entries
@@ -231,7 +230,7 @@ def test_words_of_a_bundle_cannot_pass_for_words_of_ours(office: Office) -> None
 
 
 def test_a_bundle_with_records_of_another_shape_has_exceptions_too(office: Office) -> None:
-    members = members_of(office.seal(bound().dossier()))
+    members = members_of(office.seal(story().dossier()))
     broken = b'{"event": "vote.counted", "data": {"approval_id": "a-1", "person": "ben"}, "seq": "x"}\n'
     found = exceptions_of(Material({**members, "audit.jsonl": broken, "run.json": b"[]"}))
     assert (found.entries, found.votes) == ([], 1)
@@ -247,10 +246,10 @@ def test_a_length_of_time_is_said_in_its_two_largest_units(seconds: float, said:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
     """Files of every standing, and the key."""
-    office, other = Office.in_folder(tmp_path / "a"), Office.in_folder(tmp_path / "b")
-    broken = bound()
+    office, other = Office.in_folder(tmp_path / "a"), Office.in_folder(tmp_path / "b", 2)
+    broken = story()
     broken.approvals["a-1"]["votes"][0]["reason"] = ""
-    made = {"holds": bound(), "first": story(), "broken": broken}
+    made = {"holds": story(), "broken": broken}
     found = {name: tmp_path / f"{name}.zip" for name in (*made, "unsigned", "absent")}
     for name, told in made.items():
         found[name].write_bytes(office.seal(told.dossier()).read_bytes())
@@ -262,7 +261,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     ("names", "code"),
     [
         (["holds"], 0),
-        (["holds", "first"], 0),
+        (["holds", "holds"], 0),
         (["broken"], 1),
         (["absent"], 3),
         (["unsigned"], 4),
@@ -285,15 +284,14 @@ def test_a_key_that_cannot_be_read_verifies_nothing(files: dict[str, Path], caps
 
 
 def test_programs_are_told_one_object_for_each_file(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    order = ("holds", "first", "broken", "unsigned", "absent")
+    order = ("holds", "broken", "unsigned", "absent")
     verify_all([files[name] for name in order], VerifierInputs(key=files["key"]), None, as_json=True)
-    told = dict(zip(order, map(json.loads, capsys.readouterr().out.splitlines()), strict=True))
+    told = dict(zip(order, json.loads(capsys.readouterr().out)["bundles"], strict=True))
     holds = told["holds"]
-    assert (holds["run"], holds["tenant"], holds["format"], holds["holds"]) == ("run-1", "acme", 2, True)
+    assert (holds["run"], holds["tenant"], holds["format"], holds["holds"]) == ("run-1", "acme", 1, True)
     assert {"name": "votes.in-time", "step": 8, "found": "2 votes"} in holds["checks"]
-    assert told["first"]["format"] == 1
     broken = told["broken"]
-    assert (broken["run"], broken["format"], broken["holds"], broken["checks"]) == ("run-1", 2, False, None)
+    assert (broken["run"], broken["format"], broken["holds"], broken["checks"]) == ("run-1", 1, False, None)
     assert broken["failed"]["name"] == "votes.reasons"
     assert (broken["failed"]["step"], broken["failed"]["member"]) == (8, "approvals/a-1.json")
     assert (told["unsigned"]["run"], told["unsigned"]["failed"]["name"]) == (None, "statement.signed")
@@ -314,7 +312,7 @@ def test_people_are_told_which_of_several_files_does_not_hold(
 
 @pytest.mark.parametrize("fault", ["", "is not so"])
 def test_a_report_tells_what_was_verified_though_the_file_is_another_one_by_then(office: Office, fault: str) -> None:
-    path = office.seal(bound().dossier())
+    path = office.seal(story().dossier())
 
     def check(then: bytes, _: Contents) -> str:
         path.write_bytes(then)
@@ -330,7 +328,7 @@ def test_a_report_tells_what_was_verified_though_the_file_is_another_one_by_then
 
 @pytest.mark.parametrize("key", [True, False])
 def test_a_report_reads_large_json_once(office: Office, *, key: bool) -> None:
-    told = bound()
+    told = story()
     told.receipts["r-3"]["response"] = {"rows": [{"id": number} for number in range(10_000)]}
     told.decisions["d-1"]["note"] = ["x"] * 20_000
     reads = list[bytes]()

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from evidence.build import Dossier
+from evidence.run_record import run_as_told
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
+from receipts.chain import Leaf
 from tests.unit.evidence_bends import (
     APPROVAL,
     BEN,
@@ -24,6 +26,7 @@ from tests.unit.evidence_bends import (
     WRITE_FILE,
     Change,
     asked,
+    broken_by_members,
     drop,
     effect_of,
     escalate,
@@ -31,6 +34,7 @@ from tests.unit.evidence_bends import (
     on_mocks,
     revote,
     revoted,
+    rewrite,
     succeeded,
     told_with,
     unapproved,
@@ -38,8 +42,8 @@ from tests.unit.evidence_bends import (
     undone,
     unwritten,
 )
-from tests.unit.evidence_sample import Office, Story, rewrite, vote
-from tests.unit.evidence_variants import bound, redefine
+from tests.unit.evidence_sample import Office, Story, story, vote
+from tests.unit.evidence_variants import redefine
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +198,14 @@ BELONGING: dict[str, Change] = {
     ),
 }
 
-NO_RECEIPT = "line 11: step file succeeded, and no receipt says that it acted"
+
+def run_as_told_of(told: Story) -> dict[str, Any]:
+    """Return what `run.json` says of a run, but for where its leaves end."""
+    run = run_as_told([Leaf.model_validate(leaf) for leaf in told.dossier().leaves])
+    return {name: value for name, value in run.items() if name not in ("sealed_seq", "audit_head")}
+
+
+NO_RECEIPT = "line 20: step file succeeded, and no receipt says that it acted"
 ENDING: dict[str, Change] = {
     "status": (
         *("run.ended", "run.json", "status is canceled, where audit.jsonl says succeeded"),
@@ -210,11 +221,15 @@ ENDING: dict[str, Change] = {
     ),
     "definition": (
         *("run.ended", "run.json", "definition.digest is"),
-        lambda: told_with(lambda s: s.events[0][1].update(definition_digest="0" * 64)),
+        lambda: told_with(
+            lambda s: s.run.update(run_as_told_of(s)), lambda s: s.events[0][1].update(definition_digest="0" * 64)
+        ),
     ),
     "not asked for": (
         *("run.queued", "audit.jsonl", "run.queued is not its first line"),
-        lambda: told_with(lambda s: drop(s, "run.queued")),
+        lambda: told_with(
+            lambda s: s.run.update(run_as_told_of(s)), lambda s: s.events.insert(0, ("run.noted", {"format": 1}))
+        ),
     ),
     "asked for twice": (
         *("run.queued", "audit.jsonl", "run.queued is not its first line, or not only that"),
@@ -222,7 +237,7 @@ ENDING: dict[str, Change] = {
     ),
     "not ended": (
         *("run.ended", "audit.jsonl", "does not say how the run ended"),
-        lambda: told_with(lambda s: drop(s, "run.succeeded")),
+        lambda: told_with(lambda s: s.run.update(run_as_told_of(s)), lambda s: drop(s, "run.succeeded")),
     ),
     "step that failed": (
         *("steps.receipts", "audit.jsonl", NO_RECEIPT),
@@ -238,11 +253,11 @@ ENDING: dict[str, Change] = {
     ),
     "answer without a start": (
         *("steps.receipts", "audit.jsonl", "step file succeeded, and no receipt"),
-        lambda: told_with(undone, lambda s: s.events.insert(-1, ("wait.completed", {})), succeeded),
+        lambda: told_with(undone, lambda s: s.events.insert(-2, ("wait.completed", {})), succeeded),
     ),
     "step that is not in the definition": (
-        *("steps.receipts", "audit.jsonl", "line 12: no step other is in definition.json"),
-        lambda: told_with(lambda s: s.events.insert(-1, ("step.succeeded", {"step": "other"}))),
+        *("steps.receipts", "audit.jsonl", "line 21: no step other is in definition.json"),
+        lambda: told_with(lambda s: s.events.insert(-2, ("step.succeeded", {"step": "other"}))),
     ),
 }
 
@@ -254,18 +269,21 @@ CHANGES = {f"{group}: {name}": change for group, changes in GROUPS.items() for n
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_does_not_hold_is_named_by_its_rule(office: Office, name: str) -> None:
     rule, member, what, make = CHANGES[name]
-    with pytest.raises(VerificationError) as caught:
-        verify(office.seal(make()), office.public)
-    assert (caught.value.rule, caught.value.member) == (rule, member), caught.value
-    assert what in caught.value.what
+    path = office.seal(make())
+    found = broken_by_members(office, path)
+    assert found is not None
+    assert found[:2] == (rule, member), found
+    assert what in found[2]
+    with pytest.raises(VerificationError):
+        verify(path, office.public)
 
 
 OTHER = {"name": "other", "version": 1, "digest": "0" * 64}
 
 
 def chosen() -> Story:
-    """Return the sound run in format 2, whose runbook was chosen between two."""
-    told = bound()
+    """Return the sound run whose runbook was chosen between two."""
+    told = story()
     definition = canonical.loads(told.definition)
     definition["trigger"]["when"] = "trigger.kind == 'corporate'"
     redefine(told, definition)
@@ -293,7 +311,7 @@ def _unsaid() -> Dossier:
 
 
 def _said() -> Dossier:
-    told = bound()
+    told = story()
     told.events[0][1]["among"] = [OTHER]
     return told.dossier()
 

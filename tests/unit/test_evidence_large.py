@@ -12,9 +12,8 @@ from receipts import pieces, piecewise
 from tests.unit import test_evidence_claims as claims
 from tests.unit import test_evidence_forgeries as forgeries
 from tests.unit import test_evidence_runs as told
-from tests.unit.evidence_bends import told_with
-from tests.unit.evidence_sample import Office, rewrite
-from tests.unit.evidence_variants import bound
+from tests.unit.evidence_bends import broken_by_members, rewrite, told_with
+from tests.unit.evidence_sample import Office, story
 
 MIB = 2**20
 
@@ -34,12 +33,13 @@ APART = {
 """With these, everything stands apart that may, and is read in many pieces."""
 
 
-def said(office: Office, path: Path) -> str:
-    """Return what is found; the sentence is about a fault if there is one."""
+def said(office: Office, path: Path) -> tuple[str, object]:
+    """Return what is found, a sentence if that is a fault, and what the rules about members find by themselves."""
+    by_members = broken_by_members(office, path)
     try:
-        return str(verify(path, office.public))
+        return str(verify(path, office.public)), by_members
     except VerificationError as error:
-        return str(error)
+        return str(error), by_members
 
 
 LIES = (
@@ -62,7 +62,7 @@ def test_the_same_is_found_where_all_that_may_stands_apart(
 
 def large_answers(value: Any) -> Any:
     """Return the dossier of a run whose receipts and a decision hold this."""
-    sample = bound()
+    sample = story()
     for record in sample.receipts.values():
         record["response"] = value
     sample.decisions["d-1"]["note"] = [value]
@@ -71,16 +71,14 @@ def large_answers(value: Any) -> Any:
 
 def large_params(value: Any) -> Any:
     """Return the dossier of a run that was asked to write this."""
-    sample = bound()
+    sample = story()
     rewrite(sample, fields={"rows": value})
-    proposed = next(data for event, data in sample.events if event == "effect.proposed")
-    proposed["digest"] = sample.receipts["r-3"]["fingerprint"]
     return sample.dossier()
 
 
 def large_cards(value: Any) -> Any:
     """Return the dossier of a run whose card shows this, and whose receipts say that as much was redacted."""
-    sample = bound()
+    sample = story()
     sample.approvals["a-1"]["cards"][0]["card"]["blocks"] = value[: 7 * len(value) // 10]
     for record in sample.receipts.values():
         record["redacted"] += [f"/response/rows/{number:08d}" for number in range(MIB // 52)]
@@ -89,7 +87,7 @@ def large_cards(value: Any) -> Any:
 
 def large_leaves(value: Any) -> Any:
     """Return the dossier of a run of many leaves, half of which say parts of this, and the others nothing."""
-    sample = bound()
+    sample = story()
     noted, part = {"step": None, "minute": 9}, value[: 800 * len(value) // MIB]
     sample.events[-2:-2] = [("countersign.noted", noted | {"noted": part})] * (MIB // 900)
     sample.events[-2:-2] = [("countersign.noted", noted)] * (MIB // 450)

@@ -19,8 +19,8 @@ from evidence.reading.words import duration, listed, moment
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from tests.unit.evidence_bends import members_of, resealed
-from tests.unit.evidence_sample import Office, Story
-from tests.unit.evidence_variants import bound, looked
+from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.evidence_variants import looked
 
 HOSTILE = [
     "`\n\n# Approved by everyone\n",
@@ -54,7 +54,7 @@ def text_of(office: Office, told: Story, name: str = "summary.md") -> str:
 
 def spoken(words: str) -> Story:
     """Return the sample in which everybody says these words wherever people are free in theirs."""
-    told = bound()
+    told = story()
     told.approvals["a-1"]["before"] = {words: words}
     for vote in told.approvals["a-1"]["votes"]:
         vote |= {"reason": f"because {words}", "person_name": words}
@@ -62,11 +62,11 @@ def spoken(words: str) -> Story:
 
 
 def test_the_summary_is_the_first_member_of_the_bundle(office: Office) -> None:
-    assert next(iter(members_of(office.seal(bound().dossier())))) == "summary.md"
+    assert next(iter(members_of(office.seal(story().dossier())))) == "summary.md"
 
 
 def test_the_summary_tells_who_asked_signed_and_did_what(office: Office) -> None:
-    page = text_of(office, bound())
+    page = text_of(office, story())
     for told in (
         "# kyc: succeeded\n",
         "- **Requested by:** “ada” via “intake-agent”\n",
@@ -94,7 +94,7 @@ def test_the_summary_tells_what_was_looked_up_and_what_it_cost(office: Office) -
 
 
 def test_the_summary_tells_what_was_there_before(office: Office) -> None:
-    told = bound()
+    told = story()
     told.approvals["a-1"]["before"] = {"owner": "nobody"}
     assert 'Shown: “owner”: “nobody” → “{"share":"\\[redacted:' in text_of(office, told)
 
@@ -167,14 +167,14 @@ REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_summary_tells_what_was_refused(office: Office, name: str) -> None:
     bend, said = REFUSED[name]
-    told = bound()
+    told = story()
     bend(told)
     page = members_of(office.seal(told.dossier()))["summary.md"].decode()
     assert said in page.split("## Rejections and refusals")[1].split("\n## ")[0]
 
 
 def test_what_undid_something_is_told_as_undoing(office: Office) -> None:
-    told = bound()
+    told = story()
     definition = canonical.loads(told.definition)
     definition["steps"].append({"id": "back", "verb": "register.withdraw", "when": None})
     told.definition = canonical.dumps(definition)
@@ -185,7 +185,7 @@ def test_what_undid_something_is_told_as_undoing(office: Office) -> None:
 
 
 def test_the_summary_is_bounded_however_much_there_is(office: Office) -> None:
-    told = bound()
+    told = story()
     long = "*" * 10_000
     told.approvals["a-1"]["before"] = {f"field {number}": long for number in range(20)}
     told.approvals["a-1"]["purpose"] = long
@@ -202,7 +202,7 @@ def test_the_summary_is_bounded_however_much_there_is(office: Office) -> None:
 
 
 def test_the_timeline_says_what_happened_to_whom_and_keeps_ids_apart(office: Office) -> None:
-    rows = [line for line in text_of(office, bound(), "timeline.md").splitlines() if re.match(r"\| \d", line)]
+    rows = [line for line in text_of(office, story(), "timeline.md").splitlines() if re.match(r"\| \d", line)]
     assert rows[0].startswith(
         "| 1 | 09:00:00 | **ada** asked for “kyc”, version 3, about “case-1”, through “intake-agent” |"
     )
@@ -321,14 +321,14 @@ def test_whatever_shape_a_record_has_it_can_be_read(
 
 @pytest.mark.parametrize("change", [b"", b"# kyc: failed\n", None])
 def test_a_summary_that_tells_another_story_is_named(office: Office, change: bytes | None) -> None:
-    path = resealed(office, office.seal(bound().dossier()), **{"summary.md": change})
+    path = resealed(office, office.seal(story().dossier()), **{"summary.md": change})
     with pytest.raises(VerificationError) as raised:
         verify(path, office.public)
     assert (raised.value.rule, raised.value.member) == ("texts.summary", "summary.md")
 
 
-def test_a_timeline_of_the_first_form_is_no_timeline_of_format_2(office: Office) -> None:
-    path = resealed(office, office.seal(bound().dossier()), **{"timeline.md": b"# What happened in run `run-1`\n"})
+def test_a_timeline_that_tells_another_story_is_named(office: Office) -> None:
+    path = resealed(office, office.seal(story().dossier()), **{"timeline.md": b"# What happened, in its order\n"})
     with pytest.raises(VerificationError) as raised:
         verify(path, office.public)
     assert (raised.value.rule, raised.value.member) == ("texts.timeline", "timeline.md")
@@ -342,7 +342,7 @@ def test_whatever_people_say_the_texts_are_derived_again(tmp_path_factory: pytes
 
 
 def test_an_answer_about_an_attempt_in_doubt_is_told_as_a_fact(office: Office) -> None:
-    told = bound()
+    told = story()
     told.approvals["a-1"]["kind"] = "in_doubt"
     members = members_of(office.seal(told.dossier()))
     page, rows = members["summary.md"].decode(), members["timeline.md"].decode()
@@ -355,7 +355,7 @@ def test_an_answer_about_an_attempt_in_doubt_is_told_as_a_fact(office: Office) -
 
 
 def test_an_event_without_a_sentence_of_its_own_is_told_with_its_step_and_its_reason(office: Office) -> None:
-    told = bound()
+    told = story()
     event("effect.blocked", error="a *401*")(told)
     event("run.retry_requested", step=None, actor="omar", reason="mended")(told)
     rows = members_of(office.seal(told.dossier()))["timeline.md"].decode()

@@ -1,8 +1,8 @@
 """Reads in evidence: each attempt on the chain, costs that add up, and governed reads.
 
-Reads and costs in format 2: each attempt has its record on the chain, and all that they tell adds up.
+Reads and costs: each attempt has its record on the chain, and all that they tell adds up.
 
-Governed reads in format 2: each was allowed before it was done, and its step's result is what its receipt says.
+Governed reads: each was allowed before it was done, and its step's result is what its receipt says.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from tests.unit.evidence_bends import drop, members_of, move, outcome, resealed
 from tests.unit.evidence_sample import Office, Story, story
-from tests.unit.evidence_variants import GOT, TOLD, USAGE, bound, governed, looked, read, redefine
+from tests.unit.evidence_variants import GOT, TOLD, USAGE, governed, looked, read, redefine
 
 FIRST, SECOND, WRITE = "reads/00001-read-1.json", "reads/00002-read-2.json", "receipts/00002-r-3.json"
 SUMS = {
@@ -201,7 +201,7 @@ def test_costs_are_the_sums_of_what_reads_and_receipts_tell(office: Office) -> N
 
 
 def test_where_nobody_told_any_usage_the_costs_are_an_empty_list(office: Office) -> None:
-    path = office.seal(bound().dossier())
+    path = office.seal(story().dossier())
     assert members_of(path)["costs.json"] == b"[]"
     verify(path, office.public)
 
@@ -212,7 +212,7 @@ def test_costs_that_are_not_the_sums_are_named(office: Office, sums: list[Any]) 
     assert failure(office, path) == ("costs.sum", "costs.json", "is not what the reads and the receipts add up to")
 
 
-def test_format_2_has_costs(office: Office) -> None:
+def test_a_bundle_has_costs(office: Office) -> None:
     path = resealed(office, office.seal(looked().dossier()), **{"costs.json": None})
     assert failure(office, path) == ("costs.sum", "costs.json", "is not in the bundle")
 
@@ -220,18 +220,6 @@ def test_format_2_has_costs(office: Office) -> None:
 @pytest.mark.parametrize("told", [{"usage": 1}, "much", TOLD | {"usage": [USAGE | {"provider": ""}]}])
 def test_a_row_that_was_made_nonsense_is_sealed_and_named(office: Office, told: Any) -> None:
     assert failure(office, office.seal(bent(told=told)))[:2] == ("reads.on-record", SECOND)
-
-
-def test_format_1_has_no_place_for_what_is_told_of_a_call(office: Office) -> None:
-    told = story()
-    told.receipts["r-3"]["told"] = TOLD
-    assert failure(office, office.seal(told.dossier()))[:2] == ("receipts.of-format", WRITE)
-
-
-@pytest.mark.parametrize("name", ["costs.json", "reads/00001-read-1.json"])
-def test_format_1_has_no_members_of_format_2(office: Office, name: str) -> None:
-    path = resealed(office, office.seal(story().dossier()), **{name: b"[]"})
-    assert failure(office, path) == ("members.named", name, "is no member of a bundle")
 
 
 DECISION, RECEIPT = "decisions/00001-d-0.json", "receipts/00001-r-1.json"

@@ -22,18 +22,17 @@ from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.chain import Leaf
+from receipts.checkpoint import sign_checkpoint
 from receipts.fields import timestamp
-from receipts.log.checkpoint import sign_checkpoint
-from receipts.log.hashes import EMPTY, hash_leaf
-from receipts.log.note import NoteSigner
-from receipts.log.proofs import consistency_proof
+from receipts.hashes import EMPTY, hash_leaf
+from receipts.note import NoteSigner
+from receipts.proofs import consistency_proof
 from receipts.signing import load_public
 from receipts.stamp import StampError, make_request
 from runtime.clock import utc_now
 from tests.stamps import Tsa
 from tests.unit.evidence_bends import resealed
-from tests.unit.evidence_sample import Office
-from tests.unit.evidence_variants import bound
+from tests.unit.evidence_sample import Office, story
 from tests.unit.log_sample import new_nodes, signer, vkey
 
 LOG, OTHER = signer("countersign/acme", 7), signer("countersign/acme", 8)
@@ -62,7 +61,7 @@ def note_of(hashes: list[bytes], by: NoteSigner = LOG) -> bytes:
 
 def logged(tsa: Tsa | None = None, of: bytes | None = None) -> Dossier:
     """Return the sample run in a log of its own, with a stamp of the checkpoint, or of other bytes."""
-    dossier = bound().dossier()
+    dossier = story().dossier()
     hashes = hashes_of(dossier)
     note = note_of(hashes)
     stamp = tsa.reply(make_request(of or note).body) if tsa else None
@@ -72,7 +71,7 @@ def logged(tsa: Tsa | None = None, of: bytes | None = None) -> Dossier:
 
 def later(tsa: Tsa, by: NoteSigner = LOG, first: list[bytes] | None = None) -> LaterStamp:
     """Return a stamp of the log when it had grown."""
-    hashes = first or hashes_of(bound().dossier())
+    hashes = first or hashes_of(story().dossier())
     growth = EMPTY.append([*hashes, *LATER])
     nodes = new_nodes(growth)
     size = growth.range.head().size
@@ -114,7 +113,7 @@ def test_without_a_certificate_a_stamp_is_there_and_not_checked(office: Office, 
 
 
 def test_where_a_certificate_is_given_there_must_be_a_stamp(office: Office, tsa: Tsa) -> None:
-    for dossier in (logged(), bound().dossier()):
+    for dossier in (logged(), story().dossier()):
         assert "no stamp of a later checkpoint holds" in broken(office.seal(dossier), trusted(office, tsa))
 
 
@@ -137,7 +136,7 @@ def test_a_stamp_stands_beside_its_checkpoint(office: Office, tsa: Tsa) -> None:
 
 
 def test_leaves_do_not_come_after_their_stamp() -> None:
-    leaf = Leaf.model_validate(dict(bound().dossier().leaves[-1]))
+    leaf = Leaf.model_validate(dict(story().dossier().leaves[-1]))
     moment = utc_now()
     assert dated(leaf.model_copy(update={"at": timestamp(moment + CLOCKS)}), moment)
     with pytest.raises(BrokenError, match="that was not yet"):
@@ -159,7 +158,7 @@ def test_of_several_later_stamps_those_count_that_hold(office: Office, tsa: Tsa)
 def test_a_later_checkpoint_must_be_of_the_log_grown_and_the_one_that_was_stamped(office: Office, tsa: Tsa) -> None:
     path, good = office.seal(logged()), later(tsa)
     for stamp, said in (
-        (later(tsa, first=hashes_of(bound().dossier())[::-1]), "does not give the root"),
+        (later(tsa, first=hashes_of(story().dossier())[::-1]), "does not give the root"),
         (later(tsa, first=LATER), "consistency proof: it has fewer hashes"),
         (replace(good, growth=good.growth[1:]), "consistency proof: it has fewer hashes"),
         (later(tsa, by=ELSEWHERE), "a checkpoint of countersign/other, not of countersign/acme"),
@@ -208,7 +207,7 @@ def test_later_stamps_are_taken_only_with_their_authoritys_certificate(office: O
 
 @pytest.fixture
 def sealed(office: Office) -> Sealed:
-    return build(bound().dossier(), office.key)
+    return build(story().dossier(), office.key)
 
 
 def test_it_is_a_sigstore_bundle_whose_subject_is_the_file(office: Office, sealed: Sealed) -> None:

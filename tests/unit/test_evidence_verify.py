@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidence.build import Dossier, build
+from evidence.build import build
 from evidence.statement import Predicate, count, make_statement
 from evidence.verify.cards import _naming
 from evidence.verify.judgement import Standing, judge
@@ -81,7 +81,7 @@ def names_of_members() -> list[str]:
     policy = f"policies/{canonical.digest(POLICY)}"
     return [
         *("README.md", "approvals/a-1.json", "audit.jsonl", "decisions/00001-d-1.json", "definition.json"),
-        *(f"{policy}/data.json", "receipts/00002-r-3.json", "run.json", "timeline.md"),
+        *(f"{policy}/data.json", "receipts/00002-r-3.json", "run.json", "timeline.md", "summary.md", "costs.json"),
     ]
 
 
@@ -139,7 +139,7 @@ def test_bundle_without_statement_fails_step_2(office: Office) -> None:
 
 
 def test_bundle_sealed_with_another_key_fails_step_2(office: Office, tmp_path: Path) -> None:
-    error = failure(office, Office.in_folder(tmp_path).seal(story().dossier()))
+    error = failure(office, Office.in_folder(tmp_path, 2).seal(story().dossier()))
     assert error.rule == "statement.signed"
     assert "the signature is not by the key" in error.what
 
@@ -170,7 +170,8 @@ STATEMENTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "no type": lambda s: s.pop("_type"),
     "another predicate": lambda s: s.update(predicateType="urn:other"),
     "unknown member": lambda s: s.update(more=1),
-    "unknown builder": lambda s: s["predicate"].update(builder_version="2"),
+    "no key": lambda s: s["predicate"].pop("key_id"),
+    "another key": lambda s: s["predicate"].update(key_id="0" * 64),
     "subject without digest": lambda s: s["subject"][0].update(digest={}),
     "subject with two digests": lambda s: s["subject"][0]["digest"].update(md5="0"),
     "subject twice": lambda s: s["subject"].insert(0, s["subject"][0]),
@@ -210,9 +211,12 @@ def test_another_definition_fails_step_5(office: Office) -> None:
     assert (error.rule, error.member) == ("definition.digest", "definition.json")
 
 
-def with_leaves(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Dossier:
-    dossier = story().dossier()
-    return dataclasses.replace(dossier, leaves=change([dict(leaf) for leaf in dossier.leaves]))
+def with_leaves(office: Office, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Path:
+    """Return the bundle with other leaves, sealed again: all else speaks of those that there were."""
+    members = unpacked(office)
+    leaves = change([canonical.loads(line) for line in members["audit.jsonl"].splitlines()])
+    lines = b"".join(canonical.dumps(leaf) + b"\n" for leaf in leaves)
+    return resealed(office, members | {"audit.jsonl": lines})
 
 
 CHAINS: dict[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
@@ -228,7 +232,7 @@ CHAINS: dict[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_chain_that_is_not_whole_fails_step_6(office: Office, name: str) -> None:
-    error = failure(office, office.seal(with_leaves(CHAINS[name])))
+    error = failure(office, with_leaves(office, CHAINS[name]))
     assert (error.rule, error.member) == ("chain.unbroken", "audit.jsonl")
 
 
@@ -258,8 +262,8 @@ def resealed(office: Office, members: dict[str, bytes]) -> Path:
         definition_digest=run["definition"]["digest"],
         sealed_seq=run["sealed_seq"],
         audit_head=run["audit_head"],
-        counts=count(rest, 1),
-        builder_version="1",
+        counts=count(rest),
+        key_id=office.key.public.key_id,
     )
     statement = office.sign(make_statement(rest, predicate))
     return office.write(pack(rest | {"statement.dsse.json": statement}))

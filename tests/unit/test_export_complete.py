@@ -23,9 +23,9 @@ from evidence.export.verify import ExportFault, ExportReport, verify_export
 from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
-from receipts.log.checkpoint import LogKeys, sign_checkpoint
-from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, key_of, run
-from tests.unit.log_sample import MemoryLog, publish, signer, vkey
+from receipts.checkpoint import LogKeys, sign_checkpoint
+from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, run
+from tests.unit.log_sample import MemoryLog, key_of, publish, signer, vkey
 
 TRUST = Trust(key_of(1).public, log=LogKeys((vkey(LOG),)))
 SIZE = 300
@@ -181,9 +181,11 @@ def test_an_open_run_has_no_end(office: Office) -> None:
     assert broken(office.verify(told), "export.entries") == "run_3: the log tells another finished_at"
 
 
-def test_a_run_is_of_the_index_although_the_first_release_did_not_tell_its_reference(office: Office) -> None:
+def test_a_first_leaf_that_does_not_tell_the_reference_is_held_against_the_export(office: Office) -> None:
     del office.said[10]["data"]["trigger_ref"]
-    assert isinstance(office.verify(), ExportReport)
+    fault = office.verify()
+    assert isinstance(fault, ExportFault)
+    assert fault.what.endswith("the log tells another reference")
 
 
 def test_why_there_is_no_bundle_of_a_run_that_has_ended_is_more_than_the_log_knows(office: Office) -> None:

@@ -1,5 +1,6 @@
 """Each rule of an export has its sentence in docs/evidence-format.md, and something that breaks it here."""
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,12 +16,13 @@ from evidence.export.verify import FIRST_RULES, RULES, ExportFault, ExportReport
 from evidence.statement import PAYLOAD_TYPE
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import Trust
-from receipts.log.checkpoint import LogKeys
-from receipts.log.note import VerifierKey
+from receipts import canonical
+from receipts.checkpoint import LogKeys
+from receipts.note import VerifierKey
 from receipts.register import Register, entry, revoked, succeeded
 from receipts.signing import sign_envelope
-from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run, sealed, votes
-from tests.unit.log_sample import signer, vkey, witness_key
+from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, run, sealed, votes
+from tests.unit.log_sample import key_of, signer, vkey, witness_key
 
 FORMAT = Path(__file__).parents[2] / "docs/evidence-format.md"
 SENTENCES = {**FIRST_RULES, **{rule.name: rule.sentence for rule in RULES}}
@@ -54,6 +56,19 @@ def test_an_export_without_bundles_and_without_a_log_holds(tmp_path: Path) -> No
     sample = Sample(index={"has_bundles": False}, checkpoint=None)
     report = verified(tmp_path, sample, meddle=lambda folder: rmtree(folder / "bundles"))
     assert isinstance(report, ExportReport)
+
+
+def test_an_export_from_before_the_release_is_refused_by_name(tmp_path: Path) -> None:
+    def earlier(folder: Path) -> None:
+        file = folder / "statement.dsse.json"
+        statement = canonical.loads(base64.b64decode(canonical.loads(file.read_bytes())["payload"]))
+        statement["predicateType"] = "urn:countersign:evidence-export:v1"
+        file.write_bytes(sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), KEY))
+
+    fault = verified(tmp_path, Sample(), meddle=earlier)
+    assert isinstance(fault, ExportFault)
+    what = "this export was written before release 0.2.0, in format 1 of then, which this program does not read"
+    assert (fault.rule, fault.file, fault.what) == ("export.signed", "", what)
 
 
 def test_an_export_with_bundles_has_their_exceptions(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from runtime.definitions.problems import InvalidDefinitionsError
 from runtime.definitions.registry import HandlerRegistryError, collect, collect_functions, collect_settings, discover
 from runtime.functions import FUNCTIONS_GROUP
 from runtime.handlers import ENTRY_POINT_GROUP, SETTINGS_GROUP, Call, Handler
-from runtime.worker.mocks import Overlay, overlaid, read_overlay
+from runtime.mocks import Overlay, overlaid, read_overlay
 from tests.unit.test_definitions_catalog import GOOD, HANDLERS, act, pack
 
 MODULE = """

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.home.command_replies import Reply, approval_reply, run_reply, search_reply, text_reply, why_reply
-from bot.slack.connector import message_blocks
+from bot.connector import message_blocks
 from bot.views.blocks import utc
 from bot.views.card import card
+from bot.views.command_replies import Reply, approval_reply, run_reply, search_reply, text_reply, why_reply
 from bot.views.details import details_modals
 from bot.views.edits import edit_modal
 from bot.views.forms import FieldKind, FormField, chooser_modal, form_modal

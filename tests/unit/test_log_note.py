@@ -4,8 +4,7 @@ import base64
 
 import pytest
 
-from receipts.errors import CheckpointError, LogError, NoteError, ProofError
-from receipts.log.checkpoint import (
+from receipts.checkpoint import (
     Checkpoint,
     LogKeys,
     cosignatures,
@@ -13,9 +12,10 @@ from receipts.log.checkpoint import (
     parse_checkpoint,
     sign_checkpoint,
 )
-from receipts.log.entry_proof import EntryProof, parse_entry_proof, verify_entry_proof
-from receipts.log.hashes import EMPTY_ROOT, TreeHead, hash_leaf
-from receipts.log.note import (
+from receipts.entry_proof import EntryProof, parse_entry_proof, verify_entry_proof
+from receipts.errors import CheckpointError, LogError, NoteError, ProofError
+from receipts.hashes import EMPTY_ROOT, TreeHead, hash_leaf
+from receipts.note import (
     MAX_SIGNATURES,
     NOTE_LIMIT,
     Algorithm,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pymerkle import InmemoryTree
 
 from receipts.errors import ProofError
-from receipts.log.hashes import EMPTY, EMPTY_ROOT, MAX_SIZE, CompactRange, TreeHead, hash_leaf, range_root, root_of
-from receipts.log.proofs import (
+from receipts.hashes import EMPTY, EMPTY_ROOT, MAX_SIZE, CompactRange, TreeHead, hash_leaf, range_root, root_of
+from receipts.proofs import (
     check_inclusion,
     consistency_proof,
     inclusion_proof,

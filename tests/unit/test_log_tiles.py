@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from receipts.checkpoint import LogKeys, open_checkpoint
+from receipts.entry_proof import EntryProof, parse_entry_proof, verify_entry_proof
 from receipts.errors import LogError, TileError
-from receipts.log.checkpoint import LogKeys, open_checkpoint
-from receipts.log.entry_proof import EntryProof, parse_entry_proof, verify_entry_proof
-from receipts.log.hashes import MAX_SIZE, TreeHead, hash_leaf, root_of
-from receipts.log.note import parse_note
-from receipts.log.proofs import consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
-from receipts.log.tiles import (
+from receipts.hashes import MAX_SIZE, TreeHead, hash_leaf, root_of
+from receipts.note import parse_note
+from receipts.proofs import consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
+from receipts.tiles import (
     MAX_ENTRY,
     TILE_WIDTH,
     EntryBundle,

@@ -28,13 +28,13 @@ from runtime.definitions.loading.node_shapes import RetryShape
 from runtime.definitions.loading.timing import declared_retry, retry_rules
 from runtime.definitions.model import Retry
 from runtime.handlers import Answer, HandlerError, Metadata, TransientError, Usage
+from runtime.lanes import Lane, room_for, slots_of
 from runtime.model.action import Tier
 from runtime.model.subscription import DELIVER, EventName, Where
 from runtime.outbox import messages
 from runtime.outbox.attempts import told_by
 from runtime.outbox.retry import delay, of_document, pause, to_document, wait
 from runtime.outbox.webhooks import events_in
-from runtime.worker.lanes import Lane, room_for, slots_of
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

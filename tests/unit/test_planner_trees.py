@@ -48,7 +48,7 @@ class Names:
 NAMES = st.shared(st.builds(Names), key="names")
 """The names of one runbook. Strategies are made once: to make and check them for each step took longest by far."""
 CONDITIONS = st.sampled_from([*[{}] * 3, *({"when": when} for when in ("true", "false", "run.version == 1"))])
-ON_ERROR = st.sampled_from([{}, {}, {"on_error": "fail"}, {"on_error": "hold"}])
+ON_ERROR = st.sampled_from([{}, {}, {"on_error": "fail"}, {"on_error": "needs_attention"}])
 """What a step may say besides; half of them say nothing."""
 
 
@@ -116,7 +116,7 @@ def trees(draw: st.DrawFn) -> Definition:
         "version": 1,
         "title": "T",
         "trigger": {"type": "t.t", "schema": {}},
-        "on_error": draw(st.sampled_from(["fail", "hold", "hold"])),
+        "on_error": draw(st.sampled_from(["fail", "needs_attention", "needs_attention"])),
         "steps": draw(blocks(2)),
     }
     loaded = load_runbook(Source("tree.yaml", value, {}), VERBS)
@@ -226,7 +226,7 @@ def test_what_fails_beside_an_end_fails_the_run_whatever_their_names_are() -> No
 @pytest.mark.parametrize(
     ("mended", "status"),
     [
-        ({"on_error": "hold"}, StepStatus.CANCELED),
+        ({"on_error": "needs_attention"}, StepStatus.CANCELED),
         ({"on": {"failure": [{"id": "c", "verb": "look"}]}}, StepStatus.FAILED_HANDLED),
     ],
 )
@@ -263,7 +263,7 @@ def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it
     for snapshot, event, transition in play(tree, data):
         moved = {path for path, state in transition.steps.items() if not is_final(STEP, state.status)}
         for path, state in snapshot.steps.items():
-            assert state.status is not StepStatus.NEEDS_ATTENTION or tree.node(path).holds
+            assert state.status is not StepStatus.NEEDS_ATTENTION or tree.node(path).needs_attention
             if state.status is StepStatus.NEEDS_ATTENTION and path in moved:
                 assert isinstance(event, StepRepaired)
                 assert event.path == path

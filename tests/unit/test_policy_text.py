@@ -102,7 +102,7 @@ def test_file_that_evidence_cannot_store_is_refused_by_name(tmp_path: Path) -> N
 def test_any_change_of_policy_or_data_changes_the_digest(tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
     digests = {read_policy(PolicyFolders(policies, PACKS)).digest}
-    for name in ("countersign/effect/tiers.rego", "countersign_config/acme/data.json", "system/log.rego"):
+    for name in ("countersign/tiers.rego", "countersign_config/acme/data.json", "countersign/decision_log.rego"):
         file = policies / name
         file.write_text(file.read_text().replace("high", "low").replace("true", "false"))
         digests.add(read_policy(PolicyFolders(policies, PACKS)).digest)
@@ -122,7 +122,7 @@ def test_each_tenant_stands_under_its_name(tmp_path: Path) -> None:
 def test_editors_files_are_not_policy(tmp_path: Path, name: str) -> None:
     policies = copy_policies(tmp_path / "rego")
     (policies / "countersign_config" / name).write_text("half a sav")
-    (policies / "countersign" / "effect" / ".#tiers.rego").symlink_to("nowhere")
+    (policies / "countersign" / ".#tiers.rego").symlink_to("nowhere")
     assert read_policy(PolicyFolders(policies, PACKS)) == read_policy(SHIPPED)
 
 
@@ -138,7 +138,7 @@ def test_editors_files_are_not_policy(tmp_path: Path, name: str) -> None:
             b"{}",
             "stands in countersign_config/TENANT/data.json",
         ),
-        ("countersign/effect/tiers.rego", b"\xff", "tiers.rego: 'utf-8' codec"),
+        ("countersign/tiers.rego", b"\xff", "tiers.rego: 'utf-8' codec"),
     ],
 )
 def test_unfit_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes, said: str) -> None:

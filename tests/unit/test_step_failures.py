@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from policy.contract import PolicyUnavailableError
 from receipts.canonical import CanonicalError
-from runtime.definitions.canonical import FORMAT, FORMAT_2, definition_document
+from runtime.definitions.canonical import definition_document
 from runtime.definitions.cel.outcomes import ExpressionError
 from runtime.definitions.loading.runbooks import load_runbook
 from runtime.definitions.loading.yaml_source import Source
@@ -127,12 +127,12 @@ KEEP = {"id": "keep", "set": {"seen": True}}
 
 def test_a_step_says_for_itself_whether_its_errors_hold() -> None:
     steps: list[dict[str, Any]] = [
-        {**LOOK, "on_error": "hold"},
-        {**PAUSE, "on_error": "hold"},
+        {**LOOK, "on_error": "needs_attention"},
+        {**PAUSE, "on_error": "needs_attention"},
         {"id": "other", "verb": "look"},
     ]
     definition = loaded(steps)
-    assert {path: node.holds for path, node in definition.steps.items()} == {
+    assert {path: node.needs_attention for path, node in definition.steps.items()} == {
         "look": True,
         "pause": True,
         "other": False,
@@ -140,20 +140,21 @@ def test_a_step_says_for_itself_whether_its_errors_hold() -> None:
 
 
 def test_what_the_head_says_holds_for_calls_and_waits_that_do_not_say_otherwise() -> None:
-    definition = loaded([LOOK, {"id": "other", "verb": "look", "on_error": "fail"}, PAUSE, KEEP], on_error="hold")
-    assert [path for path, node in definition.steps.items() if node.holds] == ["look", "pause"]
+    definition = loaded(
+        [LOOK, {"id": "other", "verb": "look", "on_error": "fail"}, PAUSE, KEEP], on_error="needs_attention"
+    )
+    assert [path for path, node in definition.steps.items() if node.needs_attention] == ["look", "pause"]
 
 
-def test_a_runbook_of_which_no_error_holds_keeps_its_digest() -> None:
+def test_a_runbook_of_which_no_error_needs_attention_keeps_its_digest() -> None:
     plain = loaded([LOOK])
-    assert loaded([{**LOOK, "on_error": "fail"}], on_error="hold").digest == plain.digest
+    assert loaded([{**LOOK, "on_error": "fail"}], on_error="needs_attention").digest == plain.digest
     assert loaded([LOOK], on_error="fail").digest == plain.digest
-    assert definition_document(plain)["format"] == FORMAT
-    holding = definition_document(loaded([LOOK], on_error="hold"))
-    assert (holding["format"], holding["steps"][0]["on_error"]) == (FORMAT_2, "hold")
+    holding = definition_document(loaded([LOOK], on_error="needs_attention"))
+    assert holding["steps"][0]["on_error"] == "needs_attention"
 
 
-TREE = loaded([LOOK], on_error="hold")
+TREE = loaded([LOOK], on_error="needs_attention")
 
 
 def held() -> Snapshot:

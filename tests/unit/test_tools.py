@@ -115,7 +115,7 @@ def test_every_source_file_keeps_the_rule(tree: list[Source], rule: Rule) -> Non
 def test_every_script_keeps_the_limits_of_sizes() -> None:
     scripts = layout.scripts(CHECKOUT)
     folders = {str(Path(source.path).parent) for source in scripts}
-    assert folders == {"edge/routes", "evidence/page/verifier", "sandbox/static"}
+    assert folders == {"edge", "evidence/browser", "sandbox/static"}
     assert [finding for source in scripts for finding in layout.sizes_within_limits(source)] == []
 
 

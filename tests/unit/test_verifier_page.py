@@ -5,13 +5,13 @@ import hashlib
 
 import pytest
 
-from evidence.page.verifier_page import JoinError, page, read, script
+from evidence.verifier_page import JoinError, page, read, script
 from tools.verifier_shapes import FOLDER, modules
 
 
 def joined(**texts: str) -> str:
     """Return the script of these modules, without what stands before the first."""
-    return script({name: read(name, text) for name, text in texts.items()}).partition("page/verifier.\n")[2]
+    return script({name: read(name, text) for name, text in texts.items()}).partition("evidence/browser.\n")[2]
 
 
 @pytest.mark.parametrize("name", modules())

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from countersign.witness import logs_of, make_witness
+from receipts.add_checkpoint import AddCheckpoint, parse_request, parse_size, with_cosignatures
+from receipts.checkpoint import Checkpoint, cosignatures, sign_checkpoint
 from receipts.errors import NoteError, ProofError
-from receipts.log.add_checkpoint import AddCheckpoint, parse_request, parse_size, with_cosignatures
-from receipts.log.checkpoint import Checkpoint, cosignatures, sign_checkpoint
-from receipts.log.hashes import EMPTY_ROOT, TreeHead
-from receipts.log.note import Note, NoteSigner, Signature, VerifierKey, signature_line
+from receipts.hashes import EMPTY_ROOT, TreeHead
+from receipts.note import Note, NoteSigner, Signature, VerifierKey, signature_line
 from receipts.signing import KeyFileError
 from tests.unit.log_sample import MemoryLog, sample_log, signer, vkey, witness_key
 from witness.errors import OtherSizeError, RefusedError, WitnessError

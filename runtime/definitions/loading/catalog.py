@@ -23,6 +23,9 @@ Mode = Literal["strict", "warn"]
 OWN = FilePath(__file__).parent / "program"
 """The program's own definitions, in the form of a pack: runbooks named `countersign-…`, triggers `countersign.…`."""
 
+MOST_PLACES = 20_000
+"""Keys and list items of one file: each is looked at several times before anything of it may start."""
+
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = re.compile(r"countersign[.-].*")
 
@@ -109,10 +112,15 @@ def _files(folder: FilePath, kind: str, problems: list[Problem]) -> list[FilePat
 
 def _read(path: FilePath, sources: list[Source], problems: list[Problem]) -> bool:
     try:
-        sources.append(read_source(path, str(path)))
+        source = read_source(path, str(path))
     except SourceError as error:
         problems.append(error.problem)
         return False
+    if len(source.lines) > MOST_PLACES:
+        message = f"has {len(source.lines):,} keys and list items, and may have {MOST_PLACES:,}"
+        problems.append(Problem(str(path), 1, "$", "yaml", message))
+        return False
+    sources.append(source)
     return True
 
 

@@ -114,7 +114,7 @@ class StepShape(WaitingShape):
     needs: list[str] | None = None
     when: Text | None = None
     on: OnShape | None = None
-    on_error: Literal["hold", "fail"] | None = None
+    on_error: Literal["needs_attention", "fail"] | None = None
     until: Text | None = None
     verb: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)

@@ -230,12 +230,14 @@ def node_of(one: Placed, on_error: str = OnError.FAIL) -> StepDefinition:
             shape.when,
             branch=one.branch,
             result_key=shape.result_key or "",
-            holds=_holds(shape, on_error),
+            needs_attention=_needs_attention(shape, on_error),
             card=shape.card,
         )
         return _as_it_waits(node, shape)
     kind, spec = _spec(shape)
-    return StepDefinition(one.address, "", {}, shape.when, kind, spec, one.branch, holds=_holds(shape, on_error))
+    return StepDefinition(
+        one.address, "", {}, shape.when, kind, spec, one.branch, needs_attention=_needs_attention(shape, on_error)
+    )
 
 
 def _as_it_waits(node: StepDefinition, shape: StepShape) -> StepDefinition:
@@ -253,8 +255,8 @@ def _as_it_waits(node: StepDefinition, shape: StepShape) -> StepDefinition:
     )
 
 
-def _holds(shape: StepShape, on_error: str) -> bool:
-    return not set(does(shape)).isdisjoint(MAY_BRANCH) and (shape.on_error or on_error) == OnError.HOLD
+def _needs_attention(shape: StepShape, on_error: str) -> bool:
+    return not set(does(shape)).isdisjoint(MAY_BRANCH) and (shape.on_error or on_error) == OnError.NEEDS_ATTENTION
 
 
 def _called(shape: StepShape) -> tuple[str | None, dict[str, Any]]:

@@ -187,7 +187,7 @@ class RunbookFile(Shape):
     steps: list[StepShape] = Field(min_length=1)
     evidence: EvidenceShape | None = None
     sla: str | None = None
-    on_error: Literal["hold", "fail"] = "fail"
+    on_error: Literal["needs_attention", "fail"] = "fail"
     definitions: dict[str, Any] = {}
     state: dict[str, Any] | None = None
     output: Any = None

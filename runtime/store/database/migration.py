@@ -21,14 +21,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from runtime.store.database.schema_state import (
+    BEFORE_RELEASE,
     NEWEST,
     RESTORE,
-    UNRELEASED,
     VERSIONS,
     Differences,
     current_version,
     differences,
-    remedy,
+    misfit,
 )
 from runtime.store.schema.role_names import CALLERS, OWNER, PROGRAM, ROLES
 from runtime.store.schema.tables import metadata, rights_of
@@ -215,9 +215,8 @@ def _lock(connection: Connection) -> None:
 def _expect_released(connection: Connection) -> None:
     """Raise UnfitDatabaseError where an unreleased version made the database."""
     current = current_version(_driver(connection))
-    if current in UNRELEASED:
-        why = f"the database is at migration {current} and this program needs {NEWEST}: {remedy(current)}"
-        raise UnfitDatabaseError(_listed(why, _differences(connection).schema))
+    if current == BEFORE_RELEASE:
+        raise UnfitDatabaseError(_listed(misfit(current), []))
 
 
 def _upgrade(connection: Connection) -> None:

@@ -86,10 +86,7 @@ _GRANT, _ROLE, _CALLERS = "grant to ", "role ", "callers of "
 _LEGIBLE = 200
 """Characters of two definitions that are shown beside each other."""
 
-RESTORE = (
-    "undo what was changed by hand, or restore a backup;"
-    " a database of an unreleased version cannot be upgraded: make a new one"
-)
+RESTORE = "undo what was changed by hand, or restore a backup"
 """What to do about a database whose schema differs."""
 
 Catalog = dict[tuple[str, str], str]
@@ -198,13 +195,25 @@ NEWEST = "0001"
 UNRELEASED = frozenset({"0002"})
 """Migrations that only unreleased versions had. No step ever gets such a number, so it tells their databases."""
 
+BEFORE_RELEASE = "before release 0.2.0"
+"""What stands for the migration of a database that an unreleased version made, whatever its number is."""
+
+# Every unreleased version had one of these columns, and no released one ever has.
+_MADE_BEFORE_RELEASE = """
+    SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('runs') AND NOT attisdropped
+                      AND attname IN ('definition_digest', 'evidence_format'))
+"""
+
 
 def current_version(conn: psycopg.Connection[Any]) -> str | None:
-    """Return the migration of the database, None where it has none."""
+    """Return the migration of the database, None where it has none, BEFORE_RELEASE of what no released one made."""
     with conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         (table,) = cursor.execute("SELECT to_regclass('alembic_version')").fetchone() or (None,)
         found = cursor.execute("SELECT version_num FROM alembic_version").fetchone() if table else None
-    return found[0] if found else None
+        (is_from_before,) = cursor.execute(_MADE_BEFORE_RELEASE).fetchone() or (False,)
+    if found is None:
+        return None
+    return BEFORE_RELEASE if is_from_before or found[0] in UNRELEASED else str(found[0])
 
 
 def versions(dsn: str) -> tuple[str | None, str]:
@@ -213,10 +222,17 @@ def versions(dsn: str) -> tuple[str | None, str]:
         return current_version(conn), NEWEST
 
 
+def misfit(current: str | None) -> str:
+    """Return what is wrong with a database that is not at the newest migration, and what to do."""
+    if current == BEFORE_RELEASE:
+        return f"the database was made {BEFORE_RELEASE} and cannot be upgraded: {remedy(current)}"
+    return f"the database is at migration {current or 'none'} and this program needs {NEWEST}: {remedy(current)}"
+
+
 def remedy(current: str | None) -> str:
     """Return what to do about a database that is not at the newest migration."""
-    if current in UNRELEASED:
-        return "make a new database; one of an unreleased version cannot be upgraded"
+    if current == BEFORE_RELEASE:
+        return "make a new one"
     if current is not None and current > NEWEST:
         return "update this program, or point it at another database: a newer program migrated this one"
     return "run `countersign migrate`"

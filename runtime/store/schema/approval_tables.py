@@ -63,7 +63,7 @@ approvals = Table(
     words("shortfall", server_default=""),  # why too few can fulfil it, "" where enough can
     words("assignee", nullable=True),  # who has claimed a review
     document("shown", nullable=True),  # what its author declared for its card, as it was when people were asked
-    document("route", nullable=True),  # where its cards go, as it was decided when people were asked
+    document("route"),  # where its cards go, as it was decided when people were asked
     one_of("kind", AskKind),
     one_of("status", ApprovalStatus),
     CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),

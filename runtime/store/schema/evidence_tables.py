@@ -134,7 +134,7 @@ evidence_bundles = Table(
     moment("created_at"),
     moment("next_try_at"),
     moment("stored_at", nullable=True),
-    words("key_id", nullable=True),  # of the key that seals it; None where it was begun before there was a register
+    words("key_id"),  # of the key that seals it
     Column("log_size", BigInteger, nullable=True),  # of the log whose checkpoint proves its leaves, once that is signed
     flag("log_stamped"),  # that checkpoint's time stamp is inside
     Column("retain_days", Integer, nullable=True),  # as the definition wants it; None for what the archive gives

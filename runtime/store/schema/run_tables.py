@@ -56,10 +56,9 @@ runs = Table(
     number("audit_seq", 0),
     words("audit_hash"),
     words("error", server_default=""),
-    words("trigger_digest", nullable=True),  # keyed by the salt: the trigger's, whatever was forgotten of it
+    words("trigger_digest"),  # keyed by the salt: the trigger's, whatever was forgotten of it
     flag("forgotten"),  # what nobody may see was taken out of the trigger
     flag("hides"),  # its steps or waits have held what nobody may see, beside the trigger
-    number("evidence_format", 1),  # in which its evidence is told, to its end
     flag("sealed"),  # its evidence bundle has been begun
     document("state", nullable=True),  # of the business: what its steps have set
     words("reference", server_default=""),  # of the business: by what people know it
@@ -104,7 +103,6 @@ runs = Table(
         "audit_seq",
         "audit_hash",
         "error",
-        "trigger_digest",
         "forgotten",
         "hides",
         "sealed",

@@ -8,7 +8,7 @@ from typing import Any
 
 import runtime.gate.gate as gate_module
 import runtime.inbox.votes as votes_module
-from evidence.archive.s3 import S3Archive
+from evidence.s3 import S3Archive
 from policy.contract import Question
 from runtime.approvals.rules import tally
 from runtime.model.notification import ApplyResult

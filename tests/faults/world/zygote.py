@@ -49,7 +49,7 @@ def _import_all() -> None:
     import countersign.archive  # noqa: PLC0415
     import countersign.cli.app  # noqa: PLC0415
     import countersign.serve  # noqa: F401, PLC0415
-    import evidence.archive.s3  # noqa: F401, PLC0415
+    import evidence.s3  # noqa: F401, PLC0415
     from countersign.settings import read_settings  # noqa: F401, PLC0415
     from runtime.store.database import migration  # noqa: F401, PLC0415
 

@@ -39,10 +39,9 @@ CREATE TABLE runs (
     created_at TIMESTAMP WITH TIME ZONE NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
     finished_at TIMESTAMP WITH TIME ZONE,
-    trigger_digest TEXT,
+    trigger_digest TEXT NOT NULL,
     forgotten BOOLEAN DEFAULT false NOT NULL,
     hides BOOLEAN DEFAULT false NOT NULL,
-    evidence_format INTEGER DEFAULT 1 NOT NULL,
     state JSON,
     reference TEXT DEFAULT '' NOT NULL,
     outcome TEXT DEFAULT '' NOT NULL,
@@ -75,12 +74,11 @@ CREATE INDEX ix_runs_unsealed ON runs (finished_at) WHERE finished_at IS NOT NUL
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
     run_id, tenant, trigger_type, trigger_ref, definition_name, definition_version, requested_by, requester_kind,
-    submitted_by, requester_accounts, request_id, salt, evidence_format, created_at, parent
+    submitted_by, requester_accounts, request_id, salt, trigger_digest, created_at, parent
     ON runs FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
-CREATE TRIGGER set_once BEFORE UPDATE OF finished_at, trigger_digest
+CREATE TRIGGER set_once BEFORE UPDATE OF finished_at
     ON runs FOR EACH ROW
-    WHEN (OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at
-          OR OLD.trigger_digest IS NOT NULL AND NEW.trigger_digest IS DISTINCT FROM OLD.trigger_digest)
+    WHEN (OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at)
     EXECUTE FUNCTION refuse_rewrite();
 -- after the end, values that must be redacted are taken out of the trigger, once
 CREATE TRIGGER forget_once BEFORE UPDATE OF trigger, forgotten

@@ -25,7 +25,7 @@ CREATE TABLE approvals (
     consumed_at TIMESTAMP WITH TIME ZONE,
     shortfall TEXT DEFAULT '' NOT NULL,
     shown JSON,
-    route JSON,
+    route JSON NOT NULL,
     joined JSON DEFAULT '[]' NOT NULL,
     prolonged_until TIMESTAMP WITH TIME ZONE,
     tenant TEXT NOT NULL,

@@ -36,7 +36,7 @@ CREATE TABLE evidence_bundles (
     in_the_way TEXT,
     file_number INTEGER DEFAULT 1 NOT NULL,
     retain_days INTEGER,
-    key_id TEXT,
+    key_id TEXT NOT NULL,
     log_size BIGINT,
     log_stamped BOOLEAN DEFAULT false NOT NULL,
     CONSTRAINT pk_evidence_bundles PRIMARY KEY (run_id),

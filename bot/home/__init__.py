@@ -1,1 +1,0 @@
-"""The App Home's views; pure."""

@@ -1,1 +1,0 @@
-"""Where bundles are kept: a bucket or a folder."""

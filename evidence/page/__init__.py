@@ -1,1 +1,0 @@
-"""The report on a bundle, and the verifier as a page."""

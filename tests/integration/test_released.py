@@ -1,0 +1,106 @@
+"""What each release has left is upgraded and goes on: runs that are parked, votes that were given, evidence."""
+
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from shutil import copytree
+
+import psycopg
+import pytest
+from playwright.async_api import Page
+
+from evidence.local import LocalArchive
+from evidence.verify.verify import VerificationError, verify
+from policy.client import OpaEngine
+from runtime.store.database.migration import migrate
+from runtime.store.database.schema_state import NEWEST
+from tests.bench import Bench, open_bench
+from tests.browser import report_of, verify_page
+from tests.conftest import empty_database
+from tests.integration.conftest import PACK, Targets
+from tests.released import Kept, database_tool, releases
+from tests.sealing import sealer_of
+
+
+@pytest.fixture(params=releases(), ids=lambda kept: kept.folder.name)
+def kept(request: pytest.FixtureRequest) -> Kept:
+    found: Kept = request.param
+    return found
+
+
+@pytest.fixture
+def upgraded(postgres: str, kept: Kept) -> Iterator[str]:
+    """Give a database that the release has left, and this program has migrated."""
+    with empty_database(postgres) as dsn:
+        psql: list[str | Path] = [
+            database_tool("psql"),
+            "--quiet",
+            "--set",
+            "ON_ERROR_STOP=1",
+            "--file",
+            kept.database,
+            dsn,
+        ]
+        subprocess.run(psql, check=True, stdout=subprocess.DEVNULL)
+        migrate(dsn)
+        yield dsn
+
+
+@pytest.fixture
+async def later(upgraded: str, policy: OpaEngine, targets: Targets) -> AsyncIterator[Bench]:
+    """Give a runtime on that database."""
+    async with open_bench(upgraded, policy, [PACK], targets.handlers()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+async def page() -> AsyncIterator[Page]:
+    async with verify_page() as page:
+        yield page
+
+
+def test_there_is_a_release_to_upgrade_from() -> None:
+    assert releases()
+
+
+def test_a_database_of_a_release_is_migrated_to_the_newest_step(upgraded: str) -> None:
+    with psycopg.connect(upgraded) as conn:
+        assert conn.execute("SELECT version_num FROM alembic_version").fetchone() == (NEWEST,)
+
+
+async def test_a_request_that_one_had_signed_before_is_carried_out_once_another_signs(
+    later: Bench, kept: Kept, targets: Targets, tmp_path: Path
+) -> None:
+    approval = await later.approval_id()
+    assert (await later.click("ann", approval, nonce="again")).refusal, "who has signed before signs no second time"
+    assert (await later.click("ben", approval)).counted
+    await later.settle()
+    assert targets.file.calls
+    keys, archive = copytree(kept.folder, tmp_path / "keys"), LocalArchive(tmp_path / "evidence")
+    assert await sealer_of(later.engine, archive, keys / kept.key.name)()
+    (bundle,) = (tmp_path / "evidence").glob("*.zip")
+    assert verify(bundle, keys / "evidence.pub.pem")
+
+
+async def test_a_run_that_was_parked_before_goes_on_with_its_answer(later: Bench) -> None:
+    assert (await later.complete("acme:await_answer:C1", {"answer": "yes"}))["status"] == "applied"
+    await later.settle()
+    (run,) = await later.rows("SELECT status FROM runs WHERE trigger_ref = 'parked'")
+    assert run["status"] == "succeeded"
+
+
+async def test_both_verifiers_take_a_bundle_of_a_release_and_refuse_it_changed(kept: Kept, page: Page) -> None:
+    public, data = kept.folder / "evidence.pub.pem", kept.bundle.read_bytes()
+    assert verify(kept.bundle, public)
+    assert (await report_of(page, data, public.read_text(encoding="utf-8")))["failure"] is None
+    place = len(data) // 2
+    bent = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+    assert (await report_of(page, bent, public.read_text(encoding="utf-8")))["failure"] is not None
+
+
+def test_a_bundle_of_a_release_does_not_hold_with_another_byte(kept: Kept, tmp_path: Path) -> None:
+    data = bytearray(kept.bundle.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "bent.zip").write_bytes(data)
+    with pytest.raises(VerificationError):
+        verify(tmp_path / "bent.zip", kept.folder / "evidence.pub.pem")
