@@ -43,11 +43,7 @@ from runtime.services.caller_acts import CompensationApi, QuestionApi
 from runtime.services.callers import (
     Answer,
     Claim,
-    NoRunbookError,
-    NotActiveError,
     TriggerApi,
-    TriggerConflictError,
-    TriggerError,
     Wish,
 )
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
@@ -153,16 +149,8 @@ class _Routes:
             raise Denied("caller.triggers", type_, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse_body(TriggerIn, body)
         requester = await self.requester(caller, trigger.on_behalf_of)
-        try:
-            wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
-            claim = await self.desk.trigger(wish, requester, caller.id)
-        except NoRunbookError as error:
-            raise Problem(404, str(error)) from error
-        except (NotActiveError, TriggerConflictError) as error:
-            raise Problem(409, str(error)) from error
-        except TriggerError as error:
-            raise Problem(422, str(error)) from error
-        return _started(claim)
+        wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
+        return _started(await self.desk.trigger(wish, requester, caller.id))
 
     async def notify(self, request: Request) -> NotificationOut:
         caller, body = await self.signed(request)

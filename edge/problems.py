@@ -11,6 +11,10 @@ from starlette.exceptions import HTTPException
 
 from runtime.model.limits import first_line
 from runtime.model.notification import ConflictError
+from runtime.model.runbook_version import NotActiveError
+from runtime.services.callers import NoRunbookError, TriggerConflictError, TriggerError
+from runtime.services.compensation import TooManyError
+from runtime.services.signals import NoSuchRunError, SeveralRunsError
 
 FORBIDDEN = 403
 
@@ -27,6 +31,18 @@ TITLES = {
     500: "Internal error",
     503: "Not available",
 }
+
+_STATUSES: Mapping[type, int] = {
+    NoRunbookError: 404,
+    NoSuchRunError: 404,
+    ConflictError: 409,
+    NotActiveError: 409,
+    SeveralRunsError: 409,
+    TriggerConflictError: 409,
+    TriggerError: 422,
+    TooManyError: 422,
+}
+"""What services refuse in a sentence for the caller, and the status that says so."""
 
 # What attackers and callers gone wrong are seen by; nothing of the request is logged.
 _TELLING = frozenset({401, 413, 429})
@@ -69,7 +85,7 @@ def handle_problems(app: FastAPI, note: Callable[[Request, Denied], None] | None
         return await _answer(request, error)
 
     app.add_exception_handler(Denied, deny)
-    ours = (Problem, ConflictError, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
+    ours = (Problem, *_STATUSES, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
     for kind in (*ours, Exception):
         app.add_exception_handler(kind, _answer)
 
@@ -86,14 +102,14 @@ async def _answer(_: Request, error: Exception) -> JSONResponse:
             if error.status in _TELLING:
                 log.warning("refused with %s: %s", error.status, TITLES[error.status].lower(), extra={"sampled": True})
             return response(error.status, error.detail, error.headers)
-        case ConflictError():
-            return response(409, str(error))
         case RequestValidationError():
             faults = [(*map(str, one["loc"]), one["msg"]) for one in error.errors()]
             status = 404 if all(where == "path" for where, *_ in faults) else 422
             return response(status, "; ".join(f"{'.'.join(place)}: {what}" for *place, what in faults))
         case HTTPException():
             return response(error.status_code, str(error.detail), error.headers)
+        case _ if kind := next((kind for kind in type(error).__mro__ if kind in _STATUSES), None):
+            return response(_STATUSES[kind], str(error))
         case _ if isinstance(error, NO_WRITES):
             return _unavailable("the database takes no writes", error)
         case _ if isinstance(error, AWAY):

@@ -9,7 +9,7 @@ from edge.callers import Caller, Signed
 from edge.messages import Id, Message, WaitOut, Word, parse_body
 from edge.problems import Problem
 from runtime.model.states import NotificationStatus
-from runtime.services.signals import NoSuchRunError, SeveralRunsError, Signal, SignalService
+from runtime.services.signals import Signal, SignalService
 
 Name = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -55,12 +55,7 @@ def add_signals(app: FastAPI, desk: SignalService, signed: Signed) -> None:
 
 
 async def _send(desk: SignalService, caller: Caller, signal: Signal) -> SignalOut:
-    try:
-        notification_id, run_id, facts = await desk.send(caller.id, caller.grants.signals, signal)
-    except NoSuchRunError as error:
-        raise Problem(404, str(error)) from error
-    except SeveralRunsError as error:
-        raise Problem(409, str(error)) from error
+    notification_id, run_id, facts = await desk.send(caller.id, caller.grants.signals, signal)
     reason = str(facts.get("reason", ""))
     if facts["status"] == NotificationStatus.REFUSED:
         raise Problem(422, reason)

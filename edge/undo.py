@@ -15,7 +15,7 @@ from runtime.model.notification import ConflictError
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
 from runtime.services.caller_acts import CompensationApi, Wish, Wisher
-from runtime.services.compensation import Chosen, TooManyError
+from runtime.services.compensation import Chosen
 
 _STATUS = {NotificationStatus.REFUSED: 422, NotificationStatus.STALE: 409}
 
@@ -115,12 +115,8 @@ def add_undo(app: FastAPI, desk: CompensationApi, signed: Signed, requester: Req
         caller, body = await signed(request)
         sent = parse_body(CancelAllIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.cancels)
-        try:
-            found = await desk.chosen(sent.chosen(wisher.types))
-        except TooManyError as error:
-            raise Problem(422, str(error)) from error
         runs = list[CancelOut]()
-        for row in found:
+        for row in await desk.chosen(sent.chosen(wisher.types)):
             facts = await _cancel_one(desk, wisher, sent, row)
             if denied := _denied(facts, wisher):
                 note(request, denied)

@@ -93,21 +93,18 @@ class PassageFacts:
     edits: tuple[EditFacts, ...] = ()  # oldest first
 
 
+_AS_READ = (
+    *("salt", "version", "requested_by", "requester_kind", "submitted_by", "definition_name", "definition_version"),
+    *("trigger_type", "writes", "task_id"),
+)
+
+
 def passage_facts(row: Mapping[str, Any]) -> PassageFacts:
     """Parse what the store read in one row."""
     return PassageFacts(
-        salt=row["salt"],
-        version=row["version"],
-        requested_by=row["requested_by"],
-        requester_kind=row["requester_kind"],
+        **{name: row[name] for name in _AS_READ},
         requester_groups=tuple(row["requester_groups"]),
-        submitted_by=row["submitted_by"],
-        definition_name=row["definition_name"],
-        definition_version=row["definition_version"],
-        trigger_type=row["trigger_type"],
         step_status=None if row["step_status"] is None else StepStatus(row["step_status"]),
-        writes=row["writes"],
-        task_id=row["task_id"],
         approval=_approval(row) if row["approval_status"] is not None else None,
         edits=tuple(EditFacts(one["approval_id"], one["person"], one["changes"]) for one in row["edits"] or ()),
         done=None if row["done_fingerprint"] is None else EarlierSuccess(row["done_fingerprint"], row["done_response"]),
@@ -125,13 +122,10 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
         is_awaited=row["approval_is_awaited"],
         votes=tuple(
             VoteFacts(
-                person=vote["person"],
+                **{name: vote[name] for name in ("person", "delegation", "break_glass", "is_signed")},
                 groups=tuple(vote["groups"]),
                 verdict=VoteVerdict(vote["verdict"]),
                 at=datetime.fromisoformat(vote["at"]),
-                delegation=vote["delegation"],
-                break_glass=vote["break_glass"],
-                is_signed=vote["is_signed"],
             )
             for vote in row["votes"]
         ),
