@@ -78,7 +78,7 @@ async def test_a_card_is_posted_once_with_its_key_and_remembered_as_shown(chat: 
     assert (CHANNEL, message["ts"]) == await location(chat, approval)
     assert message["metadata"]["event_type"] == "countersign_card"
     assert message["metadata"]["event_payload"]["approval_id"] == approval
-    assert message["metadata"]["event_payload"]["key"] == "k-1"
+    assert message["metadata"]["event_payload"]["key"] == f"slack:card:{approval}"
     [kept] = await chat.bench.rows("SELECT cards FROM approvals WHERE approval_id = %s", approval)
     assert message["text"] in str(kept["cards"])
 
