@@ -4,16 +4,13 @@ Unconfirmed votes are recorded again with what Slack confirms, once, then applie
 directory may ask for nothing; that they tried is on record.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from receipts.chain import Actor
 from runtime.engine import HEAD_START, Engine
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.commands import UnknownActorPayload
 from runtime.model.notification import ApplyResult, Notification
-from runtime.model.payloads import VoteRefusal
 from runtime.model.person import SlackAccount
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import Refusal
@@ -57,8 +54,7 @@ async def confirm(
 def _confirmed(
     engine: Engine, found: Notification, account: SlackAccount, person_id: str | None, refusal: Refusal | None
 ) -> Notification:
-    why = refusal and VoteRefusal(code=refusal.code, about=refusal.about)
-    who: Mapping[str, Any] = {"team": account.team, "user": account.user, "person_id": person_id, "refusal": why}
+    who = {"team": account.team, "user": account.user, "person_id": person_id, "refusal": refusal}
     return replace(
         found,
         notification_id=engine.new_id("ntf"),

@@ -37,7 +37,7 @@ _TWICE = (RefusalCode.REPEATED, RefusalCode.CLAIMED_BEFORE)
 async def person_of(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
     """Return the one person who speaks, or why nobody does."""
     if payload.refusal is not None:
-        return Refusal(payload.refusal.code, payload.refusal.about)
+        return payload.refusal
     row = await tx.loads.actor((tx.tenant, payload.person_id)) if payload.person_id else None
     if row is None or row["kind"] != "person":
         return Refusal(RefusalCode.NOT_IN_DIRECTORY)

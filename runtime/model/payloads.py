@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.model.passkey import Assertion
-from runtime.model.votes import ClaimAct, RefusalCode, Via, VoteVerdict
+from runtime.model.votes import ClaimAct, Refusal, RefusalCode, Via, VoteVerdict
 
 
 class PayloadError(Exception):
@@ -27,13 +27,6 @@ class PayloadModel(BaseModel):
         return self.model_dump()
 
 
-class VoteRefusal(PayloadModel):
-    """Why the bot knows already that a click cannot count."""
-
-    code: RefusalCode
-    about: tuple[str, ...]
-
-
 class PersonPayload(PayloadModel):
     """What a person says about an approval. `person_id` is None where the account belongs to nobody, or to several.
 
@@ -44,7 +37,7 @@ class PersonPayload(PayloadModel):
     team: str
     user: str
     person_id: str | None
-    refusal: VoteRefusal | None
+    refusal: Refusal | None
     via: Via = Via.SLACK
     brought_by: str = ""
 

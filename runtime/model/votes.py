@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from pydantic import ConfigDict
+
 from receipts.fields import timestamp
 from runtime.model.approval import Approval
 from runtime.model.delegation import Account
@@ -109,6 +111,8 @@ class Refusal:
     `about` are the status that a closed request has, the groups that are asked, the name of who works on it, what is
     wrong with an edit, why policy denies it, or why too few people would be left to approve.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # in payloads: what the bot knows already
 
     code: RefusalCode
     about: tuple[str, ...] = ()

@@ -16,7 +16,6 @@ from runtime.model.payloads import (
     ReplyPayload,
     TogetherPayload,
     VotePayload,
-    VoteRefusal,
     WithdrawPayload,
 )
 from runtime.model.person import SlackAccount
@@ -61,12 +60,13 @@ class ClickOutcome:
 
 def click_payload(click: Click) -> VotePayload | ClaimPayload | Answering:
     """Return what goes into the inbox."""
+    refusal = click.refusal or (Refusal(RefusalCode.NOT_IN_DIRECTORY) if click.person_id is None else None)
     who = {
         "approval_id": click.approval_id,
         "team": click.account.team,
         "user": click.account.user,
         "person_id": click.person_id,
-        "refusal": _refusal_of(click),
+        "refusal": refusal,
     }
     if isinstance(click.verdict, ClaimAct):
         return ClaimPayload(**who, act=click.verdict)
@@ -93,14 +93,6 @@ def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
             return ReplyPayload(**who, question_id=click.about, text=error_text(click.reason))
         case _:
             return WithdrawPayload(**said)
-
-
-def _refusal_of(click: Click) -> VoteRefusal | None:
-    if click.refusal is not None:
-        return VoteRefusal(code=click.refusal.code, about=click.refusal.about)
-    if click.person_id is None:
-        return VoteRefusal(code=RefusalCode.NOT_IN_DIRECTORY, about=())
-    return None
 
 
 async def record_said(engine: Engine, payload: Payload, *, by: str, about: str, key: str, request_id: str) -> str:

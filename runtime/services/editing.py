@@ -11,7 +11,7 @@ from runtime.inbox import inbox
 from runtime.inbox.request_edits import edited_fields, foresee_edit, refuse_foreseen_edit
 from runtime.model.approval import AskKind
 from runtime.model.limits import error_text, json_fault
-from runtime.model.payloads import EditPayload, VoteRefusal
+from runtime.model.payloads import EditPayload
 from runtime.model.person import SlackAccount
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode
@@ -144,7 +144,7 @@ def _payload_of(wish: EditWish) -> EditPayload:
         team=wish.account.team,
         user=wish.account.user,
         person_id=wish.person_id,
-        refusal=VoteRefusal(code=refusal.code, about=refusal.about) if refusal else None,
+        refusal=refusal,
         stamp=wish.stamp,
         params=params,
         reason=error_text(wish.reason),

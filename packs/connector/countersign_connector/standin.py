@@ -95,10 +95,10 @@ class Ledger:
 LEDGER = web.AppKey("LEDGER", Ledger)
 
 
-def application(routes: Iterable[web.RouteDef], ledger: Ledger | None = None) -> web.Application:
+def application(routes: Iterable[web.RouteDef]) -> web.Application:
     """Build a stand-in from its routes, with the ledger's own ones."""
     app = web.Application(middlewares=[_failing])
-    app[LEDGER] = ledger or Ledger()
+    app[LEDGER] = Ledger()
     app.add_routes([*routes, web.get(f"{_CONTROL}actions", _actions)])
     app.add_routes([web.post(f"{_CONTROL}faults", _faults), web.post(f"{_CONTROL}keys", _keys)])
     app.on_response_prepare.append(_show_start)
