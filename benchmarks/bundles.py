@@ -4,6 +4,7 @@
 """
 
 import argparse
+import gc
 import subprocess
 import sys
 import tempfile
@@ -140,7 +141,8 @@ def replayable(told: Story) -> Story:
 
 
 def seal(shape: str, where: str, size: int, folder: Path) -> None:
-    """Write the bundle."""
+    """Write the bundle. Looking for cycles in millions of lists would take longer than all else."""
+    gc.disable()
     told = PLACES[where](SHAPES[shape], min(size, 3 * LARGEST))
     Office.in_folder(folder).seal(replayable(told).dossier())
 
