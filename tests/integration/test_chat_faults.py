@@ -239,6 +239,11 @@ PEOPLE = st.sampled_from(["rita", "ann", "sue", "portal-bot"])
 GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators"]), max_size=2, unique=True)
 
 
+def _line(groups: list[str]) -> list[dict[str, Any]]:
+    """Return that these groups are next in line."""
+    return [{"after": "PT1H", "to": groups}] if groups else []
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     asked=GROUPS,
@@ -291,7 +296,7 @@ async def _pending(conn: Any, person: str, now: Any) -> list[dict[str, Any]]:
 
 async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     await conn.execute("SET LOCAL session_replication_role = replica")  # what is made up here stands by itself
-    changes = {"groups": case["asked"], "escalate_to": case["next_in_line"], "exclude": case["excluded"]}
+    changes = {"groups": case["asked"], "escalate_to": _line(case["next_in_line"]), "exclude": case["excluded"]}
     await conn.execute(
         "UPDATE approvals SET kind = %s, assignee = %s, status = %s, joined = %s, expires_at = %s,"
         " requirement = (requirement::jsonb || %s::jsonb)::json",
