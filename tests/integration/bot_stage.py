@@ -168,9 +168,7 @@ async def run(chat: Chat, operation: str, key: str = "", **params: Any) -> JsonO
 
 
 def call(operation: str, key: str = "", **params: Any) -> Call:
-    """Return an invocation of one of the chat's operations; `text` is said as it is."""
-    if "text" in params:
-        params["said"] = {"kind": "plain", "text": params.pop("text")}
+    """Return an invocation of one of the chat's operations."""
     return Call(tenant=TENANT, run_id="run-1", step="card", operation=operation, params=params, key=key)
 
 

@@ -37,6 +37,11 @@ from tests.integration.seen import card_of
 EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"
 
 
+def words(text: str) -> dict[str, Any]:
+    """Return what a message says that has these words."""
+    return {"kind": "plain", "text": text}
+
+
 @pytest.fixture
 async def chat(dsn: str, opa: OpaChild) -> AsyncIterator[Chat]:
     async with staged(dsn, opa) as running:
@@ -109,9 +114,9 @@ async def test_a_card_posted_without_an_answer_is_found_and_remembered(chat: Cha
 async def test_a_message_posted_without_an_answer_is_found_anywhere(chat: Chat) -> None:
     approval = await plain(chat)
     for operation, params in (
-        ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": None}),
-        ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": approval}),
-        ("slack::direct_message", {"user": "UCAT", "text": "hello"}),
+        ("slack::post_message", {"channel": CHANNEL, "said": words("hello"), "thread_of": None}),
+        ("slack::post_message", {"channel": CHANNEL, "said": words("hello"), "thread_of": approval}),
+        ("slack::direct_message", {"user": "UCAT", "said": words("hello")}),
     ):
         made = call(operation, f"k-{operation}-{params.get('thread_of')}", **params)
         handler = chat.bench.engine.handlers[operation]
@@ -124,7 +129,7 @@ async def test_a_message_posted_without_an_answer_is_found_anywhere(chat: Chat) 
 async def test_a_message_is_found_on_a_later_page(dsn: str, opa: OpaChild) -> None:
     fast = replace(UNLIMITED, channel_per_second=10_000)
     async with staged(dsn, opa, Slack(limits=fast)) as chat:
-        made = call("slack::post_message", "first", channel=CHANNEL, text="first", thread_of=None)
+        made = call("slack::post_message", "first", channel=CHANNEL, said=words("first"), thread_of=None)
         handler = chat.bench.engine.handlers["slack::post_message"]
         place = await result_of(handler, made)
         for n in range(210):
@@ -161,8 +166,8 @@ async def test_hostile_text_is_data_everywhere(chat: Chat) -> None:
     await chat.bench.meddle("UPDATE actors SET name = %s WHERE actor_id = 'rita'", EVIL)
     for number, text in enumerate([EVIL, EVIL * 400, "Ω" * 10_000, "\u202e" * 10_000]):
         approval = await chat.file(str(number), "bench.file", company="<!channel> *A* :tada:", text=text)
-        await run(chat, "slack::post_message", f"m{number}", channel=CHANNEL, text=text, thread_of=approval)
-        await run(chat, "slack::direct_message", f"d{number}", user="UANN", text=text)
+        await run(chat, "slack::post_message", f"m{number}", channel=CHANNEL, said=words(text), thread_of=approval)
+        await run(chat, "slack::direct_message", f"d{number}", user="UANN", said=words(text))
     seen = messages(await (await chat.person("ann")).see())
     assert len(seen) == 3 * 4
     for message in seen:
@@ -183,8 +188,8 @@ async def test_a_message_says_first_of_all_that_it_is_of_a_run_on_mocks_and_how_
     ann = await chat.person("ann")
     on_mocks = over(chat, chat.raw.base_url, mocked=True)
     direct = "slack::direct_message"
-    await result_of(on_mocks[direct], call(direct, "m", user="UANN", text="it ended"))
-    await run(chat, direct, "d", user="UANN", text="x" * 30_000)
+    await result_of(on_mocks[direct], call(direct, "m", user="UANN", said=words("it ended")))
+    await run(chat, direct, "d", user="UANN", said=words("x" * 30_000))
     [long, mocked] = messages(await ann.see())
     assert mocked["text"] == mocked["blocks"][0]["text"]["text"] == "On mocks: it ended"
     assert long["blocks"][-1]["text"]["text"] == "… 20,000 more characters"
@@ -197,8 +202,8 @@ async def test_a_message_says_first_of_all_that_it_is_of_a_run_on_mocks_and_how_
         ("slack::post_card", {"approval_id": "apr-1"}, "params.channel: Field required"),
         ("slack::post_card", {"approval_id": "apr-1", "channel": CHANNEL, "as": "x"}, "params.as: Extra"),
         ("slack::update_card", {"approval_id": "apr-1", "revision": "2"}, "params.revision"),
-        ("slack::direct_message", {"user": "UGONE", "text": "x"}, "user_disabled"),
-        ("slack::direct_message", {"user": "UROBOT", "text": "x"}, "cannot_dm_bot"),
+        ("slack::direct_message", {"user": "UGONE", "said": words("x")}, "user_disabled"),
+        ("slack::direct_message", {"user": "UROBOT", "said": words("x")}, "cannot_dm_bot"),
     ],
 )
 async def test_a_refusal_that_nobody_can_mend_is_final_and_named(
@@ -210,9 +215,9 @@ async def test_a_refusal_that_nobody_can_mend_is_final_and_named(
 
 async def test_too_many_posts_are_tried_again_when_slack_says(dsn: str, opa: OpaChild) -> None:
     async with staged(dsn, opa, Slack(limits=Limits(channel_burst=1))) as chat:
-        await run(chat, "slack::post_message", "1", channel=CHANNEL, text="x", thread_of=None)
+        await run(chat, "slack::post_message", "1", channel=CHANNEL, said=words("x"), thread_of=None)
         with pytest.raises(TransientError) as caught:
-            await run(chat, "slack::post_message", "2", channel=CHANNEL, text="x", thread_of=None)
+            await run(chat, "slack::post_message", "2", channel=CHANNEL, said=words("x"), thread_of=None)
         assert caught.value.retry_after == 1
 
 
@@ -260,7 +265,7 @@ async def test_an_answer_says_whether_anything_was_done_and_is_asked_for_once(
     async with answering(response) as (url, calls):
         posting = over(shared, url)["slack::post_message"]
         with pytest.raises(expected):
-            await result_of(posting, call("slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None))
+            await result_of(posting, call("slack::post_message", "k", channel=CHANNEL, said=words("x"), thread_of=None))
         assert calls == ["/api/chat.postMessage"]
 
 
@@ -269,13 +274,13 @@ async def test_a_slack_that_cannot_be_reached_did_nothing(shared: Chat) -> None:
     async with answering(None) as (url, _):
         pass
     with pytest.raises(TransientError):
-        await result_of(over(shared, url)[direct], call(direct, "k", user="U1", text="x"))
+        await result_of(over(shared, url)[direct], call(direct, "k", user="U1", said=words("x")))
 
 
 async def test_nothing_is_posted_into_an_archived_channel(chat: Chat) -> None:
     await (await chat.person("ann")).change_channel(CHANNEL, "archive")
     with pytest.raises(BlockedError, match="is_archived"):
-        await run(chat, "slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None)
+        await run(chat, "slack::post_message", "k", channel=CHANNEL, said=words("x"), thread_of=None)
 
 
 async def test_a_deleted_card_is_posted_again_with_the_next_change_while_it_is_open(chat: Chat) -> None:
@@ -303,7 +308,7 @@ async def test_word_for_the_thread_of_a_deleted_card_brings_the_card_back(chat: 
     ann = await chat.person("ann")
     approval = await plain(chat)
     await _delete(chat, await location(chat, approval))
-    await run(chat, "slack::post_message", "k", channel=CHANNEL, text="hello", thread_of=approval)
+    await run(chat, "slack::post_message", "k", channel=CHANNEL, said=words("hello"), thread_of=approval)
     card = await the_card(ann)
     assert [reply["text"] for reply in card["replies"]] == ["hello"]
 
@@ -374,6 +379,6 @@ async def test_a_limit_met_by_one_message_is_known_to_the_others(chat: Chat) -> 
     chat.faults.throttle("chat.postMessage", retry_after=30)
     for key in ("1", "2", "3"):
         with pytest.raises(TransientError) as caught:
-            await run(chat, "slack::post_message", key, channel=CHANNEL, text="x", thread_of=None)
+            await run(chat, "slack::post_message", key, channel=CHANNEL, said=words("x"), thread_of=None)
         assert caught.value.retry_after == pytest.approx(30, abs=2)
     assert chat.faults.calls["chat.postMessage"] == 1
