@@ -208,7 +208,7 @@ _MOVES = {
 }
 _LIVES = """
     SELECT l.name, l.version, d.digest, l.run_id, l.status, l.changed_by
-      FROM definition_lives l JOIN definitions d USING (name, version) WHERE l.tenant = %s AND l.status <> 'draft'
+      FROM runbook_versions l JOIN definitions d USING (name, version) WHERE l.tenant = %s AND l.status <> 'draft'
 """
 
 

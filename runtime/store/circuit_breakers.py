@@ -17,18 +17,18 @@ async def record_failure(conn: Conn, tenant: str, scope: Scope, now: datetime) -
     """Count one more failure and return the breaker after it."""
     async with conn.transaction():
         await conn.execute(
-            "INSERT INTO breakers (tenant, connector, target, failures, failed_at) VALUES (%s, %s, %s, 0, %s)"
+            "INSERT INTO circuit_breakers (tenant, connector, target, failures, failed_at) VALUES (%s, %s, %s, 0, %s)"
             " ON CONFLICT DO NOTHING",
             (tenant, *scope, now),
         )
         row = await conn.row(
-            "SELECT failures, failed_at, open_until FROM breakers"
+            "SELECT failures, failed_at, open_until FROM circuit_breakers"
             " WHERE tenant = %s AND connector = %s AND target = %s FOR UPDATE",
             (tenant, *scope),
         )
         breaker = after_failure(Breaker(**row) if row else None, now)
         await conn.execute(
-            "UPDATE breakers SET failures = %s, failed_at = %s, open_until = %s"
+            "UPDATE circuit_breakers SET failures = %s, failed_at = %s, open_until = %s"
             " WHERE tenant = %s AND connector = %s AND target = %s",
             (breaker.failures, breaker.failed_at, breaker.open_until, tenant, *scope),
         )
@@ -39,14 +39,15 @@ async def close_breakers(conn: Conn, tenant: str, scope: Scope) -> None:
     """Close the breakers of a connector and of the target that has just answered."""
     connector, target = scope
     await conn.execute(
-        "DELETE FROM breakers WHERE tenant = %s AND connector = %s AND target IN ('', %s)", (tenant, connector, target)
+        "DELETE FROM circuit_breakers WHERE tenant = %s AND connector = %s AND target IN ('', %s)",
+        (tenant, connector, target),
     )
 
 
 async def failing_breakers(conn: Conn, tenant: str) -> dict[Scope, Breaker]:
     """Return every breaker that has counted a failure."""
     rows = await conn.rows(
-        "SELECT connector, target, failures, failed_at, open_until FROM breakers WHERE tenant = %s"
+        "SELECT connector, target, failures, failed_at, open_until FROM circuit_breakers WHERE tenant = %s"
         " ORDER BY connector, target",
         (tenant,),
     )

@@ -109,14 +109,14 @@ class Definitions:
 
 _VERSION = """
     SELECT l.name, l.version, d.digest, l.trigger_type, l.status, l.trigger_when AS "when"
-      FROM definition_lives l JOIN definitions d USING (name, version)
+      FROM runbook_versions l JOIN definitions d USING (name, version)
      WHERE l.tenant = %(tenant)s
 """
 
 
 async def lock_versions(conn: Conn, tenant: str) -> None:
     """Keep all others from moving a version of the tenant's until the caller's transaction ends."""
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('definition_lives:' || %s, 0))", (tenant,))
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('runbook_versions:' || %s, 0))", (tenant,))
 
 
 async def add_drafts(
@@ -124,7 +124,7 @@ async def add_drafts(
 ) -> set[tuple[str, int]]:
     """Take in what the tenant does not know yet, as drafts; return name and version of each that was new."""
     query = """
-        INSERT INTO definition_lives
+        INSERT INTO runbook_versions
                (tenant, name, version, trigger_type, trigger_when, status, arrived_at, changed_at)
         SELECT %s, d.name, d.version, d.type, d.condition, 'draft', %s, %s
           FROM unnest(%s::text[], %s::int[], %s::text[], %s::text[]) AS d (name, version, type, condition)
@@ -175,7 +175,7 @@ async def keep_active(conn: Conn, tenant: str, name: str, version: int) -> bool:
     It waits for a move that is under way.
     """
     query = """
-        SELECT 1 FROM definition_lives
+        SELECT 1 FROM runbook_versions
          WHERE tenant = %s AND name = %s AND version = %s AND status = 'active' FOR SHARE
     """
     return await conn.row(query, (tenant, name, version)) is not None
@@ -191,7 +191,7 @@ async def move_version(
     if to not in DEFINITION[life.status]:
         raise IllegalTransitionError(f"{life} is {life.status}")
     conn.put(
-        "UPDATE definition_lives SET status = %(to)s, changed_by = %(by)s, run_id = %(run_id)s, changed_at = %(now)s"
+        "UPDATE runbook_versions SET status = %(to)s, changed_by = %(by)s, run_id = %(run_id)s, changed_at = %(now)s"
         " WHERE tenant = %(tenant)s AND name = %(name)s AND version = %(version)s",
         {
             "to": to,
@@ -250,7 +250,7 @@ async def list_versions(conn: Conn, tenant: str, sought: Mapping[str, Any]) -> l
     """
     query = """
         SELECT l.name, l.version, l.status, l.trigger_type, d.digest, l.changed_by, l.changed_at, l.run_id, l.arrived_at
-          FROM definition_lives l JOIN definitions d USING (name, version)
+          FROM runbook_versions l JOIN definitions d USING (name, version)
          WHERE l.tenant = %(tenant)s AND (%(name)s::text IS NULL OR l.name = %(name)s)
            AND (%(status)s::text IS NULL OR l.status = %(status)s)
            AND (%(trigger)s::text IS NULL OR l.trigger_type = %(trigger)s)

@@ -37,10 +37,10 @@ async def take_turn(
     values = {"tenant": tenant, "account": notice.account, "since": now - _HOUR, "message": notice.key}
     row = await conn.row(
         """
-        SELECT (SELECT json_build_object('gathering_id', gathering_id) FROM told
+        SELECT (SELECT json_build_object('gathering_id', gathering_id) FROM direct_messages
                  WHERE tenant = %(tenant)s AND message = %(message)s) AS before,
                (SELECT json_agg(alike) FROM (
-                    SELECT said->>'kind' AS kind, asks, count(*) AS n FROM told
+                    SELECT said->>'kind' AS kind, asks, count(*) AS n FROM direct_messages
                      WHERE tenant = %(tenant)s AND account = %(account)s AND at > %(since)s AND gathering_id IS NULL
                        AND said->>'kind' <> 'answer'
                      GROUP BY 1, 2) AS alike) AS alone,
@@ -76,11 +76,11 @@ async def _count(conn: Conn, tenant: str, notice: Notice, gathering_id: str | No
     await conn.execute(
         """
         WITH over AS (
-            DELETE FROM told WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
+            DELETE FROM direct_messages WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
         ), gathered AS (
             DELETE FROM gatherings WHERE tenant = %(tenant)s AND account = %(account)s AND begun_at < %(old)s
         )
-        INSERT INTO told (tenant, message, account, at, gathering_id, said, card_of, asks)
+        INSERT INTO direct_messages (tenant, message, account, at, gathering_id, said, card_of, asks)
         VALUES (%(tenant)s, %(message)s, %(account)s, %(now)s, %(gathering_id)s, %(said)s, %(card_of)s, %(asks)s)
         """,
         {
@@ -103,7 +103,7 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
         """
         SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks, a.channel AS card, a.card_ts,
                coalesce(a.status = 'requested', true) AS is_open, coalesce(a.shown->>'title', '') AS title
-          FROM gatherings g JOIN told t USING (gathering_id)
+          FROM gatherings g JOIN direct_messages t USING (gathering_id)
           LEFT JOIN approvals a ON a.approval_id = t.card_of
          WHERE g.tenant = %s AND g.gathering_id = %s ORDER BY t.at, t.message
         """,
@@ -136,15 +136,15 @@ async def begin_answer(conn: Conn, tenant: str, key: str, account: str, now: dat
     row = await conn.row(
         """
         WITH over AS (
-            DELETE FROM told WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
+            DELETE FROM direct_messages WHERE tenant = %(tenant)s AND account = %(account)s AND at < %(old)s
                 AND said->>'kind' = 'answer'
         ), begun AS (
-            INSERT INTO told (tenant, message, account, at, said)
+            INSERT INTO direct_messages (tenant, message, account, at, said)
             VALUES (%(tenant)s, %(key)s, %(account)s, %(now)s, '{"kind": "answer", "is_given": false}')
             ON CONFLICT (tenant, message) DO NOTHING RETURNING 1
         )
         SELECT EXISTS (SELECT FROM begun) AS is_ours,
-               EXISTS (SELECT FROM told WHERE tenant = %(tenant)s AND message = %(key)s
+               EXISTS (SELECT FROM direct_messages WHERE tenant = %(tenant)s AND message = %(key)s
                           AND said->>'is_given' = 'true') AS is_given
         """,
         {"tenant": tenant, "key": key, "account": account, "now": now, "old": now - _ANSWERS_KEPT},
@@ -158,9 +158,10 @@ async def begin_answer(conn: Conn, tenant: str, key: str, account: str, now: dat
 async def end_answer(conn: Conn, tenant: str, key: str, *, is_given: bool) -> None:
     """Keep that a private answer was given; or forget that it was begun, so that it may be given again."""
     if is_given:
-        query = """UPDATE told SET said = '{"kind": "answer", "is_given": true}' WHERE tenant = %s AND message = %s"""
+        given = '{"kind": "answer", "is_given": true}'
+        query = f"UPDATE direct_messages SET said = '{given}' WHERE tenant = %s AND message = %s"  # noqa: S608 - our own
     else:
-        query = "DELETE FROM told WHERE tenant = %s AND message = %s AND said->>'is_given' = 'false'"
+        query = "DELETE FROM direct_messages WHERE tenant = %s AND message = %s AND said->>'is_given' = 'false'"
     await conn.execute(query, (tenant, key))
 
 

@@ -40,7 +40,7 @@ class Lessee:
 
 # An open breaker lets nothing through, and one that was open lets through one call at a time.
 _LET_THROUGH = """
-    NOT EXISTS (SELECT 1 FROM breakers b
+    NOT EXISTS (SELECT 1 FROM circuit_breakers b
                  WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
                    AND (b.open_until > %(now)s
                         OR b.open_until IS NOT NULL
@@ -54,7 +54,7 @@ _DUE_OF = """
 """
 # Of what one call is let through: '' the connector, else the target; NULL where both are closed.
 _HALF_OPEN = """
-    (SELECT min(b.target) FROM breakers b
+    (SELECT min(b.target) FROM circuit_breakers b
       WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
         AND b.open_until IS NOT NULL)
 """
@@ -171,7 +171,7 @@ _READS = """
        AND CASE status WHEN 'failed_retryable' THEN next_try_at <= %(now)s
                        WHEN 'running' THEN lease_expires_at < %(now)s ELSE true END
        AND (SELECT tenant FROM runs WHERE runs.run_id = s.run_id) = %(tenant)s
-       AND NOT EXISTS (SELECT 1 FROM breakers b
+       AND NOT EXISTS (SELECT 1 FROM circuit_breakers b
                         WHERE b.tenant = %(tenant)s AND b.connector = split_part(s.handler, '::', 1)
                           AND b.target = '' AND b.open_until > %(now)s)
 """

@@ -217,7 +217,7 @@ async def test_a_retired_runbook_cannot_be_asked_for(chat: Chat) -> None:
     await grant(chat, "rita", "wide.asked")
     rita = await chat.person("rita")
     await opened(chat, rita)
-    await chat.bench.meddle("UPDATE definition_lives SET status = 'retired' WHERE name = 'wide' RETURNING 1")
+    await chat.bench.meddle("UPDATE runbook_versions SET status = 'retired' WHERE name = 'wide' RETURNING 1")
     assert "cannot be started by you any more" in str((await rita.submit(FULL))["errors"])
     assert await runs(chat) == []
 

@@ -334,7 +334,7 @@ async def test_nobody_triggers_an_activation_from_outside(version_stage: Version
 
 
 async def test_a_trigger_that_no_runbook_of_its_type_takes_is_told_which_there_are(version_stage: VersionStage) -> None:
-    rows(version_stage.dsn, "UPDATE definition_lives SET trigger_when = 'trigger.jurisdiction == ''XX''' RETURNING 1")
+    rows(version_stage.dsn, "UPDATE runbook_versions SET trigger_when = 'trigger.jurisdiction == ''XX''' RETURNING 1")
     said = "kyc-onboarding version 4 takes it when trigger.jurisdiction == 'XX'"
     refused = await version_stage.edge.trigger("one")
     assert is_problem(refused, 409, f"no runbook takes this trigger of type kyc.onboarding: {said}")

@@ -176,7 +176,7 @@ async def test_counting_is_exact_among_workers_and_each_message_counts_once(benc
     assert turns[:40] == turns[40:], "asked again of the same, it is the same"
     assert turns[:40].count(SendAlone()) == 7
     assert len({turn.gathering_id for turn in turns if isinstance(turn, SendGathered)}) == 1
-    assert await bench.rows("SELECT count(*) AS n FROM told WHERE tenant = %s", TENANT) == [{"n": 40}]
+    assert await bench.rows("SELECT count(*) AS n FROM direct_messages WHERE tenant = %s", TENANT) == [{"n": 40}]
 
 
 async def test_what_was_counted_is_forgotten_after_a_month_and_what_is_not_bounded_is_not_counted(bench: Bench) -> None:
@@ -184,10 +184,10 @@ async def test_what_was_counted_is_forgotten_after_a_month_and_what_is_not_bound
     await _turns(bench, 5)
     bench.clock.move(days=31)
     assert await bench.desk.notices.take_turn(Notice("new", "UANN", TIMES_UP, None, asks=False)) == SendAlone()
-    assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
+    assert await bench.rows("SELECT message FROM direct_messages") == [{"message": "new"}]
     assert await bench.rows("SELECT 1 FROM gatherings") == []
     assert await bench.desk.notices.take_turn(Notice("other", "UBEN", TIMES_UP, None, asks=False)) == SendAlone()
-    assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
+    assert await bench.rows("SELECT message FROM direct_messages") == [{"message": "new"}]
 
 
 @pytest.fixture

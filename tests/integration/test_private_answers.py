@@ -127,13 +127,13 @@ async def test_what_was_answered_is_forgotten_after_a_day(chat: Chat) -> None:
     await tell(process(chat))
     chat.bench.clock.move(hours=25)
     await tell(process(chat), occasion="V2")
-    rows = await chat.bench.rows("SELECT at, said FROM told")
+    rows = await chat.bench.rows("SELECT at, said FROM direct_messages")
     assert [(row["at"], row["said"]["is_given"]) for row in rows] == [(chat.bench.clock(), True)]
 
 
 async def test_what_an_answer_says_is_not_kept(chat: Chat) -> None:
     await tell(process(chat))
-    (row,) = await chat.bench.rows("SELECT * FROM told")
+    (row,) = await chat.bench.rows("SELECT * FROM direct_messages")
     assert row["account"] == "UANN"
     assert WORDS not in str(row)
 

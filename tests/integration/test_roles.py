@@ -31,7 +31,7 @@ RECORDS = {
     *(
         "runs",
         "steps",
-        "definition_lives",
+        "runbook_versions",
         "delegations",
         "slack_installations",
         "slack_links",
@@ -79,7 +79,7 @@ WRITTEN_ONCE = [
     ("passkeys", "person = 'x'"),
     ("passkey_links", "nonce = 'x'"),
     ("passkey_links", "expires_at = now()"),
-    ("definition_lives", "trigger_type = 'x'"),
+    ("runbook_versions", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "trigger_digest = 'x'"),
     ("runs", "definition_name = 'x'"),

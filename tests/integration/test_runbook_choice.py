@@ -90,7 +90,7 @@ async def test_two_that_would_take_the_same_are_not_both_active(life: Lives) -> 
     await life.activate(1, "other")
     await life.sign()
     rows = await life.bench.rows(
-        "SELECT name FROM definition_lives WHERE status = 'active' AND trigger_type = %s", TYPE
+        "SELECT name FROM runbook_versions WHERE status = 'active' AND trigger_type = %s", TYPE
     )
     assert [row["name"] for row in rows] == ["big"]
 
@@ -150,8 +150,8 @@ async def test_an_audit_finds_a_version_that_was_moved_past_the_record(life: Liv
     await life.begin(probe(1))
     await life.begin(probe(2))
     assert (await life.audit()).findings == []
-    await life.bench.meddle("UPDATE definition_lives SET status = 'active', changed_by = 'rita' WHERE version = 2")
-    await life.bench.meddle("UPDATE definition_lives SET status = 'retired' WHERE version = 1 AND name = 'probe'")
+    await life.bench.meddle("UPDATE runbook_versions SET status = 'active', changed_by = 'rita' WHERE version = 2")
+    await life.bench.meddle("UPDATE runbook_versions SET status = 'retired' WHERE version = 1 AND name = 'probe'")
     found = [(one.rule, one.where) for one in (await life.audit()).findings]
     assert found == [
         ("record.changed", "life of definition probe version 1"),
@@ -219,7 +219,7 @@ WISHES = st.lists(
 @given(WISHES)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_order_of_moves_keeps_the_rules(life: Lives, wishes: list[tuple[str, int, str]]) -> None:
-    await life.bench.meddle("DELETE FROM definition_lives")
+    await life.bench.meddle("DELETE FROM runbook_versions")
     await life.bench.meddle("DELETE FROM tenant_leaves WHERE leaf->>'event' = ANY(%s)", MOVES)
     await life.begin(*RUNBOOKS)
     for name, version, wish in wishes:

@@ -257,13 +257,13 @@ async def test_the_run_of_an_activation_leaves_a_bundle_that_verifies(life: Live
 
 async def test_versions_that_were_moved_at_one_moment_are_in_one_order_wherever_their_rows_are(life: Lives) -> None:
     await life.begin(*(probe(version, name=name) for name in ("probe", "other") for version in (1, 2, 3)))
-    await life.bench.meddle("UPDATE definition_lives SET changed_at = %s", life.bench.clock())
+    await life.bench.meddle("UPDATE runbook_versions SET changed_at = %s", life.bench.clock())
     wanted = [(name, version) for name in ("other", "probe") for version in (3, 2, 1)]
     for name, version in (("other", 2), ("probe", 1), ("other", 3), ("probe", 3)):
         async with life.bench.engine.pool.connection() as conn:
             found = await versions_of_trigger(conn, TENANT, TYPE)
         assert [(one.name, one.version) for one in found] == wanted
-        moves_the_row = "UPDATE definition_lives SET trigger_when = trigger_when WHERE name = %s AND version = %s"
+        moves_the_row = "UPDATE runbook_versions SET trigger_when = trigger_when WHERE name = %s AND version = %s"
         await life.bench.meddle(moves_the_row, name, version)
 
 

@@ -132,23 +132,23 @@ CHANGES = {
     "table questions is missing": "DROP TABLE questions",
     "table runs: column outcome is missing": "ALTER TABLE runs DROP COLUMN outcome",
     "table runs: column extra is not declared": "ALTER TABLE runs ADD COLUMN extra TEXT",
-    "table breakers: column failures is bigint not null, and must be integer not null": (
-        "ALTER TABLE breakers ALTER COLUMN failures TYPE BIGINT"
+    "table circuit_breakers: column failures is bigint not null, and must be integer not null": (
+        "ALTER TABLE circuit_breakers ALTER COLUMN failures TYPE BIGINT"
     ),
-    "table breakers: column failures is integer, and must be integer not null": (
-        "ALTER TABLE breakers ALTER COLUMN failures DROP NOT NULL"
+    "table circuit_breakers: column failures is integer, and must be integer not null": (
+        "ALTER TABLE circuit_breakers ALTER COLUMN failures DROP NOT NULL"
     ),
     "table runs: column writes is integer not null default 1, and must be integer not null default 0": (
         "ALTER TABLE runs ALTER COLUMN writes SET DEFAULT 1"
     ),
     "table runs: check ck_runs_finished is missing": "ALTER TABLE runs DROP CONSTRAINT ck_runs_finished",
-    "table breakers: check ck_breakers_failures is CHECK (failures >= 1), and must be CHECK (failures >= 0)": (
-        "ALTER TABLE breakers DROP CONSTRAINT ck_breakers_failures,"
-        " ADD CONSTRAINT ck_breakers_failures CHECK (failures >= 1)"
+    "table circuit_breakers: check ck_circuit_breakers_failures is CHECK (failures >= 1), and must be": (
+        "ALTER TABLE circuit_breakers DROP CONSTRAINT ck_circuit_breakers_failures,"
+        " ADD CONSTRAINT ck_circuit_breakers_failures CHECK (failures >= 1)"
     ),
-    "table breakers: check ck_breakers_failures is CHECK (failures >= 0) NOT VALID, and must be CHECK (failures": (
-        "ALTER TABLE breakers DROP CONSTRAINT ck_breakers_failures,"
-        " ADD CONSTRAINT ck_breakers_failures CHECK (failures >= 0) NOT VALID"
+    "table circuit_breakers: check ck_circuit_breakers_failures is CHECK (failures >= 0) NOT VALID, and": (
+        "ALTER TABLE circuit_breakers DROP CONSTRAINT ck_circuit_breakers_failures,"
+        " ADD CONSTRAINT ck_circuit_breakers_failures CHECK (failures >= 0) NOT VALID"
     ),
     "table steps: foreign key fk_steps_run_id is missing": "ALTER TABLE steps DROP CONSTRAINT fk_steps_run_id",
     "table signing_keys: unique uq_signing_keys_tenant_key_id is missing": (
@@ -165,7 +165,7 @@ CHANGES = {
     "function refuse_change is SHA-256 ": (
         "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
     ),
-    "table told is unlogged, and must be permanent": "ALTER TABLE told SET UNLOGGED",
+    "table direct_messages is unlogged, and must be permanent": "ALTER TABLE direct_messages SET UNLOGGED",
     "table votes is permanent with row security, and must be permanent": "ALTER TABLE votes ENABLE ROW LEVEL SECURITY",
     "table runs: grant to countersign_program lacks UPDATE of status": (
         "REVOKE UPDATE (status) ON runs FROM countersign_program"

@@ -164,7 +164,7 @@ async def test_a_receiver_that_fails_is_left_alone_and_no_other(bench: Bench) ->
         failing = subscription(deaf.url, "run.completed", name="deaf")
         await _noted(subscribed(bench, failing), range(FAILURES))
         (left_alone,) = await bench.rows(
-            "SELECT connector, target, open_until > %s AS open FROM breakers", bench.clock()
+            "SELECT connector, target, open_until > %s AS open FROM circuit_breakers", bench.clock()
         )
         assert left_alone == {"connector": CONNECTOR, "target": f"http://localhost:{deaf.port}", "open": True}
         tries = len(deaf.ids)

@@ -107,7 +107,7 @@ async def test_a_connector_that_does_not_answer_is_left_alone_and_then_tried_wit
     assert len(targets.note.calls) == first + 1, "half open: one call, which failed too"
     await bench.later(seconds=40)
     assert len(targets.note.done) == first + 4
-    assert await bench.rows("SELECT * FROM breakers") == [], "closed again"
+    assert await bench.rows("SELECT * FROM circuit_breakers") == [], "closed again"
 
 
 async def test_a_target_that_is_left_alone_holds_up_no_other_connector(bench: Bench, targets: Targets) -> None:

@@ -56,7 +56,7 @@ TABLES = {
     "wait": "waits",
     "notification": "notifications",
     "bundle": "evidence_bundles",
-    "definition": "definition_lives",
+    "definition": "runbook_versions",
 }
 
 

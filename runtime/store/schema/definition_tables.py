@@ -48,8 +48,8 @@ tenants = Table(
 
 # Where a version stands in a tenant: draft, active or retired; who moved it last, and in which run. Each move is on
 # record in the tenant's chain.
-definition_lives = Table(
-    "definition_lives",
+runbook_versions = Table(
+    "runbook_versions",
     metadata,
     Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
     words("name"),
@@ -67,7 +67,7 @@ definition_lives = Table(
     one_of("status", DefinitionStatus),
     # only what nobody has moved yet is nobody's
     CheckConstraint("(status = 'draft') = (changed_by IS NULL)", name="changed_by"),
-    Index("ix_definition_lives_trigger", "tenant", "trigger_type"),  # every trigger asks what it starts
+    Index("ix_runbook_versions_trigger", "tenant", "trigger_type"),  # every trigger asks what it starts
     info=kept("trigger_when", "status", "changed_by", "run_id", "changed_at"),
 )
 

@@ -263,8 +263,8 @@ gatherings = Table(
 
 # Each direct message to a person whose messages are limited, kept for a month. Each private answer to a click, by its
 # digest, kept for a day: deliveries of one click are answered once.
-told = Table(
-    "told",
+direct_messages = Table(
+    "direct_messages",
     metadata,
     words("tenant"),
     words("message"),  # its idempotency key
@@ -275,7 +275,7 @@ told = Table(
     words("card_of", nullable=True),  # the approval that it is about
     flag("asks"),  # the person to decide that
     PrimaryKeyConstraint("tenant", "message"),
-    Index("ix_told_at", "tenant", "account", "at"),
-    Index("ix_told_gathering", "gathering_id"),
+    Index("ix_direct_messages_at", "tenant", "account", "at"),
+    Index("ix_direct_messages_gathering", "gathering_id"),
     info=working(),
 )

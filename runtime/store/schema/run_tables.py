@@ -345,8 +345,8 @@ notifications = Table(
 
 
 # Circuit breakers of connectors and of their targets: failures in a row, and until when nothing is leased.
-breakers = Table(
-    "breakers",
+circuit_breakers = Table(
+    "circuit_breakers",
     metadata,
     words("tenant"),
     words("connector"),

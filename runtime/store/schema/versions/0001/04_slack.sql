@@ -113,7 +113,7 @@ CREATE INDEX ix_gatherings_begun ON gatherings (tenant, account, begun_at);
 
 -- Each direct message to a person whose notifications are limited; rows are kept for a month. Private answers to what
 -- people do in Slack are here by their digest, for a day: all processes together give each once.
-CREATE TABLE told (
+CREATE TABLE direct_messages (
     tenant TEXT NOT NULL,
     message TEXT NOT NULL,
     account TEXT NOT NULL,
@@ -122,9 +122,9 @@ CREATE TABLE told (
     said JSON NOT NULL,
     card_of TEXT,
     asks BOOLEAN DEFAULT false NOT NULL,
-    CONSTRAINT pk_told PRIMARY KEY (tenant, message),
-    CONSTRAINT fk_told_gathering_id FOREIGN KEY (gathering_id) REFERENCES gatherings (gathering_id) ON DELETE CASCADE
+    CONSTRAINT pk_direct_messages PRIMARY KEY (tenant, message),
+    CONSTRAINT fk_direct_messages_gathering_id FOREIGN KEY (gathering_id) REFERENCES gatherings (gathering_id) ON DELETE CASCADE
 );
 
-CREATE INDEX ix_told_at ON told (tenant, account, at);
-CREATE INDEX ix_told_gathering ON told (gathering_id);
+CREATE INDEX ix_direct_messages_at ON direct_messages (tenant, account, at);
+CREATE INDEX ix_direct_messages_gathering ON direct_messages (gathering_id);

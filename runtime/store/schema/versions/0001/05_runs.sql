@@ -88,7 +88,7 @@ CREATE TRIGGER no_delete BEFORE DELETE ON runs FOR EACH ROW EXECUTE FUNCTION ref
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON runs FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
 -- The status of each definition version in a tenant. Only a draft that never moved has no `changed_by`.
-CREATE TABLE definition_lives (
+CREATE TABLE runbook_versions (
     tenant TEXT NOT NULL,
     name TEXT NOT NULL,
     version INTEGER NOT NULL,
@@ -99,21 +99,21 @@ CREATE TABLE definition_lives (
     run_id TEXT,
     arrived_at TIMESTAMP WITH TIME ZONE NOT NULL,
     changed_at TIMESTAMP WITH TIME ZONE NOT NULL,
-    CONSTRAINT pk_definition_lives PRIMARY KEY (tenant, name, version),
-    CONSTRAINT fk_definition_lives_name_version FOREIGN KEY (name, version) REFERENCES definitions (name, version),
-    CONSTRAINT fk_definition_lives_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant),
-    CONSTRAINT fk_definition_lives_run_id FOREIGN KEY (run_id) REFERENCES runs (run_id),
-    CONSTRAINT ck_definition_lives_status CHECK (status IN ('draft', 'active', 'retired')),
-    CONSTRAINT ck_definition_lives_changed_by CHECK ((status = 'draft') = (changed_by IS NULL))
+    CONSTRAINT pk_runbook_versions PRIMARY KEY (tenant, name, version),
+    CONSTRAINT fk_runbook_versions_name_version FOREIGN KEY (name, version) REFERENCES definitions (name, version),
+    CONSTRAINT fk_runbook_versions_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant),
+    CONSTRAINT fk_runbook_versions_run_id FOREIGN KEY (run_id) REFERENCES runs (run_id),
+    CONSTRAINT ck_runbook_versions_status CHECK (status IN ('draft', 'active', 'retired')),
+    CONSTRAINT ck_runbook_versions_changed_by CHECK ((status = 'draft') = (changed_by IS NULL))
 );
 
 -- every trigger asks what it starts
-CREATE INDEX ix_definition_lives_trigger ON definition_lives (tenant, trigger_type);
+CREATE INDEX ix_runbook_versions_trigger ON runbook_versions (tenant, trigger_type);
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, name, version, trigger_type, arrived_at
-    ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
-CREATE TRIGGER no_delete BEFORE DELETE ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_delete();
-CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+    ON runbook_versions FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_delete BEFORE DELETE ON runbook_versions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON runbook_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
 -- `attempt` is the fencing token of a read's lease.
 CREATE TABLE steps (

@@ -85,15 +85,15 @@ CREATE TRIGGER no_delete BEFORE DELETE ON effects FOR EACH ROW EXECUTE FUNCTION 
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON effects FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
 -- Connectors and targets that fail are left alone until `open_until`. An empty target is the whole connector.
-CREATE TABLE breakers (
+CREATE TABLE circuit_breakers (
     tenant TEXT NOT NULL,
     connector TEXT NOT NULL,
     target TEXT NOT NULL,
     failures INTEGER NOT NULL,
     failed_at TIMESTAMP WITH TIME ZONE NOT NULL,
     open_until TIMESTAMP WITH TIME ZONE,
-    CONSTRAINT pk_breakers PRIMARY KEY (tenant, connector, target),
-    CONSTRAINT ck_breakers_failures CHECK (failures >= 0)
+    CONSTRAINT pk_circuit_breakers PRIMARY KEY (tenant, connector, target),
+    CONSTRAINT ck_circuit_breakers_failures CHECK (failures >= 0)
 );
 
 -- Business entities that packs declare. A deleted entity is marked, its row stays.
