@@ -6,12 +6,12 @@ The database holds the one with the highest version that was loaded.
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from countersign.foreseen_errors import CountersignError
 from countersign.yaml_files import Fault, read_file
+from policy.execution_windows import zones
 from runtime.definitions.durations import LONGEST, parse_duration
 from runtime.definitions.problems import Path as Place
 from runtime.definitions.problems import show_path
@@ -24,7 +24,7 @@ _SHORTEST = 60
 
 
 def _zone(name: str) -> str:
-    if name not in available_timezones():
+    if name not in zones():
         raise ValueError("is no time zone of the IANA database, such as Europe/Zurich")
     return name
 

@@ -22,12 +22,13 @@ Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 @cache
-def _zones() -> frozenset[str]:
+def zones() -> frozenset[str]:
+    """Return the names of all time zones: to find them, each file of the database is opened."""
     return frozenset(available_timezones())
 
 
 def _zone(name: str) -> str:
-    if name not in _zones():
+    if name not in zones():
         raise ValueError("is no time zone of the IANA database, such as Europe/Zurich")
     return name
 

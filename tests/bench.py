@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
@@ -41,10 +40,10 @@ from runtime.services.child_runs import child_handlers
 from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.home import HomeQueries, Look, Waiting
 from runtime.store import directory, leases, runs
-from runtime.store.database.pool import make_pool
 from runtime.store.leases import Lessee
 from runtime.worker import Worker
 from tests.begun import Rows, begin_with, rows_of
+from tests.databases import program_pool, superuser
 from tests.logins import as_program, loading
 
 TENANT = "acme"
@@ -185,8 +184,10 @@ class Bench:
             return await leases.lease_effects(conn, Lessee(TENANT, worker, now, now + lasts), Purpose.STEP, room)
 
     async def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Return what the program finds; backwards where the query names no order: no test may then go by one."""
         async with self.engine.pool.connection() as conn:
-            return await (await conn.execute(query, values)).fetchall()
+            found = await (await conn.execute(query, values)).fetchall()
+            return found if "ORDER BY" in query else found[::-1]
 
     async def chain(self, run_id: str) -> list[Leaf]:
         """Return the run's leaves, with their place in its chain."""
@@ -196,10 +197,9 @@ class Bench:
 
     async def meddle(self, query: str, *values: Any) -> list[dict[str, Any]]:
         """Change what no program may: as a superuser, past every trigger."""
-        async with await AsyncConnection.connect(self.superuser, row_factory=dict_row) as conn:
-            await conn.execute("SET session_replication_role = replica")
-            cursor = await conn.execute(query.encode(), values)
-            return await cursor.fetchall() if cursor.description else []
+        with superuser(self.superuser) as conn, conn.cursor(row_factory=dict_row) as cursor:
+            cursor.execute(query.encode(), values, prepare=False)
+            return cursor.fetchall() if cursor.description else []
 
     async def forget_log(self) -> None:
         """Take away every place in the log, and all that was signed of it."""
@@ -331,11 +331,11 @@ async def _begin(engine: Engine, superuser: str, packs: list[Path]) -> None:
     """
     lasting = [pack for pack in packs if pack.is_relative_to(ROOT)]
     kind = (_kind(lasting, engine.handlers), engine.clock())
-    is_untouched = await begin_with(superuser, _begun.get(kind))
+    is_untouched = begin_with(superuser, _begun.get(kind))
     if not (is_untouched and kind in _begun):
         await _store(engine, superuser, _catalog(lasting, engine.handlers))
         if is_untouched:
-            _begun[kind] = await rows_of(superuser)
+            _begun[kind] = rows_of(superuser)
     if packs != lasting:
         await keep_definitions(engine, _catalog(packs, engine.handlers), Activation.FIRST)
 
@@ -371,7 +371,7 @@ async def open_bench(
     }
     catalog = _catalog(packs, every)
     clock = clock or HandClock()
-    async with make_pool(as_program(dsn), size=8, behind_pooler=False, **connection) as pool:
+    async with program_pool(dsn, **connection) as pool:
         every.update(entity_handlers(pool, catalog.entities))
         engine = Engine(
             dsn=as_program(dsn),

@@ -1,12 +1,10 @@
-"""Real servers for tests: PostgreSQL from its package and OPA with the repository's policies; a database per test."""
+"""Real servers for tests: PostgreSQL from its package, OPA with our policies; an empty database for each test."""
 
 import gc
 import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -18,14 +16,12 @@ from hypothesis import settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migration import migrate
+from tests.databases import TEMPLATE, database_dsn, fresh_database, shelf_of
 from tests.forked import stop_server
 from tests.logins import make_logins
 from tests.opa_server import POLICIES, start_opa, stop_kept
 from tests.patience import MINUTE
 
-_numbers = count(1)
-_makers: dict[str, psycopg.Connection] = {}
-"""By its DSN, the connection that makes and drops a server's databases: each new one is a process with cold caches."""
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the folder in it has a name that nobody can guess
 _ROOM = 4 * 1024**3
 """Bytes that must be free there, with several servers side by side."""
@@ -76,7 +72,7 @@ def _in_memory() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+async def postgres() -> AsyncIterator[str]:
     """A PostgreSQL server with a migrated template database; gives the server's DSN."""
     with (
         TemporaryDirectory(prefix="countersign-", dir=_in_memory()) as folder,
@@ -86,41 +82,20 @@ def postgres() -> Iterator[str]:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this server is never killed
             conn.execute(f"ALTER SYSTEM SET {setting} = off")
         conn.execute("ALTER SYSTEM SET max_wal_size = '128MB'")
+        conn.execute("ALTER SYSTEM SET autovacuum = off")
         conn.execute("SELECT pg_reload_conf()")
-        conn.execute("CREATE DATABASE template_countersign")
-        migrate(_database(dsn, "template_countersign"))
+        conn.execute(f"CREATE DATABASE {TEMPLATE}")
+        migrate(database_dsn(dsn, TEMPLATE))
         make_logins(dsn)
-        _makers[dsn] = conn
-        yield dsn
+        async with shelf_of(dsn):
+            yield dsn
 
 
 @pytest.fixture
-def dsn(postgres: str) -> Iterator[str]:
-    """The DSN of a fresh, migrated database, as its superuser; programs under test log in as `as_program` says."""
-    with fresh_database(postgres) as made:
+async def dsn(postgres: str) -> AsyncIterator[str]:
+    """The DSN of a migrated, empty database, as its superuser; programs under test log in as `as_program` says."""
+    async with fresh_database(postgres) as made:
         yield made
-
-
-@contextmanager
-def fresh_database(postgres: str) -> Iterator[str]:
-    """Make a migrated database on the server, and drop it in the end; gives its DSN."""
-    name, conn = f"test_{next(_numbers)}", _makers[postgres]
-    conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")
-    yield _database(postgres, name)
-    conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-@contextmanager
-def empty_database(postgres: str) -> Iterator[str]:
-    """Make an empty database on the server, and drop it in the end; gives its DSN."""
-    name, conn = f"test_{next(_numbers)}", _makers[postgres]
-    conn.execute(f"CREATE DATABASE {name}")
-    yield _database(postgres, name)
-    conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _database(dsn: str, name: str) -> str:
-    return dsn.replace("/postgres?", f"/{name}?", 1)
 
 
 @pytest.fixture(scope="session")

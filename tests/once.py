@@ -53,9 +53,9 @@ class Once(Generic[T]):
         """
         if not self._left:
             told = await self.play(bench, folder)
-            self._left.append(_Left(await rows_of(bench.superuser), bench.clock(), _files(folder), told))
+            self._left.append(_Left(rows_of(bench.superuser), bench.clock(), _files(folder), told))
         left = self._left[0]
-        await bring_back(bench.superuser, left.rows)
+        bring_back(bench.superuser, left.rows)
         bench.clock.now = left.moment
         _put(folder, left.files)
         return deepcopy(left.told)

@@ -173,7 +173,8 @@ async def test_what_was_never_done_is_asked_about_anew_before_a_second_attempt(b
     await _sign(bench)
     assert len(targets.file.calls) == 2
     assert (await bench.run(run_id))["status"] == "succeeded"
-    receipts = await bench.rows("SELECT document FROM receipts WHERE run_id = %s AND outcome <> 'refusal'", run_id)
+    told = "SELECT document FROM receipts WHERE run_id = %s AND outcome <> 'refusal' ORDER BY seq"
+    receipts = await bench.rows(told, run_id)
     under = [row["document"]["approval_id"] for row in receipts if row["document"]["step"]]
     assert under[0] == first
     assert len(set(under)) == 2

@@ -25,7 +25,7 @@ from runtime.services.sealing import SealingService, Story
 from runtime.services.tasks import TaskService
 from runtime.services.unknown_actors import UnknownActor, UnknownActors
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
-from tests.conftest import fresh_database
+from tests.databases import fresh_database
 from tests.integration.acts_stage import Register, asked, delegate, edit, mend, play_waiting, request_of, say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.packs_stage import PACK as INCIDENTS
@@ -73,33 +73,34 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
 
 async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     targets = Targets.fresh()
-    with fresh_database(postgres) as dsn:
-        async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
-            played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
-            played["proven"] = await _proven(bench, targets)
-            played["restored"] = await _restored(bench)
-            played["denied"] = await deny(bench, targets)
-            return await stories_of(key, bench, played)
+    async with fresh_database(postgres) as dsn, open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
+        played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
+        played["proven"] = await _proven(bench, targets)
+        played["restored"] = await _restored(bench)
+        played["denied"] = await deny(bench, targets)
+        return await stories_of(key, bench, played)
 
 
 async def _play_fallback(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     """Play a filing that too few of those asked could decide, so that who is next in line did with one of them."""
     routing = replace(ROUTING, fallback=Fallback(("senior-compliance",), ("C0DESK",)))
-    with fresh_database(postgres) as dsn:
-        async with open_bench(dsn, policy, [PACK], Targets.fresh().handlers(), routing=routing) as bench:
-            await bench.meddle("DELETE FROM slack_accounts WHERE actor_id IN ('ben', 'cat')")
-            run_id = (await bench.start("bench.file", FILE)).run_id
-            await bench.settle()
-            for person in ("ann", "sue"):
-                assert (await bench.click(person, await bench.approval_id())).counted
-            await bench.settle()
-            return await stories_of(key, bench, {"fell_back": run_id})
+    async with (
+        fresh_database(postgres) as dsn,
+        open_bench(dsn, policy, [PACK], Targets.fresh().handlers(), routing=routing) as bench,
+    ):
+        await bench.meddle("DELETE FROM slack_accounts WHERE actor_id IN ('ben', 'cat')")
+        run_id = (await bench.start("bench.file", FILE)).run_id
+        await bench.settle()
+        for person in ("ann", "sue"):
+            assert (await bench.click(person, await bench.approval_id())).counted
+        await bench.settle()
+        return await stories_of(key, bench, {"fell_back": run_id})
 
 
 async def _play_glass(postgres: str, key: SigningKey) -> dict[str, Story]:
     """Play a filing for which one person did without the others, and another found that right."""
-    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
-        async with glass_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+    with tempfile.TemporaryDirectory() as folder:
+        async with fresh_database(postgres) as dsn, glass_bench(dsn, Targets.fresh(), Path(folder)) as bench:
             run_id, approval = await filing(bench)
             assert (await break_glass(bench, "ivy", approval)).counted
             await bench.settle()
@@ -109,8 +110,8 @@ async def _play_glass(postgres: str, key: SigningKey) -> dict[str, Story]:
 
 async def _play_windows(postgres: str, key: SigningKey) -> dict[str, Story]:
     """Play a filing that was approved on a Monday, and carried out on the Tuesday, as policy wants it."""
-    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
-        async with windows_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+    with tempfile.TemporaryDirectory() as folder:
+        async with fresh_database(postgres) as dsn, windows_bench(dsn, Targets.fresh(), Path(folder)) as bench:
             run_id = await approve_filing(bench)
             await bench.later(days=1)
             return await stories_of(key, bench, {"windowed": run_id})
@@ -118,8 +119,8 @@ async def _play_windows(postgres: str, key: SigningKey) -> dict[str, Story]:
 
 async def _play_paused(postgres: str, key: SigningKey) -> dict[str, Story]:
     """Play filings whose clock stood still: one approved in the time that was won, one expired after all of it."""
-    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
-        async with pausing_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+    with tempfile.TemporaryDirectory() as folder:
+        async with fresh_database(postgres) as dsn, pausing_bench(dsn, Targets.fresh(), Path(folder)) as bench:
             late_id, late = await filing(bench, "late")
             bench.clock.move(hours=3)
             await ask(bench, "ben", late)
@@ -141,70 +142,72 @@ async def _play_paused(postgres: str, key: SigningKey) -> dict[str, Story]:
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
-    with fresh_database(postgres) as dsn:
-        async with open_case(dsn, policy) as case:
-            return await stories_of(key, case.bench, {"kyc": await _onboarded(case)})
+    async with fresh_database(postgres) as dsn, open_case(dsn, policy) as case:
+        return await stories_of(key, case.bench, {"kyc": await _onboarded(case)})
 
 
 async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
-    with fresh_database(postgres) as dsn:
-        async with TestServer(incident_standins.build()) as server:
-            url = str(server.make_url("")).rstrip("/")
-            offered = incident_handlers.handlers(incident_standins.settings(url))
-            async with open_bench(dsn, policy, [INCIDENTS], offered) as bench:
-                run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
-                await bench.settle()
-                return await stories_of(key, bench, {"incident": run_id})
+    async with fresh_database(postgres) as dsn, TestServer(incident_standins.build()) as server:
+        url = str(server.make_url("")).rstrip("/")
+        offered = incident_handlers.handlers(incident_standins.settings(url))
+        async with open_bench(dsn, policy, [INCIDENTS], offered) as bench:
+            run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
+            await bench.settle()
+            return await stories_of(key, bench, {"incident": run_id})
 
 
 async def _play_vault(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
-    with fresh_database(postgres) as dsn:
-        async with open_vault(dsn, policy) as bench:
-            return await stories_of(key, bench, {"signed": await play_vault(bench)})
+    async with fresh_database(postgres) as dsn, open_vault(dsn, policy) as bench:
+        return await stories_of(key, bench, {"signed": await play_vault(bench)})
 
 
 async def _play_vault_alone(postgres: str, key: SigningKey) -> dict[str, Story]:
     """Play access for which one person did without the others, and signed that with a passkey."""
-    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
-        async with glass_policy(Path(folder), "access_vault") as policy, open_vault(dsn, policy) as bench:
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            fresh_database(postgres) as dsn,
+            glass_policy(Path(folder), "access_vault") as policy,
+            open_vault(dsn, policy) as bench,
+        ):
             return await stories_of(key, bench, {"signed_alone": await play_vault_alone(bench)})
 
 
 async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     """Play a review that others gave after its time was prolonged, two that nobody gave, and a question in vain."""
-    with fresh_database(postgres) as dsn:
-        async with open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench:
-            run_ids = {
-                name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
-            }
-            run_ids["asked_here"] = (await bench.start("patience.here", {})).run_id
-            run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
-            run_ids["until"] = (await bench.start("patience.until", {"due": "2026-01-08T09:00:00Z"})).run_id
-            await bench.settle()
-            for day in range(1, 19):
-                await bench.later(days=1)
-                if day == 8:
-                    rows = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_ids["prolonged"])
-                    assert (await bench.click("sue", rows[0]["approval_id"])).counted
-            return await stories_of(key, bench, run_ids)
+    async with (
+        fresh_database(postgres) as dsn,
+        open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench,
+    ):
+        run_ids = {
+            name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
+        }
+        run_ids["asked_here"] = (await bench.start("patience.here", {})).run_id
+        run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
+        run_ids["until"] = (await bench.start("patience.until", {"due": "2026-01-08T09:00:00Z"})).run_id
+        await bench.settle()
+        for day in range(1, 19):
+            await bench.later(days=1)
+            if day == 8:
+                rows = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_ids["prolonged"])
+                assert (await bench.click("sue", rows[0]["approval_id"])).counted
+        return await stories_of(key, bench, run_ids)
 
 
 async def _play_edits(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     """Play a filing that two edited before others approved it, and one that was canceled when it had been edited."""
     targets = Targets(Target(), Target(), Register(), Target())
-    with fresh_database(postgres) as dsn:
-        async with open_bench(dsn, policy, [PACK, EDITING], targets.handlers()) as bench:
-            first = await asked(bench, "edited")
-            run_id = (await bench.rows("SELECT run_id FROM approvals"))[0]["run_id"]
-            assert (await bench.click("ben", first)).counted
-            assert await edit(bench, "cat", first, {"copies": 4, "urgent": True}) is None
-            await bench.settle()
-            second = await request_of(bench, run_id)
-            await bench.show(second)
-            for person in ("ann", "ben"):
-                assert (await bench.click(person, second)).counted
-            await bench.settle()
-            return await stories_of(key, bench, {"edited": run_id, "edited_twice": await _edited_twice(bench)})
+    async with fresh_database(postgres) as dsn, open_bench(dsn, policy, [PACK, EDITING], targets.handlers()) as bench:
+        first = await asked(bench, "edited")
+        run_id = (await bench.rows("SELECT run_id FROM approvals"))[0]["run_id"]
+        assert (await bench.click("ben", first)).counted
+        assert await edit(bench, "cat", first, {"copies": 4, "urgent": True}) is None
+        await bench.settle()
+        second = await request_of(bench, run_id)
+        await bench.show(second)
+        for person in ("ann", "ben"):
+            assert (await bench.click(person, second)).counted
+        await bench.settle()
+        return await stories_of(key, bench, {"edited": run_id, "edited_twice": await _edited_twice(bench)})
 
 
 async def _edited_twice(bench: Bench) -> str:
@@ -223,14 +226,13 @@ async def _edited_twice(bench: Bench) -> str:
 
 async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     targets = Targets.fresh()
-    with fresh_database(postgres) as dsn:
-        async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
-            played = {
-                **await play_nodes(bench, targets),
-                **await play_repaired(bench, targets),
-                **await play_waiting(bench),
-            }
-            return await stories_of(key, bench, played)
+    async with fresh_database(postgres) as dsn, open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
+        played = {
+            **await play_nodes(bench, targets),
+            **await play_repaired(bench, targets),
+            **await play_waiting(bench),
+        }
+        return await stories_of(key, bench, played)
 
 
 async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:

@@ -30,6 +30,7 @@ async def connected(bot: Bot, *, is_awaited: bool) -> AsyncIterator[None]:
     """Hear by Socket Mode; the block begins once it is connected, unless that is not awaited."""
     async with _beside(bot.run_socket_mode()):
         if is_awaited:
+            await asyncio.sleep(0)  # until it has begun it wants no connection, and says that nothing is wrong
             await until(bot.is_connected)
         yield
 

@@ -24,9 +24,8 @@ async def _ask(bench: Bench, run_id: str) -> str:
 
 
 async def _refusals(bench: Bench, run_id: str) -> list[str]:
-    rows = await bench.rows(
-        "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'notification.refused'", run_id
-    )
+    refused = "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'notification.refused' ORDER BY seq"
+    rows = await bench.rows(refused, run_id)
     return [row["leaf"]["data"]["code"] for row in rows]
 
 

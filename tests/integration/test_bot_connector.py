@@ -28,7 +28,7 @@ from runtime.services.cards import StoredCards
 from sandbox.harness import messages, served
 from sandbox.slack_errors import Limits
 from tests.bench import PUBLIC_URL
-from tests.conftest import fresh_database
+from tests.databases import fresh_database
 from tests.functions import result_of
 from tests.integration.bot_stage import call, plain, run, staged, the_card, without
 from tests.integration.chat_stage import CHANNEL, UNLIMITED, Chat, Slack
@@ -51,9 +51,8 @@ async def chat(dsn: str, opa: OpaChild) -> AsyncIterator[Chat]:
 @pytest.fixture(scope="module")
 async def shared(postgres: str, opa: OpaChild) -> AsyncIterator[Chat]:
     """Give what tests share in which nothing is posted that another looks at."""
-    with fresh_database(postgres) as dsn:
-        async with staged(dsn, opa) as running:
-            yield running
+    async with fresh_database(postgres) as dsn, staged(dsn, opa) as running:
+        yield running
 
 
 def over(chat: Chat, url: str, *, mocked: bool = False) -> dict[str, Handler]:

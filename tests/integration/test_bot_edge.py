@@ -18,7 +18,7 @@ from bot.views.references import APPROVE
 from countersign.embedded.opa import OpaChild
 from runtime.model.limits import Rate
 from tests.bench import TEAM
-from tests.conftest import fresh_database
+from tests.databases import fresh_database
 from tests.integration.bot_stage import headers_of, staged, the_card, votes, without
 from tests.integration.chat_stage import APP, CHANNEL, Chat, Slack
 from tests.integration.seen import whispered
@@ -37,9 +37,11 @@ JSON = st.recursive(
 
 @pytest.fixture(scope="module")
 async def chat(postgres: str, opa: OpaChild) -> AsyncIterator[Chat]:
-    with fresh_database(postgres) as dsn:
-        async with staged(dsn, opa, Slack(rate=Rate(per_second=1e6, burst=10**6))) as running:
-            yield running
+    async with (
+        fresh_database(postgres) as dsn,
+        staged(dsn, opa, Slack(rate=Rate(per_second=1e6, burst=10**6))) as running,
+    ):
+        yield running
 
 
 @pytest.fixture(scope="module")

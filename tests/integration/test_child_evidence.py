@@ -25,7 +25,7 @@ from runtime.handlers import RefusedError
 from runtime.services.sealing import Story
 from tests.bench import open_bench
 from tests.browser import chromium, report_of, verify_page
-from tests.conftest import fresh_database
+from tests.databases import fresh_database
 from tests.integration.acts_stage import HEAD
 from tests.integration.conftest import PACK, Targets
 from tests.integration.forger import Forged
@@ -71,19 +71,19 @@ async def pairs(
     folder, targets, stories = tmp_path_factory.mktemp("pack"), Targets.fresh(), dict[str, Pair]()
     (folder / "runbooks").mkdir()
     (folder / "runbooks" / "tree.yaml").write_text(HEAD + RUNBOOK, encoding="utf-8")
-    with fresh_database(postgres) as dsn:
-        async with (
-            OpaEngine(opa.url, timeout=MINUTE) as policy,
-            open_bench(dsn, policy, [PACK, folder], targets.handlers()) as bench,
-        ):
-            for name, answers in (("done", []), ("failed", [RefusedError("closed")])):
-                targets.note.answers = list(answers)
-                run_id = (await bench.start("bench.tree", {}, ref=name)).run_id
-                await bench.settle()
-                await bench.later(hours=1)
-                child = await child_of(bench, run_id)
-                told = await stories_of(office.key, bench, {"above": run_id, "below": child})
-                stories[name] = told["above"], told["below"]
+    async with (
+        fresh_database(postgres) as dsn,
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK, folder], targets.handlers()) as bench,
+    ):
+        for name, answers in (("done", []), ("failed", [RefusedError("closed")])):
+            targets.note.answers = list(answers)
+            run_id = (await bench.start("bench.tree", {}, ref=name)).run_id
+            await bench.settle()
+            await bench.later(hours=1)
+            child = await child_of(bench, run_id)
+            told = await stories_of(office.key, bench, {"above": run_id, "below": child})
+            stories[name] = told["above"], told["below"]
     return stories
 
 

@@ -52,7 +52,7 @@ async def test_a_case_is_opened_and_moved_by_runs_and_the_receipt_has_what_it_wa
     await bench.settle()
     assert (await bench.run(second.run_id))["status"] == "succeeded"
     assert await read(bench) == {"found": True, "version": 2, "value": {**OPENING, "status": "escalated"}}
-    rows = await bench.rows("SELECT document FROM receipts WHERE run_id = %s", second.run_id)
+    rows = await bench.rows("SELECT document FROM receipts WHERE run_id = %s ORDER BY seq", second.run_id)
     document = rows[0]["document"]
     assert (document["connector"], document["operation"], document["target"]) == ("crud", "execute", f"kyc_case:{CASE}")
     results = await bench.rows("SELECT result FROM steps WHERE run_id = %s AND path = 'moved'", second.run_id)

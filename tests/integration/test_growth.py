@@ -8,7 +8,7 @@ However much there is, rows are found by an index: whatever the database knows o
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from runtime.model.search import Sought
 from runtime.store.bundle_search import find_runs
 from runtime.store.operator_lists import Wanted, list_runs
 from tests.bench import TENANT, Bench, open_bench
-from tests.conftest import fresh_database
 from tests.copies import copy_row
+from tests.databases import new_database
 from tests.integration.acts_stage import HEAD
 from tests.integration.conftest import PACK, Targets
 from tests.opa_server import copy_policies, start_opa
@@ -41,6 +41,13 @@ class Recording(AsyncCursor[DictRow]):
         if query not in ("BEGIN", "COMMIT"):
             sent.append((query, params))
         return await super().execute(query, params, **kwargs)
+
+
+@pytest.fixture
+async def dsn(postgres: str) -> AsyncIterator[str]:
+    """Give a database that no other test had: plans depend on how large tables ever were."""
+    async with new_database(postgres) as made:
+        yield made
 
 
 async def test_home_reads_in_five_statements_what_waits_for_its_own_tenant(
@@ -155,7 +162,7 @@ async def _run(bench: Bench, count: int) -> None:
 async def _read(postgres: str, opa: OpaChild, runbooks: Path, count: int) -> int:
     """Return how many steps and effects were read for a run of so many iterations."""
     targets = Targets.fresh()
-    with fresh_database(postgres) as dsn:
+    async with new_database(postgres) as dsn:
         async with (
             OpaEngine(opa.url, timeout=MINUTE) as policy,
             open_bench(dsn, policy, [PACK, runbooks], targets.handlers()) as bench,

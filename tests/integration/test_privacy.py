@@ -52,6 +52,7 @@ from runtime.model.notification import Notification
 from runtime.model.payloads import CompletionPayload, ProgressPayload
 from runtime.planning.triggers import TriggerConflictError
 from tests.bench import BENCH_PRIVACY, BENCH_SECRET, TENANT, Bench, open_bench
+from tests.databases import fresh_database
 from tests.forms import FORMS, cores, inside
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
@@ -214,12 +215,13 @@ def secret(draw: st.DrawFn) -> str:
 @settings(max_examples=6, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_no_redacted_value_and_no_secret_stands_anywhere(
-    dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture, data: st.DataObject
+    postgres: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture, data: st.DataObject
 ) -> None:
     values = {name: data.draw(secret(), label=name) for name in HIDDEN}
     kinds = data.draw(st.lists(st.sampled_from(KINDS), max_size=5), label="errors")
     ref = hashlib.sha256(json.dumps([values, len(kinds)]).encode()).hexdigest()[:12]
-    async with staged(dsn, opa, tmp_path, Echo(kinds, [*values.values(), BENCH_SECRET]), caplog) as bare:
+    echo = Echo(kinds, [*values.values(), BENCH_SECRET])
+    async with fresh_database(postgres) as dsn, staged(dsn, opa, tmp_path, echo, caplog) as bare:
         await play(replace(bare, given=values), ref)
     caplog.clear()
 
@@ -365,13 +367,14 @@ def read(text: str) -> str:
 @settings(max_examples=4, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.sampled_from(ORDINARY), min_size=2, max_size=3, unique=True), secret=st.sampled_from(PLANTED))
 async def test_words_names_and_addresses_stand_on_every_record_as_they_were_said_beside_secrets_that_are_gone(
-    dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture, words: list[str], secret: str
+    postgres: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture, words: list[str], secret: str
 ) -> None:
     first, *others = words
     said, kept = (f"{first} {hidden}, {' and '.join(others)}." for hidden in (secret, MARKER))
     privacy = make_privacy(SETTINGS)
     ref = hashlib.sha256(said.encode()).hexdigest()[:12]
-    async with staged(dsn, opa, tmp_path, Teller([], [secret], said), caplog, privacy) as bare:
+    teller = Teller([], [secret], said)
+    async with fresh_database(postgres) as dsn, staged(dsn, opa, tmp_path, teller, caplog, privacy) as bare:
         stage, bench = replace(bare, given=dict.fromkeys(HIDDEN, "0d1c2b3a4f5e")), bare.bench
         run_id = (await bench.start("bench.private", {"case": f"case-{ref}", **stage.given}, ref=ref)).run_id
         await bench.settle()

@@ -16,7 +16,7 @@ from runtime.store.database.migration import migrate
 from runtime.store.database.schema_state import NEWEST
 from tests.bench import Bench, open_bench
 from tests.browser import report_of, verify_page
-from tests.conftest import empty_database
+from tests.databases import empty_database
 from tests.integration.conftest import PACK, Targets
 from tests.released import Kept, database_tool, releases
 from tests.sealing import sealer_of

@@ -69,7 +69,6 @@ _MADE_ONCE = cache(get_command)
 """The library makes all commands anew for each that is run: that took longer than to run it."""
 COMMANDS = dict(_walked(_MADE_ONCE(app), ()))
 LEAVES = {path: command for path, command in COMMANDS.items() if not hasattr(command, "commands")}
-_ALL = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 _WITH_OPTIONS_ALONE = [p for p, one in COMMANDS.items() if not one.context_settings.get("ignore_unknown_options")]
 """Commands that take no id that may begin with a dash."""
 _COUNTED = [path for path, command in LEAVES.items() if all(one.nargs != -1 for one in command.params)]
@@ -139,34 +138,33 @@ def _word(one: Any, folder: Path) -> str:
     return {"DAY": "2026-01-01", "MOMENT": "2026-01-01T00:00:00Z", "DECISION": "approved"}.get(one.metavar, "x1")
 
 
-@_ALL
-def test_help_tells_of_each_argument_option_and_command(path: tuple[str, ...], desk: Desk) -> None:
-    told = desk.say(*path, "--help")
-    command = COMMANDS[path]
-    names = [name for one in command.params for name in (one.opts if one.opts[0].startswith("-") else [one.metavar])]
-    assert (told.code, told.err) == (0, "")
-    assert [one for one in (*names, *getattr(command, "commands", ())) if one not in told.out] == []
+def test_help_tells_of_each_argument_option_and_command(desk: Desk) -> None:
+    for path, command in COMMANDS.items():
+        told = desk.say(*path, "--help")
+        given = ((one.opts if one.opts[0].startswith("-") else [one.metavar]) for one in command.params)
+        every = [*(name for names in given for name in names), *getattr(command, "commands", ())]
+        assert (path, told.code, told.err) == (path, 0, "")
+        assert (path, [one for one in every if one not in told.out]) == (path, [])
 
 
-@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
-def test_help_names_what_is_to_be_given_in_words_and_not_by_a_type_of_the_language(path: tuple[str, ...]) -> None:
-    given = [one for one in LEAVES[path].params if not getattr(one, "is_flag", False)]
-    assert [one.name for one in given if not (one.metavar or "").split("|")[0].isupper()] == []
+def test_help_names_what_is_to_be_given_in_words_and_not_by_a_type_of_the_language() -> None:
+    given = [(path, one) for path, leaf in LEAVES.items() for one in leaf.params if not getattr(one, "is_flag", False)]
+    assert [(path, one.name) for path, one in given if not (one.metavar or "").split("|")[0].isupper()] == []
 
 
-@pytest.mark.parametrize("path", _WITH_OPTIONS_ALONE, ids=" ".join)
-def test_an_option_that_there_is_not_is_refused_with_one_sentence(path: tuple[str, ...], desk: Desk) -> None:
-    told = desk.say(*path, "--no-such-option")
-    assert (told.code, told.is_a_sentence) == (2, True)
-    assert told.err.startswith("countersign: no such option: --no-such-option")
-    assert " ".join(("`countersign", *path, "--help`")) in told.err
+def test_an_option_that_there_is_not_is_refused_with_one_sentence(desk: Desk) -> None:
+    for path in _WITH_OPTIONS_ALONE:
+        told = desk.say(*path, "--no-such-option")
+        assert (path, told.code, told.is_a_sentence) == (path, 2, True)
+        assert told.err.startswith("countersign: no such option: --no-such-option"), path
+        assert " ".join(("`countersign", *path, "--help`")) in told.err
 
 
-@pytest.mark.parametrize("path", _COUNTED, ids=" ".join)
-def test_a_word_too_many_is_refused_with_one_sentence(path: tuple[str, ...], desk: Desk, tmp_path: Path) -> None:
-    optional = [one for one in LEAVES[path].params if one.param_type_name == "argument" and not one.required]
-    told = desk.say(*path, *_filled(LEAVES[path], tmp_path), *("1" for _ in optional), "one-too-many")
-    assert (told.code, told.is_a_sentence, "one-too-many" in told.err) == (2, True, True)
+def test_a_word_too_many_is_refused_with_one_sentence(desk: Desk, tmp_path: Path) -> None:
+    for path in _COUNTED:
+        optional = [one for one in LEAVES[path].params if one.param_type_name == "argument" and not one.required]
+        told = desk.say(*path, *_filled(LEAVES[path], tmp_path), *("1" for _ in optional), "one-too-many")
+        assert (path, told.code, told.is_a_sentence, "one-too-many" in told.err) == (path, 2, True, True)
 
 
 @pytest.mark.parametrize("path", _NEEDING, ids=" ".join)
