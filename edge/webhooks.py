@@ -194,7 +194,7 @@ def _check_address(host: str, receiver: Receiver) -> None:
     except ValueError:  # a name, whose addresses are looked at once they are known
         return
     if not is_free:
-        raise RefusedError(f"{host} is an address to which no webhook may go")
+        raise RefusedError(f"{host} is an address that webhooks may not reach")
 
 
 def _answer(status: int, retry_after: float | None) -> Answer:

@@ -12,7 +12,7 @@ from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
 from runtime.store.bundles import SETTLED, WAITS_FOR
 from runtime.store.database.pool import Conn
 from runtime.store.edits import EDITS_OF
-from runtime.store.run_clauses import narrowed
+from runtime.store.operator_lists import narrowed
 
 _STATE = f"""
     CASE WHEN r.finished_at IS NULL THEN '{EvidenceState.OPEN}' WHEN b.run_id IS NULL THEN '{EvidenceState.UNSEALED}'

@@ -1,6 +1,7 @@
 """Operators' lists: a tenant's runs, waits, effects, dead letters and webhook subscriptions, newest first.
 
-Of one run also its open break-glass reviews, and the questions about its requests. Nothing secret is read.
+Of one run also its open break-glass reviews, and the questions about its requests. Nothing secret is read. What narrows
+these lists narrows others, too, by their runs.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ from runtime.model.search import RunFilter
 from runtime.model.subscription import CONNECTOR, Subscription
 from runtime.store.database.pool import Conn
 from runtime.store.notifications import has_dead_letter
-from runtime.store.run_clauses import narrowed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,28 @@ _DEAD_LETTER = (
 
 
 _OF_RUN = "JOIN runs r USING (run_id)"
+
+REFERENCE = "coalesce(nullif(r.reference, ''), r.trigger_ref)"
+"""What people call a run by: its business reference, and as long as it has none, its trigger's."""
+
+_OF_RUNS = {
+    # as above, but each by an index
+    "reference": "(r.reference = %(reference)s OR r.reference = '' AND r.trigger_ref = %(reference)s)",
+    "requester": """
+        (r.requested_by = %(requester)s OR r.requested_by IN (
+            SELECT q.actor_id FROM actors q WHERE q.tenant = r.tenant AND lower(q.name) = lower(%(requester)s)))
+    """.strip(),
+    "trigger": "r.trigger_type = %(trigger)s",
+    "definition": "r.definition_name = %(definition)s",
+    "since": "{at} >= %(since)s",
+    "until": "{at} < %(until)s",
+}
+
+
+def narrowed(by: RunFilter, at: str) -> str:
+    """Return the clauses of what the filter names, joined: of runs as `r`, and of `at`, the column of its moments."""
+    wanted = vars(by)
+    return " AND ".join(one.format(at=at) for name, one in _OF_RUNS.items() if wanted[name] is not None) or "true"
 
 
 async def list_runs(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from runtime.store.approvals import JOINED, SHOWN, VIEW, counted_votes
 from runtime.store.database.pool import Conn
 from runtime.store.delegations import HOLDS
 from runtime.store.electorate import MAY_ANSWER, MAY_DECIDE, groups_reached
-from runtime.store.run_clauses import narrowed
+from runtime.store.operator_lists import narrowed
 
 Row = dict[str, Any]
 

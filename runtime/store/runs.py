@@ -18,8 +18,8 @@ from runtime.model.search import RunFilter
 from runtime.model.states import RunStatus
 from runtime.model.steps import class_of
 from runtime.store.database.pool import Conn
+from runtime.store.operator_lists import REFERENCE, narrowed
 from runtime.store.records import costs_of_run
-from runtime.store.run_clauses import REFERENCE, narrowed
 from runtime.store.steps import _insert_steps
 from runtime.store.waits import progress_by_step
 

@@ -12,7 +12,7 @@ from runtime.model.run import FoundStep, Tried
 from runtime.model.search import RunFilter
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.store.database.pool import Conn
-from runtime.store.run_clauses import narrowed
+from runtime.store.operator_lists import narrowed
 
 _FOUND = """
     SELECT s.run_id, s.path, s.verb, s.status, s.error, s.error_code, r.status AS run_status, s.version,

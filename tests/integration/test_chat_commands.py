@@ -317,7 +317,7 @@ async def test_who_may_start_nothing_is_told_so_and_a_stranger_is_on_record(ment
     await ann.say(CHANNEL, "look")
     message = await ann.find_card(lambda one: one["user"] == ann.user_id)
     assert (await ann.message_shortcut(message, ASK_APPROVAL))["ok"]
-    await ann.find_card(lambda one: "nothing you may request by form" in one["text"])
+    await ann.find_card(lambda one: "You may not request anything by form" in one["text"])
     await mention_chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ann'")
     assert (await ann.message_shortcut(message, ASK_APPROVAL))["ok"]
     await ann.find_card(lambda one: "directory" in one["text"])

@@ -198,7 +198,7 @@ async def test_nobody_starts_what_the_directory_does_not_grant(chat: Chat) -> No
     await grant(chat, "rita", "wide.asked")
     ann, rita = await chat.person("ann"), await chat.person("rita")
     await ann.command(CHANNEL, "/countersign request wide")
-    await whispered(ann, "nothing you may request")
+    await whispered(ann, "You may not request anything by form")
     await rita.command(CHANNEL, "/countersign request bench-file")
     assert "bench" not in await whispered(rita, "no runbook of that name")
     assert (await ann.see())["modal"] is None
