@@ -51,6 +51,7 @@ _ENTRIES = [
     *(f"{table} WHERE {column} >= {_OURS}" for table, column in _CATALOGS.items()),
     "pg_db_role_setting WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())",
     "pg_database WHERE datname = current_database()",
+    "alembic_version",
 ]
 _SHAPE = " UNION ALL ".join(f"SELECT count(*), max(xmin::text::bigint) FROM {one}" for one in _ENTRIES)
 _CONNECTED = """
@@ -169,12 +170,14 @@ async def fresh_database(postgres: str) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def new_database(postgres: str) -> AsyncIterator[str]:
-    """Give the DSN of a migrated database that nobody had before: how it reads depends on nothing that was deleted."""
+    """Give the DSN of a migrated database that nobody had before: how it reads depends on nothing that was deleted.
+
+    Its connections are closed when a bench is, and so have told what they read.
+    """
     shelf = _shelves[postgres]
     database = shelf.make()
     try:
-        with _using(database):
-            yield database.dsn
+        yield database.dsn
     finally:
         await shelf.drop(database)
 

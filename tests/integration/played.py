@@ -178,9 +178,7 @@ async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> d
         fresh_database(postgres) as dsn,
         open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench,
     ):
-        run_ids = {
-            name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
-        }
+        run_ids = {ref: (await bench.start("patience.review", {}, ref)).run_id for ref in ("prolonged", "unreviewed")}
         run_ids["asked_here"] = (await bench.start("patience.here", {})).run_id
         run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
         run_ids["until"] = (await bench.start("patience.until", {"due": "2026-01-08T09:00:00Z"})).run_id

@@ -77,6 +77,8 @@ async def test_a_request_that_one_had_signed_before_is_carried_out_once_another_
     await later.settle()
     assert targets.file.calls
     keys, archive = copytree(kept.folder, tmp_path / "keys"), LocalArchive(tmp_path / "evidence")
+    for key in keys.glob("*.pem"):
+        key.chmod(0o600)
     assert await sealer_of(later.engine, archive, keys / kept.key.name)()
     (bundle,) = (tmp_path / "evidence").glob("*.zip")
     assert verify(bundle, keys / "evidence.pub.pem")
