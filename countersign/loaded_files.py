@@ -67,7 +67,8 @@ async def expect_loaded(conn: Conn, tenant: str, file: Path) -> None:
         raise DirectoryError(f"{file} is not loaded: {error}") from error
     held = "none is loaded" if loaded is None else f"version {loaded.version} is loaded"
     raise DirectoryError(
-        f"{file} is not loaded: it is version {edition.version}, and {held}; load it: `countersign people load {file}`"
+        f"{file} is not loaded: it is version {edition.version}, and {held};"
+        f" load it: `countersign people load {file} --as PERSON`"
     )
 
 
@@ -78,7 +79,9 @@ async def load_directory(conn: Conn, tenant: str, file: Path, by: str | None = N
     with it. Where there is no such person, raise DirectoryError, too.
     """
     directory = await asyncio.to_thread(read_directory, file)
-    actor = PROGRAM if by is None else await _loader(conn, tenant, directory, by)
+    edition = edition_of(directory)
+    is_loaded = await loaded_edition(conn, tenant) == edition  # then nothing changes, whoever asks for it
+    actor = PROGRAM if by is None or is_loaded else await _loader(conn, tenant, directory, by)
     people = [
         {
             "id": one.id,
@@ -96,8 +99,7 @@ async def load_directory(conn: Conn, tenant: str, file: Path, by: str | None = N
     ]
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
     try:
-        edition, remind = edition_of(directory), directory.notices.reminders()
-        sources = _sources(directory)
+        remind, sources = directory.notices.reminders(), _sources(directory)
         await replace_directory(conn, tenant, edition, [*people, *agents], accounts, utc_now(), remind, sources, actor)
     except DirectoryVersionError as error:
         raise DirectoryError(f"{file} is not loaded: {error}") from error

@@ -34,6 +34,7 @@ _REFUSED = {
     RefusalCode.NOT_IN_GROUP: (403, "this is for members of: {}"),
     RefusalCode.BROUGHT: (403, "the caller that started a run cannot bring answers to it"),
     RefusalCode.NOT_IN_DIRECTORY: (403, "the directory has no such person"),
+    RefusalCode.DEACTIVATED: (403, "this person's Slack account is deactivated"),
 }
 """The status and the sentence of what does not count, and is recorded; `{}` is what it is about."""
 

@@ -6,6 +6,8 @@ program.
 
 import base64
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -15,13 +17,14 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from evidence import verifier_page
+from evidence import names, verifier_page
 from evidence.cover import NO_KEY, Verdict, cover_of, verdict_of, verdict_on
 from evidence.errors import EvidenceError
 from evidence.filters import FILTERS
 from evidence.reading.account import Account, account_of
 from evidence.reading.exceptions import LABELS, QUICK, exceptions_of, length
 from evidence.reading.material import Material, text
+from evidence.statement import written_before_release
 from evidence.verify.contents import Contents, told_by
 from evidence.verify.judgement import Judgement, Standing, judge, unopened
 from evidence.verify.rules import Rule
@@ -72,12 +75,22 @@ def _judged(judged: Judgement, trust: Trust) -> tuple[Verdict, str, Material | N
 
 
 def _unjudged(file: Path) -> tuple[Verdict, str, Material | None]:
-    """Return the same of a file for which no key was given."""
+    """Return the same of a file for which no key was given; raise ReportError where it is of before the release."""
     try:
         archive = unpacked(file)
     except VerificationError as error:
         return verdict_of(error, Standing.BROKEN), _digest_of(unopened(file, error)), None
+    if earlier := written_before_release(_unverified(archive.members)):
+        raise ReportError(f"{file}: {earlier}")
     return NO_KEY, archive.sha256, told_by(archive.members)
+
+
+def _unverified(members: Mapping[str, bytes]) -> bytes:
+    """Return what an envelope holds, whoever signed it; b"" where it is none."""
+    try:
+        return base64.b64decode(json.loads(members[names.STATEMENT])["payload"], validate=True)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return b""
 
 
 def _digest_of(judged: Judgement) -> str:

@@ -1,4 +1,4 @@
-"""The verifier for browsers as one page, joined from the modules in `verifier`.
+"""The verifier for browsers as one page, joined from the modules in `browser`.
 
 The page works from a file, so it may load nothing: the modules become one script, each behind those that it imports.
 What they import and export is told by lines of one form, and names at the top of modules are unique. So joining is

@@ -1,7 +1,7 @@
 """Tessera's checker of logs in tiles, `fsck`, for tests alone: pinned, built with Go once, kept in the cache.
 
-It is a second implementation of what `receipts/log` writes. Where there is no Go, tests do without. Standard library
-only.
+It is a second implementation of what `receipts/tiles.py` writes. Where there is no Go, tests do without. Standard
+library only.
 """
 
 import os

@@ -157,6 +157,8 @@ def cancel(
     if run_id is None:
         if chosen.reference is None and chosen.definition is None:
             raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
+        if undo or version is not None:
+            raise typer.BadParameter("--undo and --version go with one RUN")
         _cancel_chosen(shared_settings("database_url"), chosen, by, reason, yes=yes, as_json=as_json)
         return
     if chosen != Chosen():

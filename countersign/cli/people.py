@@ -97,7 +97,7 @@ def change_people(old: "Directory", new: "Directory", into: Path, *, yes: bool, 
         return
     show_rows(changes, _CHANGE_COLUMNS)
     if yes:
-        out.print(f"{into} is version {new.version} now: load it with `countersign people load {into}`")
+        out.print(f"{into} is version {new.version} now: load it with `countersign people load {into} --as PERSON`")
     else:
         out.print(f"{counted(len(changes), 'change')}; nothing was written: add --yes")
 

@@ -137,7 +137,7 @@ async def file(settings: Settings) -> list[Fact]:
     is_loaded = edition_of(known) == loaded
     if not is_loaded and loaded and loaded.version == known.version:
         held += " and says something else"
-    remedy = f"Update the file, or load it: `countersign people load {path}`."
+    remedy = f"Update the file, or load it: `countersign people load {path} --as PERSON`."
     return [Fact("directory file", is_loaded, detail if is_loaded else f"{detail}; but {held}", remedy)]
 
 

@@ -36,7 +36,7 @@ class StepRepairView:
 
 @dataclass(frozen=True)
 class StepsNeedingAttention:
-    """What waits for operators: how many steps need attention, and those of the runs that moved last."""
+    """What waits for operators: how many steps need attention, and those of the newest runs."""
 
     total: int
     views: tuple[StepRepairView, ...]

@@ -93,14 +93,20 @@ async def _list_of_runs(
 ) -> list[dict[str, Any]]:
     """Return rows of the tenant's runs, the newest first; `keys` are the moment and the id of a row."""
     at = keys.partition(",")[0]
-    where = f"r.tenant = %(tenant)s AND {narrowed(wanted, at)}"
+    where = narrowed(wanted, at)
     where += f" AND {at[0]}.status = %(status)s" if wanted.status else ""
     where += " AND r.run_id = %(run_id)s" if wanted.run_id else ""
-    return await _page(conn, columns, f"{tables} WHERE {where}", keys, {"tenant": tenant, **vars(wanted)})
+    source = f"{tables} WHERE r.tenant = %(tenant)s"
+    return await _page(conn, columns, source, where, keys, {"tenant": tenant, **vars(wanted)})
 
 
-async def _page(conn: Conn, columns: str, source: str, keys: str, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return at most `limit` rows of a source, the newest first, behind the row whose id is `after`."""
+async def _page(
+    conn: Conn, columns: str, source: str, where: str, keys: str, given: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return at most `limit` rows of a source, the newest first, behind the row whose id is `after`.
+
+    That row may have left what the list is narrowed to (`where`) since it was read: a run ends, a letter is requeued.
+    """
     at, key = keys.split(", ")
     behind = ""
     if given["after"] is not None:
@@ -110,7 +116,7 @@ async def _page(conn: Conn, columns: str, source: str, keys: str, given: dict[st
         if row is None:
             raise LookupError(f"there is no {given['after']} in this list to continue behind")
         given, behind = {**given, "after_at": row["at"]}, f" AND ({keys}) < (%(after_at)s, %(after)s)"
-    query = f"SELECT {columns} FROM {source}{behind} ORDER BY {at} DESC, {key} DESC LIMIT %(limit)s"  # noqa: S608
+    query = f"SELECT {columns} FROM {source} AND {where}{behind} ORDER BY {at} DESC, {key} DESC LIMIT %(limit)s"  # noqa: S608
     return await (await conn.execute(query.encode(), given)).fetchall()
 
 
@@ -120,14 +126,14 @@ async def list_dead_letters(conn: Conn, tenant: str, wanted: Wanted) -> list[dic
     They are narrowed by their status and the moment in which they came.
     """
     where = """
-        tenant = %(tenant)s AND status = coalesce(%(status)s, status)
+        status = coalesce(%(status)s, status)
         AND (status IN ('dead_letter', 'early') OR status = 'received' AND failures > 0)
         AND (%(since)s::timestamptz IS NULL OR received_at >= %(since)s)
         AND (%(until)s::timestamptz IS NULL OR received_at < %(until)s)
     """
     given = {"tenant": tenant, **vars(wanted)}
     keys = "received_at, notification_id"
-    return await _page(conn, _DEAD_LETTER, f"notifications WHERE {where}", keys, given)
+    return await _page(conn, _DEAD_LETTER, "notifications WHERE tenant = %(tenant)s", where, keys, given)
 
 
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

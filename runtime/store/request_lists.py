@@ -265,13 +265,14 @@ async def find_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime
     asked = "JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'"
     query = f"""
         {VIEW} {asked if sought.person is not None else ""}
-         WHERE a.tenant = %(tenant)s AND a.kind = 'task' AND a.status = 'requested' AND a.expires_at > %(now)s
+         WHERE a.tenant = %(tenant)s AND a.kind = 'task' AND a.status = 'requested' AND {_UNTIL} > %(now)s
            AND {MAY_ANSWER if sought.person is not None else "true"}
            AND a.run_id = coalesce(%(run_id)s, a.run_id) AND {narrowed(sought, "a.requested_at")}
            AND (%(assignee)s::text IS NULL OR coalesce(a.assignee, '{NOBODY}') = %(assignee)s)
-           AND (%(after)s::text IS NULL OR (a.expires_at, a.approval_id) >
-                (SELECT expires_at, approval_id FROM approvals WHERE approval_id = %(after)s))
-         ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
+           AND (%(after)s::text IS NULL OR ({_UNTIL}, a.approval_id) >
+                (SELECT coalesce(prolonged_until, expires_at), approval_id FROM approvals
+                  WHERE tenant = %(tenant)s AND approval_id = %(after)s))
+         ORDER BY {_UNTIL}, a.approval_id LIMIT %(limit)s
     """  # noqa: S608 - our own clauses
     given = {"tenant": tenant, "now": now, **vars(sought)}
     return await conn.rows(query, given)

@@ -39,23 +39,22 @@ _ALL = RunFilter()
 async def list_steps_needing_attention(
     conn: Conn, tenant: str, limit: int, by: RunFilter = _ALL, after: str | None = None
 ) -> list[FoundStep]:
-    """Return the tenant's steps that need attention, those of the run that moved last first.
+    """Return the tenant's steps that need attention, those of the newest run first.
 
     `after` names the step behind which the list goes on, as ``RUN:PATH``; raise LookupError where there is none such.
     """
     given = {"tenant": tenant, "limit": limit, **vars(by)}
-    keys, behind = "r.updated_at DESC, s.run_id DESC, s.path DESC", ""
+    behind = ""
     if after is not None:
         run_id, _, path = after.partition(":")
-        last = await find_step(conn, tenant, run_id, path)
-        if last is None:
+        if await find_step(conn, tenant, run_id, path) is None:
             raise LookupError(f"there is no step {path} of a run {run_id} to continue behind")
-        given |= {"at": last.updated_at, "run_id": run_id, "path": path}
-        behind = "AND (r.updated_at, s.run_id, s.path) < (%(at)s, %(run_id)s, %(path)s)"
+        given |= {"run_id": run_id, "path": path}
+        behind = "AND (s.run_id, s.path) < (%(run_id)s, %(path)s)"  # neither moves while somebody pages
     query = f"""
         {_FOUND}
          WHERE r.tenant = %(tenant)s AND s.status = 'needs_attention' AND {narrowed(by, "r.updated_at")} {behind}
-         ORDER BY {keys} LIMIT %(limit)s
+         ORDER BY s.run_id DESC, s.path DESC LIMIT %(limit)s
     """
     return [_found(row) for row in await conn.rows(query, given)]
 

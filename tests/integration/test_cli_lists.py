@@ -146,8 +146,17 @@ async def test_a_page_behind_what_is_not_there_is_refused(lists: Lists, noun: st
     assert done.err.startswith("countersign: there is no ")
 
 
-async def test_a_row_that_the_filter_leaves_out_begins_no_page(lists: Lists) -> None:
-    done = await command("runs", "list", "--requester", "ann", "--after", lists.runs["wait-1"], env=lists.env)
+async def test_a_page_goes_on_behind_a_row_that_has_left_the_list_meanwhile(lists: Lists) -> None:
+    (last,) = (await lists.said("runs", "list", "--limit", "1"))["runs"]
+    await lists.bench.complete("acme:await_answer:C2", {"answer": "yes"})
+    await lists.bench.settle()
+    rest = await lists.refs("runs", "--status", last["status"], "--after", last["run_id"])
+    assert (last["run_id"], rest) == (lists.runs["wait-2"], ["wait-1"])
+
+
+async def test_a_run_of_another_tenant_begins_no_page(lists: Lists) -> None:
+    await lists.bench.meddle("UPDATE runs SET tenant = 'other' WHERE run_id = %s", lists.runs["wait-2"])
+    done = await command("runs", "list", "--after", lists.runs["wait-2"], env=lists.env)
     assert (done.code, done.out) == (1, "")
 
 
@@ -156,8 +165,11 @@ async def test_steps_that_need_attention_are_narrowed_and_paged(lists: Lists, ta
     whole = (await lists.said("steps", "list"))["steps"]
     assert len(whole) > 2
     first = await lists.said("steps", "list", "--limit", "2")
+    await lists.bench.meddle("UPDATE runs SET updated_at = updated_at + interval '9 days' WHERE run_id = %s",
+                             first["steps"][-1]["run_id"])  # fmt: skip
     rest = await lists.said("steps", "list", "--after", first["next"])
-    assert [*first["steps"], *rest["steps"]] == whole
+    named = [(row["run_id"], row["path"]) for row in [*first["steps"], *rest["steps"]]]
+    assert named == [(row["run_id"], row["path"]) for row in whole]
     assert {row["run_id"] for row in (await lists.said("steps", "list", "--requester", "ann"))["steps"]} == {
         lists.runs["wait-2"]
     }

@@ -98,6 +98,9 @@ async def test_who_loaded_a_directory_is_on_record_and_is_in_the_one_that_was_lo
     assert (await desk.done("people", "load", second, by="anna")).code == 0
     loads = [(by, said["version"]) for by, said in await desk.acts("directory.loaded", "fresh")]
     assert loads == [("omar", 1), ("anna", 2)]
+    again = await desk.done("people", "load", second, by="omar")
+    assert again.code == 0, "what is loaded already changes nothing, though omar is in it no more"
+    assert len(await desk.acts("directory.loaded", "fresh")) == 2
 
 
 async def test_a_register_that_is_exported_overwrites_no_other(desk: Desk, tmp_path: Path) -> None:

@@ -300,11 +300,11 @@ async def test_the_edge_starts_on_the_directory_that_is_loaded_alone_and_loads_n
         return finished.err.splitlines()[-1]
 
     first, other, second = files.write(1, "operators"), files.write(1, "compliance"), files.write(2, "compliance")
-    load_it = "; load it: `countersign people load"
-    none_yet = f"countersign: {first} is not loaded: it is version 1, and none is loaded{load_it} {first}`"
+    load_it = "; load it: `countersign people load {} --as PERSON`"
+    none_yet = f"countersign: {first} is not loaded: it is version 1, and none is loaded{load_it.format(first)}"
     assert await refused(first) == none_yet
     assert await load(dsn, first) == ""
-    later = f"countersign: {second} is not loaded: it is version 2, and version 1 is loaded{load_it} {second}`"
+    later = f"countersign: {second} is not loaded: it is version 2, and version 1 is loaded{load_it.format(second)}"
     assert await refused(second) == later
     assert (await refused(other)).endswith("which is loaded and says something else: give it version 2")
     async with serving(settings_of(dsn, opa.url, tmp_path, port=0, directory=first), "edge") as (running, _):

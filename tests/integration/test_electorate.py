@@ -65,6 +65,8 @@ CASES: list[dict[str, Any]] = [
     {"assignee": "ann", "delegations": [("ann", "sam", "omar", [], 1), ("ben", "sam", "omar", ["compliance"], 1)]},
     {"hours": -1},
     {"hours": -1, "kind": "in_doubt"},
+    {"hours": -1, "prolonged": 1},
+    {"hours": -2, "prolonged": -1},
     {"asked": [], "joined": ["compliance"]},
 ]
 """What differs from the plain case."""
@@ -125,10 +127,11 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     changes = {"groups": case["asked"], "exclude": case["excluded"]}
     await conn.execute(
         "UPDATE approvals SET kind = %s, assignee = %s, status = %s, joined = %s, expires_at = %s,"
-        " requirement = (requirement::jsonb || %s::jsonb)::json",
+        " prolonged_until = %s, requirement = (requirement::jsonb || %s::jsonb)::json",
         (
             *(case["kind"], case["assignee"] if case["kind"] == "task" else None, case["status"]),
             *(json.dumps(case["joined"]), now + timedelta(hours=case["hours"])),
+            now + timedelta(hours=case["prolonged"]) if "prolonged" in case else None,
             json.dumps(changes),
         ),
     )

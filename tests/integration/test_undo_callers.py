@@ -375,6 +375,8 @@ async def test_whoever_cancels_names_a_run_or_what_the_runs_have_in_common(env: 
     for words, said in (
         ((), "name a RUN, or all of a --reference or a --definition"),
         (("run_0", "--definition", "asking"), "RUN takes no filter"),
+        (("--definition", "asking", "--undo"), "--undo and --version go with one RUN"),
+        (("--definition", "asking", "--version", "3"), "--undo and --version go with one RUN"),
     ):
         finished = await command("cancel", *words, *BY, env=env)
         assert finished.code == 2

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from evidence.report import ReportError, report_on
 from evidence.statement import PAYLOAD_TYPE
+from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack
 from receipts import canonical
@@ -53,6 +55,14 @@ def test_what_was_written_before_the_release_is_named_whatever_it_says(office: O
     )
     error = fault(office, office.write(pack(members | {"statement.dsse.json": named})))
     assert (error.rule, error.what) == ("statement.form", f"{says}, which this program does not read")
+
+
+@pytest.mark.parametrize(("kind", "says"), EARLIER[:2])
+def test_no_report_is_made_of_an_earlier_bundle_with_a_key_or_without(office: Office, kind: str, says: str) -> None:
+    path = signed(office, lambda statement: statement.update(predicateType=kind))
+    with pytest.raises(ReportError, match=says):
+        report_on(path, None)
+    assert says in report_on(path, trust_of(office.public)).page.decode()
 
 
 def test_a_name_that_quotes_an_earlier_type_is_no_earlier_bundle(office: Office) -> None:
