@@ -44,7 +44,7 @@ def log_keys(settings: Settings) -> LogKeys:
 
 
 def rotate_log_key(settings: Settings) -> LogKeys:
-    """Put a new key in the place of the one that signs, of which the public half is kept alone; return all.
+    """Replace the key that signs, and keep only the public half of the old one; return all keys.
 
     Whatever moment this is cut off at, one key is current, and no public half of one that has signed is lost.
     """

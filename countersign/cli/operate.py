@@ -153,7 +153,7 @@ async def revoke_key(settings: Settings, key_id: str, by: str, why: str) -> Sequ
 
 
 async def rotate_log(settings: Settings, by: str) -> LogKeys:
-    """Put a new key in the place of the one that signs the log, as the act of a person; return all."""
+    """Replace the key that signs the log, as the act of a person; return all keys."""
     from countersign.log_key import rotate_log_key
 
     async with connected(settings) as conn:

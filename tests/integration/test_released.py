@@ -1,5 +1,6 @@
 """What each release has left is upgraded and goes on: runs that are parked, votes that were given, evidence."""
 
+import gzip
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -32,16 +33,8 @@ def kept(request: pytest.FixtureRequest) -> Kept:
 def upgraded(postgres: str, kept: Kept) -> Iterator[str]:
     """Give a database that the release has left, and this program has migrated."""
     with empty_database(postgres) as dsn:
-        psql: list[str | Path] = [
-            database_tool("psql"),
-            "--quiet",
-            "--set",
-            "ON_ERROR_STOP=1",
-            "--file",
-            kept.database,
-            dsn,
-        ]
-        subprocess.run(psql, check=True, stdout=subprocess.DEVNULL)
+        psql: list[str | Path] = [database_tool("psql"), "--quiet", "--set", "ON_ERROR_STOP=1", dsn]
+        subprocess.run(psql, input=gzip.decompress(kept.database.read_bytes()), check=True, stdout=subprocess.DEVNULL)
         migrate(dsn)
         yield dsn
 

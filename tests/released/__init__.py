@@ -20,8 +20,8 @@ class Kept:
 
     @property
     def database(self) -> Path:
-        """Return the database as `pg_dump` writes it: a filing with a vote of two, a wait, a run that ended."""
-        return self.folder / "database.sql"
+        """Return what `pg_dump` wrote: of a filing with one vote of two, of a wait, and of a run that ended."""
+        return self.folder / "database.sql.gz"
 
     @property
     def bundle(self) -> Path:

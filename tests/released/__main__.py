@@ -49,8 +49,11 @@ async def keep(kept: Kept) -> None:
             await bench.start("bench.wait", {"case": "C1"}, ref="parked")
             await bench.settle()
             assert (await bench.click("ann", await bench.approval_id())).counted
-        dump = await asyncio.create_subprocess_exec(database_tool("pg_dump"), "--file", kept.database, dsn)
+        dump = await asyncio.create_subprocess_exec(
+            database_tool("pg_dump"), "--compress", "gzip", "--file", kept.database, dsn
+        )
         assert await dump.wait() == 0
+    (kept.folder / ".rotating").unlink()  # a lock, which nobody needs any more
 
 
 def main() -> None:
