@@ -86,7 +86,7 @@ def _unjudged(file: Path) -> tuple[Verdict, str, Material | None]:
 
 
 def _unverified(members: Mapping[str, bytes]) -> bytes:
-    """Return what an envelope holds, whoever signed it; b"" where it is none."""
+    """Return the payload of the envelope, with its signature unchecked; b"" where there is no envelope."""
     try:
         return base64.b64decode(json.loads(members[names.STATEMENT])["payload"], validate=True)
     except (KeyError, TypeError, ValueError, RecursionError):

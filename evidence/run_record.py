@@ -1,4 +1,4 @@
-"""The run as its leaves tell it: `run.json` of which nothing rests on a row that could be changed.
+"""The run as its leaves tell it: nothing in `run.json` rests on a row that could be changed.
 
 `costs.json` is what the run used and cost, as its read records and receipts tell. It follows from them alone.
 """

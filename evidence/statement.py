@@ -79,7 +79,7 @@ def written_before_release(payload: bytes) -> str:
     if found is None:
         return ""
     what, number = (part.decode() for part in found.groups())
-    return f"this {what} was written before release 0.2.0, in format {number} of then, which this program does not read"
+    return f"this {what} was written before release 0.2.0 (format {number}); this program does not read it"
 
 
 def make_statement(members: Mapping[str, bytes], predicate: Predicate) -> bytes:

@@ -20,7 +20,7 @@ class Act(Exact):
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
 
     event: ClassVar[str]
-    named_by: ClassVar[str] = ""  # the member with the id of what it is about, where `act_record` says what is recorded
+    named_by: ClassVar[str] = ""  # the member with the subject's id, where `act_record` says what is recorded
 
     @property
     def once(self) -> str | None:

@@ -31,7 +31,7 @@ class ReleaseError(Exception):
 
 @dataclass(frozen=True)
 class Installed:
-    """A program in an environment of its own, and the empty folder in which it runs."""
+    """An installed program, and the empty folder in which it runs."""
 
     python: Path
     folder: Path

@@ -10,7 +10,16 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, applied, came_of, close_modal, keep_modal_open, recording
+from bot.listeners.clicks import (
+    DEADLINE,
+    ModalListener,
+    applied,
+    came_of,
+    close_modal,
+    keep_modal_open,
+    recording,
+    unknown_words,
+)
 from bot.listeners.identity import Identity
 from bot.payloads import Actions, Submission, User
 from bot.views import references
@@ -68,7 +77,7 @@ class CancelListener(ModalListener):
         """Return the notification's id, and why there is none, whatever the cause."""
         identity = await self._identity(payload.user)
         if identity.person is None:
-            return "", refusal_words(identity.refusal) if identity.refusal else private_answers.REASON_NOT_RECORDED
+            return "", unknown_words(identity)
         wish = CancelWish(
             dedupe_key=f"slack:{payload.view.id}",
             run_id=ref.run_id,

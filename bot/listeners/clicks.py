@@ -126,7 +126,7 @@ DEADLINE = 10.0
 def recording(
     what: str, *, instead: R
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Coroutine[Any, Any, T | R]]]:
-    """Have a method record in time, or return `instead`, whatever the cause.
+    """Have a method record something within DEADLINE; on any error, log it and return `instead`.
 
     It fails closed: no modal closes as if something were recorded that is not.
     """
@@ -168,7 +168,7 @@ class ListenerContext:
 
 
 class Listener:
-    """Knows who clicks, or why not."""
+    """A base of listeners: finds the person behind a Slack account."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._client = context.client
@@ -184,7 +184,7 @@ class Listener:
 
 
 class ModalListener(Listener):
-    """A modal opens, or its person is told why not."""
+    """A base of listeners that open a modal, or tell the person why not."""
 
     @staticmethod
     def _unknown_actor(identity: Identity) -> UnknownActor | None:
@@ -218,6 +218,11 @@ class ModalListener(Listener):
             if (code := error_code(error)) != "exchanged_trigger_id":
                 self._log.warning("a modal was not opened: %s", code)
                 await self._tell(payload, private_answers.NOT_OPENED)
+
+
+def unknown_words(identity: Identity) -> str:
+    """Return what is said to somebody who is no person of the directory."""
+    return refusal_words(identity.refusal) if identity.refusal else private_answers.REASON_NOT_RECORDED
 
 
 def came_of(why: str | None, done: str, undone: str = "Nothing was done") -> str:

@@ -174,7 +174,8 @@ class Mentions:
     async def _answer(self, user: User, event: Event, place: str, ts: str) -> None:
         asked = _MENTION.split(event.text, maxsplit=1)[-1]
         try:
-            found = await self._commands.answer(user, asked, place)
+            async with asyncio.timeout(DEADLINE):
+                found = await self._commands.answer(user, asked, place)
         except Exception as error:  # noqa: BLE001 - nothing was done, and whoever asked is told
             slack_logger().error("a mention was not answered: %s", type(error).__name__)
             found = text_reply(words.NOT_ANSWERED)
@@ -194,13 +195,13 @@ class Mentions:
 
 
 class ListPaging:
-    """The listener for the button below a list. Slack is told first; whoever clicks is looked at anew."""
+    """The listener for the button below a list. Slack is answered first; then the person is identified again."""
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
 
     async def on_turn(self, body: dict[str, Any], ack: AsyncAck, respond: AsyncRespond) -> None:
-        """Put the next page in the place of the one that was turned. What cannot be sent changes nothing."""
+        """Replace the page by the next one. What cannot be sent changes nothing."""
         payload = Actions.model_validate(body)
         await ack()
         reply = await self._reply(payload)
@@ -214,7 +215,8 @@ class ListPaging:
 
     async def _reply(self, payload: Actions) -> Reply:
         try:
-            return await self._commands.turned(payload.user, TurnRef.model_validate_json(payload.action.carried))
+            async with asyncio.timeout(DEADLINE):
+                return await self._commands.turned(payload.user, TurnRef.model_validate_json(payload.action.carried))
         except ValidationError:
             return text_reply(UNKNOWN_BUTTON)
         except Exception as error:  # noqa: BLE001 - nothing was done, and whoever clicked is told

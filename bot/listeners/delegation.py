@@ -13,7 +13,13 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import Listener, applied, came_of, recording
+from bot.listeners.clicks import (
+    Listener,
+    applied,
+    came_of,
+    recording,
+    unknown_words,
+)
 from bot.listeners.identity import Identity
 from bot.payloads import Input, Submission, User
 from bot.views import command_replies as words
@@ -21,7 +27,6 @@ from bot.views import references
 from bot.views.blocks import utc
 from bot.views.command_replies import Reply, text_reply
 from bot.views.delegation import GROUPS, SINCE, UNTIL, WHOM, DelegationRef, delegation_modal
-from bot.views.refusals import refusal_words
 from bot.views.text import plain
 from bot.views.vote_modals import reason_fault
 from receipts.canonical import digest
@@ -52,12 +57,12 @@ class DelegationListener(Listener):
         await ack()
         await self._settle(*taken, payload.user, ref)
 
-    @recording("who votes for somebody", instead={WHOM: words.NOT_ANSWERED})
+    @recording("who votes for somebody", instead={WHOM: private_answers.REASON_NOT_RECORDED})
     async def _take(self, payload: Submission, ref: DelegationRef) -> tuple[str, str] | Faults:
         """Return the notification's id and the words for it once it is done, or by input what is wrong."""
         who, whom = await asyncio.gather(self._who(payload.user), self._whom(payload))
         if who.person is None:
-            return {WHOM: refusal_words(who.refusal) if who.refusal else private_answers.REASON_NOT_RECORDED}
+            return {WHOM: unknown_words(who)}
         wish = self._wish(payload, ref, who.person, whom)
         if not isinstance(wish, StandInWish):
             return wish

@@ -218,9 +218,12 @@ class Interactions(Listener):
         return await self._links.modal(standing.identity, view, verdict, reason)
 
     async def _renew(self, payload: Actions, ref: references.CardRef, identity: Identity) -> None:
-        """Show in the open details what has become of the click there."""
-        view = await self._desk.approval(ref.id) if payload.modal else None
-        if view:
+        """Show in the open details what has become of the click there; the click is recorded, whatever fails here."""
+        if payload.modal:
+            await applied("the details after a click", self._show_again(payload, ref, identity))
+
+    async def _show_again(self, payload: Actions, ref: references.CardRef, identity: Identity) -> None:
+        if view := await self._desk.approval(ref.id):
             await self._open(payload, details_modal(await self._for_one(view, identity), 0))
 
     async def _for_one(self, view: ApprovalView, identity: Identity) -> ApprovalView:

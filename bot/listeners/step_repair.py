@@ -7,7 +7,14 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import DEADLINE, ModalListener, applied, came_of, recording
+from bot.listeners.clicks import (
+    DEADLINE,
+    ModalListener,
+    applied,
+    came_of,
+    recording,
+    unknown_words,
+)
 from bot.payloads import Actions, Submission, User
 from bot.views import references, step_repair
 from bot.views.refusals import refusal_words
@@ -64,7 +71,7 @@ class StepRepairListener(ModalListener):
         if unknown := self._unknown_actor(identity):
             await self._desk.unknown_actors.on_step(unknown, ref.run, ref.step, ref.act)
         if identity.person is None:
-            return "", refusal_words(identity.refusal) if identity.refusal else private_answers.REASON_NOT_RECORDED
+            return "", unknown_words(identity)
         wish = RepairCommand(
             dedupe_key=f"slack:{payload.view.id}",
             person_id=identity.person.id,

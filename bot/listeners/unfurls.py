@@ -5,11 +5,15 @@ than that card, which passed the gate. A person who shares a link that they may 
 answer, so nobody can probe links. An account that belongs to no person is told the same about every link.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from bot.client import FAILURES, error_code, slack_logger
-from bot.listeners.clicks import Listener
+from bot.listeners.clicks import (
+    DEADLINE,
+    Listener,
+)
 from bot.payloads import EventCallback, SharedAt, User
 from bot.views.blocks import Block
 from bot.views.links import NOT_HERE, card_link, request_unfurl, run_unfurl
@@ -43,7 +47,8 @@ class LinkUnfurls(Listener):
         # The envelope names the team of the installation; the profile corrects it to the user's own.
         user = User(id=shared.user, team_id=payload.team_id)
         try:
-            await self._answer(user, shared, linked)
+            async with asyncio.timeout(DEADLINE):
+                await self._answer(user, shared, linked)
         except Exception as error:  # noqa: BLE001 - nothing is shown then, and nothing was done
             slack_logger().error("a link was not shown: %s", type(error).__name__)
 

@@ -42,8 +42,7 @@ const EARLIER = /"predicateType":"urn:countersign:evidence-(bundle|export):v([0-
 function refuseEarlier(payload) {
   const [, what, number] = EARLIER.exec(new TextDecoder().decode(payload)) ?? [];
   if (what === undefined) return;
-  const when = `before release 0.2.0, in format ${number} of then`;
-  throw new Broken("", `this ${what} was written ${when}, which this program does not read`);
+  throw new Broken("", `this ${what} was written before release 0.2.0 (format ${number}); this program does not read it`);
 }
 
 /** Step 3. */

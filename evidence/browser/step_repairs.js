@@ -13,7 +13,7 @@ const SETTLED_AS = new Map([
 const DECIDED = new Set(["rejected", "changes_requested", "denied"]);
 
 /** Return whether an error of a step is one that needs a person. */
-function mayHold(facts, path, {data: {code}}) {
+function mayNeedAttention(facts, path, {data: {code}}) {
   const branches = facts.plan().branches(path);
   const hasBranch = branches.includes("failure") || (branches.includes("timeout") && TIMEOUTS.has(code));
   return facts.plan().node(path).on_error === "needs_attention" && !DECIDED.has(code) && !hasBranch;
@@ -59,10 +59,10 @@ function goOn(facts, {waiting, parked, expected}, leaf) {
   if (settled && !isAsSettled(settled, leaf)) {
     throw brokenAt(leaf, `${event} of step ${path} is not what line ${settled.seq} says`);
   }
-  if (event === "step.needs_attention" && !mayHold(facts, path, leaf)) {
+  if (event === "step.needs_attention" && !mayNeedAttention(facts, path, leaf)) {
     throw brokenAt(leaf, `step ${path} needs attention after an error that does not wait for a person`);
   }
-  if (event === "step.failed_terminal" && !settled && mayHold(facts, path, leaf)) {
+  if (event === "step.failed_terminal" && !settled && mayNeedAttention(facts, path, leaf)) {
     throw brokenAt(leaf, `step ${path} failed, and its errors need attention`);
   }
   waiting.delete(path);

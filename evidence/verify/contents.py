@@ -202,7 +202,7 @@ class Contents:
 
     @cached_property
     def decisions(self) -> dict[str, DecisionRecord]:
-        """Return the decisions by member name; one that has all that it must have as its form."""
+        """Return the decisions by member name: as DecisionForm where one is valid, else as DecisionRecord."""
         return {name: self._told(DecisionForm, DecisionRecord, name) for name in self.folder(names.DECISIONS)}
 
     @cached_property
@@ -217,7 +217,7 @@ class Contents:
 
     @cached_property
     def approvals(self) -> dict[str, ApprovalRecord]:
-        """Return the approvals by member name; one that has all that it must have as its form."""
+        """Return the approvals by member name: as ApprovalForm where one is valid, else as ApprovalRecord."""
         return {name: self._told(ApprovalForm, ApprovalRecord, name) for name in self.folder(names.APPROVALS)}
 
     @cached_property

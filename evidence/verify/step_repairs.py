@@ -68,15 +68,15 @@ class _Course:
             raise broken_leaf(leaf, f"{leaf.event} of step {path}, which needs attention, and nobody had decided it")
         if settled is not None and not _follows(settled, leaf):
             raise broken_leaf(leaf, f"{leaf.event} of step {path} is not what line {settled.seq} says")
-        if leaf.event == _ATTENTION and not self._may_hold(path, leaf):
+        if leaf.event == _ATTENTION and not self._may_need_attention(path, leaf):
             raise broken_leaf(leaf, f"step {path} needs attention after an error that does not wait for a person")
-        if leaf.event == _FAILED and settled is None and self._may_hold(path, leaf):
+        if leaf.event == _FAILED and settled is None and self._may_need_attention(path, leaf):
             raise broken_leaf(leaf, f"step {path} failed, and its errors need attention")
         self.waiting = self.waiting | {path} if leaf.event == _ATTENTION else self.waiting - {path}
         waits = leaf.event == "step.parked" and self.facts.plan.node(path).kind in ("verb", "wait")
         self.parked = self.parked | {path} if waits else self.parked - {path}
 
-    def _may_hold(self, path: str, leaf: Leaf) -> bool:
+    def _may_need_attention(self, path: str, leaf: Leaf) -> bool:
         code, branches = leaf.data.get("code"), self.facts.plan.branches(path)
         has_branch = "failure" in branches or ("timeout" in branches and code in TIMEOUTS)
         return self.facts.plan.node(path).on_error == "needs_attention" and code not in _DECIDED and not has_branch

@@ -309,7 +309,7 @@ class Definition:
         return b"signers" in self.canonical
 
     @property
-    def may_hold(self) -> bool:
+    def may_need_attention(self) -> bool:
         """Return whether any step of it waits for a person where it fails."""
         return any(step.needs_attention for step in self.steps.values())
 

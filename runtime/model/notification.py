@@ -41,10 +41,10 @@ def parse_payload(kind: str, document: Mapping[str, Any]) -> Payload:
 
 
 class ConflictError(Exception):
-    """What somebody sends under an id of theirs says something else than what they sent under it before."""
+    """A sender used an id again, for something else."""
 
     def __init__(self) -> None:
-        super().__init__("this id was used before, for something else: send each thing under an id of its own")
+        super().__init__("this id was used before, for something else: use a new id")
 
 
 def dedupe_key_of(what: str, tenant: str, sender: str, ref: str) -> str:

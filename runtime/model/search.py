@@ -22,7 +22,7 @@ class EvidenceState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RunFilter:
-    """Whose runs a list is about; None leaves it wide. The moments are those of what is listed."""
+    """Filters a list by its runs; None filters nothing. The moments are those of the rows that are listed."""
 
     reference: str | None = None  # by which people call the run: the whole of it
     requester: str | None = None  # id or printed name of who asked

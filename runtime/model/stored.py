@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 
 class Stored:
-    """A base of frozen dataclasses; with `leaves_out_defaults` members that are as by default are not stored."""
+    """A base of dataclasses stored as JSON; with `leaves_out_defaults`, without the members that have their default."""
 
     leaves_out_defaults: ClassVar[bool] = False
 

@@ -50,7 +50,7 @@ from runtime.store.run_tx import RunTx
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
-    planned, is_open = await at_once(_plan(engine, tx, definition, event), _is_open(tx, definition, event))
+    planned, is_open = await at_once(_plan(engine, tx, definition, event), _read_open(tx, definition, event))
     transition = await _cleaned(tx, planned)
     if isinstance(event, StepRepaired):
         transition = await with_retry_names(tx, event, transition)
@@ -253,7 +253,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         await _clear_up(engine, tx, ending, await response_of(tx, definition, steps))
         if definition.starts_runs:
             await cancel_children(engine, tx)
-        if definition.may_hold:
+        if definition.may_need_attention:
             await tell_run_over(engine, tx)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
@@ -271,7 +271,7 @@ def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
     return facts
 
 
-async def _is_open(tx: RunTx, definition: Definition, event: Event) -> Mapping[str, bool]:
+async def _read_open(tx: RunTx, definition: Definition, event: Event) -> Mapping[str, bool]:
     """Return of the step that an event ends, if it may wait, whether anything of it is open; read with its state."""
     if isinstance(event, StepMoved) and has_stopped(event.status) and may_wait(definition, event.path):
         return {event.path: await tx.once(tx.loads.is_open, RunStep(tx.run_id, event.path))}

@@ -37,7 +37,7 @@ async def register_key(
 ) -> Sequence[Entry]:
     """Return the register, in which the key stands now; a new one vouches for the one before it.
 
-    `actor` is who has brought it: without one a process that found it where its settings say.
+    `actor` registers it; without one, it is the process that found it where its settings say.
     """
     async with conn.transaction():
         register = await signing_keys.lock_register(conn, tenant)

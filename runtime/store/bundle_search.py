@@ -12,7 +12,7 @@ from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
 from runtime.store.bundles import SETTLED, WAITS_FOR
 from runtime.store.database.pool import Conn
 from runtime.store.edits import EDITS_OF
-from runtime.store.operator_lists import narrowed
+from runtime.store.operator_lists import REFERENCE, narrowed
 
 _STATE = f"""
     CASE WHEN r.finished_at IS NULL THEN '{EvidenceState.OPEN}' WHEN b.run_id IS NULL THEN '{EvidenceState.UNSEALED}'
@@ -20,7 +20,7 @@ _STATE = f"""
          WHEN b.status = 'stuck' THEN '{EvidenceState.STUCK}' ELSE '{EvidenceState.SEALING}' END
 """
 _FOUND = f"""
-    SELECT r.run_id, r.trigger_ref, coalesce(nullif(r.reference, ''), r.trigger_ref) AS reference, r.trigger_type,
+    SELECT r.run_id, r.trigger_ref, {REFERENCE} AS reference, r.trigger_type,
            r.definition_name AS definition, r.definition_version,
            d.digest AS definition_digest, r.status, r.outcome, r.requested_by, r.created_at, r.finished_at,
            coalesce((SELECT nullif(w.name, '') FROM actors w WHERE w.tenant = r.tenant AND w.actor_id = r.requested_by),

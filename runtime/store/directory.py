@@ -67,7 +67,7 @@ async def replace_directory(
     Actors may have `notices`; `remind` is when those are reminded who are asked; `sources` are groups that are user
     groups of Slack, whose people stay as they were heard last.
 
-    That another edition is loaded is put on the tenant's record, as the act of who is named. Raise
+    A new edition goes on the tenant's record, as an act of the actor that is given. Raise
     DirectoryVersionError, and change nothing, where the edition is older than the one that is loaded.
     """
     async with conn.transaction():

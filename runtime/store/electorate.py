@@ -69,7 +69,7 @@ def _deputy(said: Mapping[str, Any], groups: Sequence[str], users: Sequence[str]
 
 
 def groups_reached(person: str) -> str:
-    """Return an array of the groups of a person, an expression, and of all who let them vote: none else is asked."""
+    """Return SQL: the groups of a person (an SQL expression) and of everybody who delegated to them, as an array."""
     return f"""
     ARRAY(SELECT jsonb_array_elements_text(q.groups::jsonb) FROM actors q
            WHERE q.tenant = %(tenant)s AND (q.actor_id = {person} OR q.actor_id IN (
@@ -81,7 +81,7 @@ def groups_reached(person: str) -> str:
 _IS_ASKED = "((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)"
 
 
-def _may_vote(who: str) -> str:
+def _vote_clause(who: str) -> str:
     return f"""
     {who}.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? {who}.actor_id
@@ -95,8 +95,8 @@ def _may_vote(who: str) -> str:
     """  # noqa: S608 - our own clauses
 
 
-def _is_free(who: str) -> str:
-    """Nobody else has claimed it who may still answer, and has an account with which to."""
+def _unclaimed_clause(who: str) -> str:
+    """Return SQL: nobody else has claimed it who may still answer and has an active account."""
     return f"""
     (a.assignee IS NULL OR a.assignee = {who}.actor_id OR NOT EXISTS (
         SELECT FROM actors c, jsonb_array_elements_text(c.groups::jsonb) AS g (name)
@@ -107,13 +107,13 @@ def _is_free(who: str) -> str:
     """  # noqa: S608 - our own clauses
 
 
-def _may_answer(is_free: Callable[[str], str]) -> str:
+def _answer_clause(unclaimed: Callable[[str], str]) -> str:
     return f"""
     a.status = 'requested'
     AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
-    AND {_may_vote("p")}
+    AND {_vote_clause("p")}
     AND CASE WHEN EXISTS (SELECT FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name) WHERE {_IS_ASKED})
-             THEN {is_free("p")}
+             THEN {unclaimed("p")}
              ELSE EXISTS (
                 SELECT FROM delegations d
                   JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
@@ -122,14 +122,14 @@ def _may_answer(is_free: Callable[[str], str]) -> str:
                    AND NOT (a.requirement::jsonb -> 'exclude') ? d.recorded_by
                    AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
                                 WHERE d.groups::jsonb ? g.name AND {_IS_ASKED})
-                   AND {_may_vote("q")} AND {is_free("q")}) END
+                   AND {_vote_clause("q")} AND {unclaimed("q")}) END
     """  # noqa: S608 - our own clauses
 
 
-MAY_DECIDE = _may_answer(_is_free)
+MAY_DECIDE = _answer_clause(_unclaimed_clause)
 """What `approvals.rules.way_to_vote` says of one person `p` and one request `a` in its run `r`, for all at once."""
-MAY_ANSWER = _may_answer(lambda _: "true")
-"""The same, once whoever has claimed the request gives it back."""
+MAY_ANSWER = _answer_clause(lambda _: "true")
+"""The same, ignoring that somebody else has claimed the request."""
 
 
 async def directory_state(conn: Conn, tenant: str, now: datetime) -> str:

@@ -110,14 +110,12 @@ async def _page(
     at, key = keys.split(", ")
     behind = ""
     if given["after"] is not None:
-        query = f"SELECT {at} AS at FROM {source} AND {key} = %(after)s"  # noqa: S608 - our own clauses
-        found = await conn.execute(query.encode(), given)
-        row = await found.fetchone()
+        row = await conn.row(f"SELECT {at} AS at FROM {source} AND {key} = %(after)s", given)  # noqa: S608 - our own clauses
         if row is None:
             raise LookupError(f"there is no {given['after']} in this list to continue behind")
         given, behind = {**given, "after_at": row["at"]}, f" AND ({keys}) < (%(after_at)s, %(after)s)"
     query = f"SELECT {columns} FROM {source} AND {where}{behind} ORDER BY {at} DESC, {key} DESC LIMIT %(limit)s"  # noqa: S608
-    return await (await conn.execute(query.encode(), given)).fetchall()
+    return await conn.rows(query, given)
 
 
 async def list_dead_letters(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:

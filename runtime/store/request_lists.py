@@ -18,7 +18,7 @@ from runtime.store.approvals import JOINED, SHOWN, VIEW, counted_votes
 from runtime.store.database.pool import Conn
 from runtime.store.delegations import HOLDS
 from runtime.store.electorate import MAY_ANSWER, MAY_DECIDE, groups_reached
-from runtime.store.operator_lists import narrowed
+from runtime.store.operator_lists import REFERENCE, narrowed
 
 Row = dict[str, Any]
 
@@ -158,7 +158,7 @@ async def find_asked_for(
     Runs that another run started are left out: their requests count for the one that the person asked for.
     """
     query = f"""
-        SELECT r.run_id, coalesce(nullif(r.reference, ''), r.trigger_ref) AS reference, r.definition_name,
+        SELECT r.run_id, {REFERENCE} AS reference, r.definition_name,
                r.definition_version, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title, r.status, r.outcome,
                r.error, r.created_at, r.finished_at, r.created_at AS key_at, r.run_id AS key_id,
                (SELECT a.approval_id {_OPEN} ORDER BY a.requested_at, a.approval_id LIMIT 1) AS approval_id,
@@ -292,15 +292,15 @@ class OpenRequest:
 async def open_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[OpenRequest]:
     """Return the open requests that ask one of these groups, now or next in line, the oldest first."""
     rows = await conn.rows(
-        """
+        f"""
         SELECT a.approval_id, a.requirement, r.requested_by, r.submitted_by,
-               coalesce(r.reference, r.trigger_ref) AS reference
+               {REFERENCE} AS reference
           FROM approvals a JOIN runs r USING (run_id)
          WHERE a.tenant = %(tenant)s AND a.status = 'requested'
            AND ((a.requirement::jsonb -> 'groups') ?| %(groups)s
                 OR jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]') ?| %(groups)s)
          ORDER BY a.requested_at, a.approval_id
-        """,
+        """,  # noqa: S608 - our own clause
         {"tenant": tenant, "groups": list(groups)},
     )
     votes = await counted_votes(conn, [row["approval_id"] for row in rows])

@@ -1,6 +1,4 @@
-"""The run in evidence: the chain tells it, and the verifier takes what the planner does.
-
-Format 2: the chain binds what people saw and said, and the run is what the chain tells.
+"""The run in evidence: the chain binds what people saw and said, and the run is what the chain tells.
 
 What the planner does, the verifier takes: runs of random runbooks, played in any order, keep its rules for steps.
 """

@@ -67,7 +67,7 @@ def test_an_export_from_before_the_release_is_refused_by_name(tmp_path: Path) ->
 
     fault = verified(tmp_path, Sample(), meddle=earlier)
     assert isinstance(fault, ExportFault)
-    what = "this export was written before release 0.2.0, in format 1 of then, which this program does not read"
+    what = "this export was written before release 0.2.0 (format 1); this program does not read it"
     assert (fault.rule, fault.file, fault.what) == ("export.signed", "", what)
 
 
