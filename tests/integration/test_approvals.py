@@ -181,7 +181,7 @@ async def test_a_delegation_does_not_end_while_an_open_request_needs_its_delegat
     approval = await _asked(bench)
     refused = await undelegate(bench, recorded["delegation_id"])
     assert refused["status"] == "refused"
-    assert refused["reason"].startswith(f"not enough eligible approvers would be left for request {approval} of ")
+    assert refused["reason"].startswith(f"not enough eligible approvers would be left for request {approval} of 1: ")
     assert refused["reason"].endswith("it needs 2 distinct people, and 1 may decide")
     assert await _statuses(bench) == [None]
     assert (await bench.click("sam", approval)).counted
