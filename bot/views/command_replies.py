@@ -159,7 +159,7 @@ def why_reply(view: ApprovalView) -> Reply:
 
 def run_reply(run: RunView) -> Reply:
     """Return a run as it is now, with its steps that the person sees."""
-    progress = [(bold("Progress"), Shown(f"{run.done:,} of {run.total:,} steps done"))] if run.total else []
+    progress = [(bold("Progress"), Shown(f"{run.done:,} of {run.total:,} steps ended"))] if run.total else []
     facts = [
         (bold("Reference"), short(run.reference, _LINE)),
         (bold("Runbook"), short(run.runbook, _LINE)),

@@ -43,7 +43,7 @@ def rotate(by: By, *, as_json: AsJson = False) -> None:
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keys list` shows it.")],
     by: By,
-    why: Annotated[str, typer.Option("--reason", "--why", metavar="TEXT", help="Why; recorded in the register.")],
+    why: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; recorded in the register.")],
     *,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ from runtime.definitions.durations import parse_duration
 from runtime.model.search import RunFilter
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="Your directory id; it goes on record.")]
+By = Annotated[str, typer.Option("--as", metavar="PERSON", help="Your directory id; it goes on record.")]
 
 
 def _visible(reason: str) -> str:

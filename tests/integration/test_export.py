@@ -115,7 +115,7 @@ async def test_an_export_of_a_period_that_is_not_over_says_so(office: Office) ->
             "2026-01-05",
             "--until",
             "9999-12-30",
-            "--by",
+            "--as",
             "omar",
             "-o",
             str(office.folder),

@@ -304,10 +304,10 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: S
     async def evidence_(*words: str) -> Finished:
         return await command("evidence", *words, env=environment(office.settings))
 
-    done = await evidence_("hold", run_id, "--by", "omar", "--reason", "court")
+    done = await evidence_("hold", run_id, "--as", "omar", "--reason", "court")
     assert done.out.endswith("is set; bundles held in the archive now: 1; others will be when they are stored\n")
     assert is_held(office, run_id)
-    waiting = await evidence_("hold", "--reference", "2", "--by", "omar", "--reason", "audit")
+    waiting = await evidence_("hold", "--reference", "2", "--as", "omar", "--reason", "audit")
     assert "held in the archive now: 0;" in waiting.out
     listed = await evidence_("holds")
     assert [line.split()[1:4] for line in listed.out.splitlines()[1:]] == [
@@ -327,14 +327,14 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: S
     ):
         said = json.loads((await evidence_("holds", *words, "--json")).out)
         assert {row["hold_id"] for row in said["holds"]} == found
-    over = await evidence_("release", run_id, "--by", "omar", "--reason", "settled")
+    over = await evidence_("release", run_id, "--as", "omar", "--reason", "settled")
     assert over.out.endswith("is released; bundles updated in the archive now: 1\n")
     assert not is_held(office, run_id)
     assert run_id not in (await evidence_("holds")).out
     assert run_id in (await evidence_("holds", "--all")).out
-    refused = await evidence_("release", run_id, "--by", "omar", "--reason", "again")
+    refused = await evidence_("release", run_id, "--as", "omar", "--reason", "again")
     assert (refused.code, refused.err) == (1, f"countersign: there is no hold on run {run_id}\n")
-    both = await evidence_("hold", run_id, "--reference", "2", "--by", "omar", "--reason", "x")
+    both = await evidence_("hold", run_id, "--reference", "2", "--as", "omar", "--reason", "x")
     assert both.code == 2
 
 
@@ -346,7 +346,7 @@ async def test_hold_is_refused_and_not_on_record_where_nothing_can_hold_it(
     keys = {"s3_endpoint": server.endpoint, "s3_access_key": server.user, "s3_secret_key": server.password}
     given: Any = {**keys, "database_url": office.settings.database_url, "s3_bucket": bucket, "require_lock": False}
     settings = Settings(home=office.settings.home, tenant=TENANT, **given)
-    words = ("evidence", "hold", run_id, "--by", "omar", "--reason", "court")
+    words = ("evidence", "hold", run_id, "--as", "omar", "--reason", "court")
     refused = await command(*words, env=environment(settings))
     sentence = f"countersign: the bucket {bucket} has no Object Lock: whatever is in it can be deleted\n"
     assert (refused.code, refused.err) == (1, sentence)

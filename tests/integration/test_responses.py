@@ -329,6 +329,6 @@ async def test_an_officer_sees_what_a_run_waits_for_and_an_operator_all_of_its_s
         assert [step.name for step in of_ann.steps] == ["File a report with the register"]
         assert [step.name for step in of_omar.steps] == ["before", "register", "after"]
         shown = str(run_reply(of_ann).blocks)
-        assert "1 of 3 steps done" in shown
+        assert "1 of 3 steps ended" in shown
         assert "File a report with the register: waits for approval" in shown
         assert "before" not in shown

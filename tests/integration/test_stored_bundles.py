@@ -205,7 +205,7 @@ async def test_repair_from_the_command_line_is_on_record_and_done_by_a_worker(of
     run_id = await noted(office.bench)
     taken(office, run_id)
     await office.sealer()
-    words = ["evidence", "retry", run_id, "--by", "omar", "--reason", "moved"]
+    words = ["evidence", "retry", run_id, "--as", "omar", "--reason", "moved"]
     acting = asyncio.create_task(command(*words, env=environment(office.settings)))
     recorded = "SELECT notification_id FROM notifications WHERE kind = 'retry_bundle'"
     await until(lambda: office.bench.rows(recorded))
