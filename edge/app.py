@@ -15,14 +15,11 @@ from edge.callers import Caller, Refusals, granted
 from edge.evidence import EvidenceIn, EvidencePage
 from edge.links import LinkPage, add_links
 from edge.messages import (
+    BODY_LIMIT,
     Id,
-    Name,
     NotificationIn,
     NotificationOut,
     RunOut,
-    TriggerIn,
-    TriggerOut,
-    TriggerSignalOut,
     WaitOut,
     parse_body,
     read_body,
@@ -34,6 +31,7 @@ from edge.signals import add_signals
 from edge.signing import claimed, is_signed
 from edge.step_repair import add_step_repair
 from edge.tasks import add_tasks
+from edge.triggers import add_triggers
 from edge.undo import add_undo
 from receipts.chain import Actor
 from runtime.model.limits import Rate, TokenBuckets
@@ -42,9 +40,7 @@ from runtime.model.states import NotificationStatus
 from runtime.services.caller_acts import CompensationApi, QuestionApi
 from runtime.services.callers import (
     Answer,
-    Claim,
     TriggerApi,
-    Wish,
 )
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.signals import SignalService
@@ -117,7 +113,7 @@ def build_edge(
 
     if api is not None:
         routes = _Routes(api)
-        app.post("/v1/triggers/{type_}", status_code=202, response_model_exclude_none=True)(routes.trigger)
+        add_triggers(app, api.desk, routes.signed, routes.requester, routes.charge, api.refusals.note)
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
@@ -142,15 +138,6 @@ class _Routes:
         self.desk = api.desk
         self.secrets = api.secrets
         self.buckets = TokenBuckets(api.rate)
-
-    async def trigger(self, type_: Name, request: Request) -> TriggerOut:
-        caller, body = await self.signed(request)
-        if type_ not in caller.grants.triggers:
-            raise Denied("caller.triggers", type_, f"{caller.id} may not send triggers of type {type_}")
-        trigger = parse_body(TriggerIn, body)
-        requester = await self.requester(caller, trigger.on_behalf_of)
-        wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
-        return _started(await self.desk.trigger(wish, requester, caller.id))
 
     async def notify(self, request: Request) -> NotificationOut:
         caller, body = await self.signed(request)
@@ -183,12 +170,12 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
-        """Return the caller, whom the directory has, and the body that it signed."""
-        caller, body = await self.verified(request, query=query)
+    async def signed(self, request: Request, *, query: bool = False, most: int = BODY_LIMIT) -> tuple[Caller, bytes]:
+        """Return the caller, whom the directory has, and the body that it signed, of at most so many bytes."""
+        caller, body = await self.verified(request, query=query, most=most)
         return granted(caller, await self.desk.grants(caller)), body
 
-    async def verified(self, request: Request, *, query: bool = False) -> tuple[str, bytes]:
+    async def verified(self, request: Request, *, query: bool = False, most: int = BODY_LIMIT) -> tuple[str, bytes]:
         """Return who signed, and the body. What cannot be signed is refused before its body is read.
 
         A query string is part of the path that is signed. Most routes take none, and say so to whoever signed.
@@ -200,15 +187,19 @@ class _Routes:
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
         if claim is None:
             raise _not_signed()
-        body = await read_body(request)
+        body = await read_body(request, most)
         if not any(is_signed(claim, self.secrets[claim.caller], sent["method"], path, body) for path in paths):
             raise _not_signed()
         request.state.caller = claim.caller
-        if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
-            raise Problem(429, f"{claim.caller} sends too many requests", {"Retry-After": str(math.ceil(wait))})
+        self.charge(claim.caller, 1)
         if sent["query_string"] and not query:
             raise Problem(400, "this route takes no query string: remove it")
         return claim.caller, body
+
+    def charge(self, caller: str, count: int) -> None:
+        """Count requests against the caller's rate; raise Problem where they are too many."""
+        if wait := self.buckets.take(caller, asyncio.get_running_loop().time(), count):
+            raise Problem(429, f"{caller} sends too many requests", {"Retry-After": str(math.ceil(wait))})
 
     async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
         """Return who is behind what a caller wants: itself, or the person for whom it speaks."""
@@ -232,13 +223,6 @@ class _Routes:
 
 def _not_signed() -> Problem:
     return Problem(401, "the signature is missing, wrong or older than five minutes")
-
-
-def _started(claim: Claim) -> TriggerOut:
-    if claim.signal is None:
-        return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
-    signal = TriggerSignalOut(name=claim.signal.name, status=claim.signal.status, reason=claim.signal.reason)
-    return TriggerOut(run_id=claim.run_id, is_new=False, signal=signal)
 
 
 def _answer(sent: NotificationIn) -> Answer:

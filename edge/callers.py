@@ -16,6 +16,7 @@ from typing import Protocol
 
 from fastapi import Request
 
+from edge.messages import BODY_LIMIT
 from edge.problems import Denied
 from receipts.acts import TRIED_LENGTH, RequestRefused, Tried
 from receipts.chain import Actor
@@ -50,8 +51,11 @@ class Verified(Protocol):
 class Signed(Protocol):
     """Finds out who signed a request."""
 
-    async def __call__(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
-        """Return the caller and the body that it signed; raise Problem. Without `query` there may be none."""
+    async def __call__(self, request: Request, *, query: bool = False, most: int = BODY_LIMIT) -> tuple[Caller, bytes]:
+        """Return the caller and the body that it signed, of at most so many bytes; raise Problem.
+
+        Without `query` there may be no query string.
+        """
         ...
 
 

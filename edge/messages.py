@@ -27,37 +27,6 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class TriggerIn(Message):
-    """A wish to start a run. `ref` names the event at its source: the same ref never starts a second run.
-
-    `version` names one of the active versions of the runbook; without it the newest of them starts.
-    """
-
-    ref: Word
-    payload: dict[str, Any]
-    on_behalf_of: Word | None = None
-    version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
-
-
-class TriggerSignalOut(Message):
-    """The signal that a trigger became, and what became of that: applied, early, refused, or received so far."""
-
-    name: str
-    status: str
-    reason: str
-
-
-class TriggerOut(Message):
-    """The run that the trigger started, now or before.
-
-    With `signal` it started none: that run is about the same, goes on, and was told.
-    """
-
-    run_id: str
-    is_new: bool
-    signal: TriggerSignalOut | None = None
-
-
 class NotificationIn(Message):
     """Word from the other side of a durable verb. `id` is the sender's own: the same id is applied once.
 
@@ -179,26 +148,26 @@ M = TypeVar("M", bound=BaseModel)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-async def read_body(request: Request) -> bytes:
-    """Return the raw body; stop at the limit, whatever length was announced, and before it where that is too long."""
+async def read_body(request: Request, most: int = BODY_LIMIT) -> bytes:
+    """Return the raw body of at most so many bytes, whatever length was announced; too long a one is not read."""
     announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > BODY_LIMIT:
-        raise _too_large()
+    if announced.isdigit() and int(announced) > most:
+        raise _too_large(most)
     data, more = bytearray(), True
     while more:
         message = await request.receive()
         if message["type"] != "http.request":
             raise Problem(400, "the body ended early")
         data += message.get("body", b"")
-        if len(data) > BODY_LIMIT:
-            raise _too_large()
+        if len(data) > most:
+            raise _too_large(most)
         more = message.get("more_body", False)
         del message  # while we wait for more, its bytes are held once
     return bytes(data)
 
 
-def _too_large() -> Problem:
-    return Problem(413, f"a body may have {BODY_LIMIT} bytes")
+def _too_large(most: int) -> Problem:
+    return Problem(413, f"a body may have {most} bytes")
 
 
 def parse_body(model: type[M], body: bytes) -> M:
@@ -217,8 +186,13 @@ def parse_body(model: type[M], body: bytes) -> M:
         raise Problem(400, f"not JSON: {error}") from error
     except canonical.CanonicalError as error:
         raise Problem(422, str(error)) from error
+    return parse_value(model, value)  # 4
+
+
+def parse_value(model: type[M], value: Any) -> M:
+    """Return the message that a JSON value is, or raise Problem naming every fault."""
     try:
-        return model.model_validate(value)  # 4
+        return model.model_validate(value)
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
         raise Problem(422, "; ".join(faults)) from error

@@ -97,27 +97,33 @@ def response(status: int, detail: str, headers: Mapping[str, str] | None = None)
 
 
 async def _answer(_: Request, error: Exception) -> JSONResponse:
+    problem = problem_for(error)
+    if problem.status in _TELLING:
+        log.warning("refused with %s: %s", problem.status, TITLES[problem.status].lower(), extra={"sampled": True})
+    return response(problem.status, problem.detail, problem.headers)
+
+
+def problem_for(error: Exception) -> Problem:
+    """Return what the caller is told of an error: of one that is not foreseen no more than that there was one."""
     match error:
         case Problem():
-            if error.status in _TELLING:
-                log.warning("refused with %s: %s", error.status, TITLES[error.status].lower(), extra={"sampled": True})
-            return response(error.status, error.detail, error.headers)
+            return error
         case RequestValidationError():
             faults = [(*map(str, one["loc"]), one["msg"]) for one in error.errors()]
             status = 404 if all(where == "path" for where, *_ in faults) else 422
-            return response(status, "; ".join(f"{'.'.join(place)}: {what}" for *place, what in faults))
+            return Problem(status, "; ".join(f"{'.'.join(place)}: {what}" for *place, what in faults))
         case HTTPException():
-            return response(error.status_code, str(error.detail), error.headers)
+            return Problem(error.status_code, str(error.detail), error.headers)
         case _ if kind := next((kind for kind in type(error).__mro__ if kind in _STATUSES), None):
-            return response(_STATUSES[kind], str(error))
+            return Problem(_STATUSES[kind], str(error))
         case _ if isinstance(error, NO_WRITES):
             return _unavailable("the database takes no writes", error)
         case _ if isinstance(error, AWAY):
             return _unavailable("the database cannot be reached", error)
-        case _:  # the server logs it, once; the caller is told nothing
-            return response(500, "the request could not be handled")
+        case _:  # the server logs it, once
+            return Problem(500, "the request could not be handled")
 
 
-def _unavailable(why: str, error: Exception) -> JSONResponse:
+def _unavailable(why: str, error: Exception) -> Problem:
     log.warning("not answered, %s: %s", why, first_line(error))
-    return response(503, f"{why} just now; try again", {"Retry-After": "5"})
+    return Problem(503, f"{why} just now; try again", {"Retry-After": "5"})

@@ -21,14 +21,15 @@ from runtime.model.notification import Addressed, Notification, Payload
 from runtime.model.passage_facts import PassageFacts
 from runtime.model.payloads import PayloadError
 from runtime.model.routing import Destination, Fallback, Rule, Subject, first_fit
+from runtime.model.runbook_version import RunbookVersion
 from runtime.model.subscription import Subscription
 from runtime.store import directory, notifications
-from runtime.store.batched_reads import Batcher, with_fallback_to_single
+from runtime.store.batched_reads import BatchedReads, Batcher, with_fallback_to_single
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn, Pool
-from runtime.store.definitions import Definitions
+from runtime.store.definitions import Definitions, versions_of_triggers
 from runtime.store.passage_facts import read_all_facts
-from runtime.store.run_tx import RunTx, UnknownRunError, lock_runs
+from runtime.store.run_tx import RunTx, UnknownRunError, lock_runs, run_tx_of
 from runtime.store.transaction_batcher import TransactionBatcher, WorkItem
 
 T = TypeVar("T")
@@ -190,6 +191,16 @@ class Engine:
             return await read_all_facts(conn, effects)
 
     @cached_property
+    def versions_of(self) -> Batcher[str, list[RunbookVersion]]:
+        """Return what gives the versions that take triggers of a type, read together with those of other types."""
+        return Batcher(self._read_versions, most=_NOTIFICATIONS, at_once=1)
+
+    async def _read_versions(self, types: Sequence[str]) -> Sequence[list[RunbookVersion]]:
+        async with self.pool.connection() as conn:
+            found = await versions_of_triggers(conn, self.tenant, types)
+        return [found[one] for one in types]
+
+    @cached_property
     def actor(self) -> Batcher[str, dict[str, Any] | None]:
         """Return what gives an actor of the directory as it is now, or None, read together with others."""
         return Batcher(with_fallback_to_single(self._read_actors), most=_NOTIFICATIONS, at_once=1)
@@ -258,9 +269,19 @@ class Engine:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""
         found = await lock_runs(conn, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
         conn.on_commit(self.wakeup.leaves.set)
-        if self.listener is not None:
-            for tx in found.values():
-                tx.listener = partial(self.listener, self)
+        for tx in found.values():
+            self._listen_to(tx)
         if wait and len(found) < len(set(run_ids)):
             raise UnknownRunError(", ".join(sorted(set(run_ids) - set(found))))
         return found
+
+    def new_run(self, loads: BatchedReads, row: dict[str, Any]) -> RunTx:
+        """Return a run whose row was made in the transaction of `loads`, as if it were locked; the caller flushes."""
+        tx = run_tx_of(loads, row, row["created_at"], self.definitions, self.privacy)
+        loads.conn.on_commit(self.wakeup.leaves.set)
+        self._listen_to(tx)
+        return tx
+
+    def _listen_to(self, tx: RunTx) -> None:
+        if self.listener is not None:
+            tx.listener = partial(self.listener, self)

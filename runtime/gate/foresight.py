@@ -17,11 +17,11 @@ from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.advance import proposed_effect
 from runtime.planning.planner import begin, ends_by_denial
 from runtime.planning.transition import Proposal
-from runtime.planning.triggers import Trigger, check_payload, reference_of
+from runtime.planning.triggers import Trigger, check_payload
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Times, leased
 from runtime.store.passage_facts import ChainedEffect, chained_effect_facts
-from runtime.store.runs import run_by_subject
+from runtime.store.runs import Subject, runs_about
 from runtime.store.tenants import salt_of
 
 SECONDS = 1.0
@@ -36,11 +36,10 @@ async def denied_at_once(engine: Engine, definition: Definition, trigger: Trigge
     None, too, where the trigger starts no run, or where it is not known in time: the gate decides that. Raise
     TriggerError where the payload does not fit.
     """
-    check_payload(definition, trigger)
-    about = reference_of(definition.about, trigger.payload) if definition.about else ""
+    about = check_payload(definition, trigger)
     now = engine.clock()
     async with engine.pool.connection() as conn:
-        if about and await run_by_subject(conn, trigger.tenant, definition.name, about):
+        if about and (await runs_about(conn, [Subject(trigger.tenant, definition.name, about)]))[0]:
             return None  # it is a signal to that run
         run = _run(engine.new_id("run"), definition, trigger, await salt_of(conn, trigger.tenant), now)
         try:

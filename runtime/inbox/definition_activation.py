@@ -11,6 +11,7 @@ from runtime.model.notification import ApplyResult
 from runtime.model.runbook_version import RunbookVersion
 from runtime.model.states import DEFINITION, DefinitionStatus, NotificationStatus
 from runtime.planning.triggers import Trigger, claim_in
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.definitions import versions_of_runbook
 
 ACTIVATE, RETIRE = ("countersign-activate", 1), ("countersign-retire", 1)
@@ -68,7 +69,7 @@ async def _claim(matter: NotificationContext, own: tuple[str, int], asked: dict[
         submitted_by=notification.actor.id,
         request_id=notification.request_id,
     )
-    claim = await claim_in(engine, matter.conn, definition, trigger)
+    claim = await claim_in(engine, BatchedReads(matter.conn), definition, trigger)
     matter.conn.on_commit(engine.wakeup.poke)
     return ApplyResult(NotificationStatus.APPLIED, {"run_id": claim.run_id})
 

@@ -32,6 +32,7 @@ from runtime.model.votes import Vote
 from runtime.outbox import messages
 from runtime.planning.triggers import Trigger, claim_in
 from runtime.store import delegations, directory
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition
 from runtime.store.electorate import electorate_of
@@ -87,7 +88,7 @@ async def tell_of_delegation(
         submitted_by=PROGRAM.id,
         request_id=matter.notification.request_id,
     )
-    claimed = await claim_in(matter.engine, conn, delegation_definition(), trigger)
+    claimed = await claim_in(matter.engine, BatchedReads(conn), delegation_definition(), trigger)
     await conn.write()
     tx = await matter.engine.lock_run(conn, claimed.run_id, trigger.request_id)
     delegator, delegate, person = [

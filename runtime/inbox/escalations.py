@@ -22,7 +22,7 @@ from runtime.model.runbook_version import NotActiveError, version_to_start
 from runtime.model.votes import Refusal, VoteVerdict
 from runtime.model.wait import Moment, Wait
 from runtime.outbox import messages
-from runtime.planning.triggers import Trigger, TriggerError, check_payload, claim_in
+from runtime.planning.triggers import Trigger, TriggerError, claim_in
 from runtime.store import approvals, directory, waits
 from runtime.store.definitions import versions_of_runbook
 from runtime.store.delegations import stand_ins_of
@@ -66,8 +66,7 @@ async def _start_run(engine: Engine, tx: RunTx, wait: Wait, entry: int | None, r
         submitted_by=tx.row["submitted_by"],
         request_id=tx.request_id,
     )
-    check_payload(definition, trigger)
-    claimed = await claim_in(engine, tx.conn, definition, trigger)
+    claimed = await claim_in(engine, tx.loads, definition, trigger)
     tx.conn.on_commit(engine.wakeup.poke)
     return claimed.run_id
 

@@ -21,8 +21,9 @@ from runtime.model.wait import NamedWait, Wait
 from runtime.planning.runbook_selection import select_runbook
 from runtime.planning.step_params import fits
 from runtime.planning.transition import StepMoved
-from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
+from runtime.planning.triggers import Claim, Trigger, TriggerError, claim_in
 from runtime.store import waits
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.definitions import versions_of_trigger
 from runtime.store.run_tx import RunTx
 
@@ -54,8 +55,7 @@ async def _claim(matter: NotificationContext, signal: SignalPayload, said: Trigg
         request_id=notification.request_id,
         among=among,
     )
-    check_payload(definition, trigger)
-    return await claim_in(engine, matter.conn, definition, trigger, notification.notification_id)
+    return await claim_in(engine, BatchedReads(matter.conn), definition, trigger, notification.notification_id)
 
 
 _EARLY = "no step waits for this signal yet; it is kept as long as the run goes on"

@@ -85,17 +85,24 @@ class TokenBuckets:
         """Return how many callers are remembered."""
         return len(self._levels)
 
-    def take(self, caller: str, now: float) -> float:
-        """Take a token at `now`, in seconds of any steady clock; return 0, or in how many seconds there will be one."""
+    def take(self, caller: str, now: float, count: int = 1) -> float:
+        """Take tokens at `now`, in seconds of any steady clock; return 0, or in how many seconds they can be had.
+
+        More than a bucket holds are taken once it is full, and what is missing has to fill before the next are.
+        """
         level, at = self._levels.get(caller, (float(self._rate.burst), now))
         if len(self._levels) >= _MOST_BUCKETS:
             self._forget(now)
         level = min(level + (now - at) * self._rate.per_second, float(self._rate.burst))
-        missing = 1 - level
-        self._levels[caller] = (level if missing > 0 else level - 1, now)
+        missing = min(count, self._rate.burst) - level
+        self._levels[caller] = (level if missing > 0 else level - count, now)
         return max(missing, 0.0) / self._rate.per_second
 
     def _forget(self, now: float) -> None:
         """Drop the buckets that are full by now."""
-        full_after = self._rate.burst / self._rate.per_second
-        self._levels = {caller: one for caller, one in self._levels.items() if now - one[1] < full_after}
+        rate = self._rate
+        self._levels = {
+            caller: one
+            for caller, one in self._levels.items()
+            if one[0] + (now - one[1]) * rate.per_second < rate.burst
+        }

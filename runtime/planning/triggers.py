@@ -6,7 +6,9 @@ signal. The signal is recorded in the transaction that found the run, and applie
 Should the run end before, the inbox starts one after all (`runtime.inbox.signals`).
 """
 
+import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,10 +32,12 @@ from runtime.planning.advance import advance
 from runtime.planning.node_kinds import REFERENCE_LIMIT
 from runtime.planning.step_params import fits
 from runtime.planning.transition import Started
-from runtime.store import directory, notifications, runs
+from runtime.store import notifications, runs
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
+from runtime.store.directory import KnownSender, Sender
 from runtime.store.run_tx import RunTx
-from runtime.store.runs import lock_subject, run_by_subject
+from runtime.store.runs import Queued, Subject, TriggerName, lock_subjects
 from runtime.store.tenants import salt_of
 from runtime.store.transaction_batcher import for_each_run
 
@@ -98,12 +102,12 @@ def reference_of(about: About, payload: Mapping[str, Any]) -> str:
     return reference
 
 
-async def find_signal(conn: Conn, trigger: Trigger) -> Claim | None:
+async def find_signal(loads: BatchedReads, trigger: Trigger) -> Claim | None:
     """Return as which signal the trigger was sent before, or None; raise TriggerConflictError where it said else."""
-    notification_id = await notifications.find_recorded(conn, _signal_key(trigger))
+    notification_id = await loads.recorded(_signal_key(trigger))
     if notification_id is None:
         return None
-    (found,) = await notifications.addressed(conn, [notification_id])
+    (found,) = await notifications.addressed(loads.conn, [notification_id])
     if isinstance(found, Exception):
         raise found
     first = found.notification
@@ -136,75 +140,134 @@ def _signal_key(trigger: Trigger) -> str:
     return dedupe_key_of("trigger", trigger.tenant, trigger.type, trigger.ref)
 
 
-AT_ONCE = 16
+STARTS = 16
 """Runs that are started in one transaction."""
+CLAIMS = 64
+"""Triggers that are claimed in one transaction."""
 
 log = logging.getLogger(__name__)
 
 
-async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
-    """Start a queued run of `definition`, or return the run that this trigger started before.
+@dataclass(frozen=True)
+class Wanted:
+    """A trigger whose payload fits, and the definition of which it is to start a run."""
 
-    Where a run of it is about the same, it gets a signal instead, which the caller applies; else a worker does.
-    """
-    check_payload(definition, trigger)
-    async with engine.pool.connection() as conn, conn.transaction():
-        claimed = await claim_in(engine, conn, definition, trigger)
-    if claimed.is_new:
-        at(Point.TRIGGER_CLAIMED)
-        engine.wakeup.poke()
+    definition: Definition
+    trigger: Trigger
+    subject: Subject | None
+
+    @classmethod
+    def of(cls, definition: Definition, trigger: Trigger) -> "Wanted":
+        """Return the trigger with its subject, where the definition has any; raise TriggerError if it does not fit."""
+        about = check_payload(definition, trigger)
+        return cls(definition, trigger, Subject(trigger.tenant, definition.name, about) if about else None)
+
+
+async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
+    """Claim a trigger by itself, as `claim_all` does; raise TriggerError."""
+    (claimed,) = await claim_all(engine, [Wanted.of(definition, trigger)])
+    if isinstance(claimed, TriggerError):
+        raise claimed
     return claimed
 
 
-def check_payload(definition: Definition, trigger: Trigger) -> None:
-    """Raise TriggerError where the payload is not one of the definition's trigger, or does not say what it is about."""
+async def claim_all(engine: Engine, wanted: Sequence[Wanted]) -> list[Claim | TriggerError]:
+    """Claim triggers in one transaction: each starts a queued run, or gets the run that it started before.
+
+    Where a run is about the same, a trigger becomes a signal to it, which the caller applies; else a worker does. Those
+    about one subject are claimed in their order. A trigger that said something else before gets its error.
+    """
+    claims = dict[int, Claim | TriggerError]()
+    async with engine.pool.connection() as conn, conn.transaction():
+        loads = BatchedReads(conn)
+        if subjects := {one.subject for one in wanted if one.subject}:
+            lock_subjects(conn, subjects)
+        for turn in _turns(wanted):
+            ended = await asyncio.gather(*(_claim(engine, loads, wanted[n]) for n in turn), return_exceptions=True)
+            claims |= {number: _unless_a_fault(one) for number, one in zip(turn, ended, strict=True)}
+    if any(isinstance(claimed, Claim) and claimed.is_new for claimed in claims.values()):
+        at(Point.TRIGGER_CLAIMED)
+        engine.wakeup.poke()
+    return [claims[number] for number in range(len(wanted))]
+
+
+def _turns(wanted: Sequence[Wanted]) -> list[list[int]]:
+    """Return the numbers of those that are claimed at once: of those about one subject, one in each turn."""
+    before: Counter[Subject] = Counter()
+    turns: list[list[int]] = []
+    for number, one in enumerate(wanted):
+        turn = before[one.subject] if one.subject else 0
+        before.update([one.subject] if one.subject else ())
+        turns += [[]] * (turn == len(turns))
+        turns[turn] = [*turns[turn], number]
+    return turns
+
+
+def _unless_a_fault(ended: Claim | BaseException) -> Claim | TriggerError:
+    if isinstance(ended, BaseException) and not isinstance(ended, TriggerError):
+        raise ended
+    return ended
+
+
+def check_payload(definition: Definition, trigger: Trigger) -> str:
+    """Return what the trigger is about, "" where the definition does not say; raise TriggerError if it does not fit."""
     if wrong := json_fault(dict(trigger.payload)):
         raise TriggerError(f"payload: {wrong}")
     try:
         fits(definition.trigger_schema, dict(trigger.payload), "payload")
     except ParamsError as error:
         raise TriggerError(str(error)) from error
-    if definition.about is not None:
-        reference_of(definition.about, trigger.payload)
+    return reference_of(definition.about, trigger.payload) if definition.about else ""
 
 
-async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger, left_by: str = "") -> Claim:
-    """Claim a trigger, whose payload fits, in the caller's transaction.
+async def claim_in(
+    engine: Engine, loads: BatchedReads, definition: Definition, trigger: Trigger, left_by: str = ""
+) -> Claim:
+    """Claim a trigger in the transaction of `loads`; raise TriggerError where its payload does not fit.
 
     `left_by` is the notification as which it was a signal to a run that has ended without it: that claim is void.
     """
-    if definition.about is None:
-        return await _start_new(engine, conn, definition, trigger, "")
-    about = reference_of(definition.about, trigger.payload)
-    await lock_subject(conn, trigger.tenant, definition.name, about)
-    if not left_by and (before := await find_claim(conn, trigger)):
+    wanted = Wanted.of(definition, trigger)
+    if wanted.subject:
+        lock_subjects(loads.conn, [wanted.subject])
+    return await _claim(engine, loads, wanted, left_by)
+
+
+async def _claim(engine: Engine, loads: BatchedReads, wanted: Wanted, left_by: str = "") -> Claim:
+    """Claim a trigger whose subject is locked."""
+    subject, trigger, about = wanted.subject, wanted.trigger, wanted.definition.about
+    if subject is None or about is None:
+        return await _start_new(engine, loads, wanted)
+    before = None if left_by else await find_claim(loads, trigger)
+    if before:
         return before
-    if going_on := await run_by_subject(conn, trigger.tenant, definition.name, about):
-        return await send_signal(engine, conn, definition.about.signal, going_on, trigger, left_by)
-    return await _start_new(engine, conn, definition, trigger, about)
+    if going_on := await loads.run_about(subject):
+        return await send_signal(engine, loads.conn, about.signal, going_on, trigger, left_by)
+    return await _start_new(engine, loads, wanted)
 
 
-async def _start_new(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger, about: str) -> Claim:
+async def _start_new(engine: Engine, loads: BatchedReads, wanted: Wanted) -> Claim:
     """Start a run, unless the trigger has."""
-    new = await _new_run(engine, conn, trigger, about)
-    run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
-    if run_id is None:
-        return await _find_started(conn, trigger)
-    tx = await engine.lock_run(conn, run_id, trigger.request_id)
-    facts = _facts(engine, definition, trigger, about) | await _name_of(tx, trigger.requested_by)
-    tx.leaf(RUN_QUEUED, facts, actor=trigger.requested_by)
+    definition, trigger = wanted.definition, wanted.trigger
+    about = wanted.subject.about if wanted.subject else ""
+    known = await loads.sender(Sender(trigger.tenant, trigger.requested_by.id, trigger.submitted_by))
+    salt = known.salt or await salt_of(loads.conn, trigger.tenant)
+    new = _new_run(engine.new_id("run"), trigger, about, known, salt)
+    row = await loads.new_run(Queued(new, definition, engine.clock()))
+    if row is None:
+        return await _expect_started(loads, trigger)
+    tx = engine.new_run(loads, row)
+    named = {"requester_name": known.name} if known.name and trigger.requested_by.kind == "person" else {}
+    tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger, about) | named, actor=trigger.requested_by)
     await tx.flush()
     at(Point.TRIGGER_CLAIMING)
-    return Claim(run_id, is_new=True)
+    return Claim(new.run_id, is_new=True)
 
 
-async def _new_run(engine: Engine, conn: Conn, trigger: Trigger, about: str) -> NewRun:
-    behind = dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
-    accounts = await directory.accounts_of(conn, trigger.tenant, *behind)
-    salt = await salt_of(conn, trigger.tenant)
+def _new_run(run_id: str, trigger: Trigger, about: str, known: KnownSender, salt: str) -> NewRun:
     return NewRun(
-        requester_accounts=accounts,
-        run_id=engine.new_id("run"),
+        requester_accounts=known.accounts,
+        run_id=run_id,
         tenant=trigger.tenant,
         trigger_type=trigger.type,
         trigger_ref=trigger.ref,
@@ -238,34 +301,32 @@ def _facts(engine: Engine, definition: Definition, trigger: Trigger, about: str)
     }
 
 
-async def _name_of(tx: RunTx, requester: Actor) -> dict[str, str]:
-    """Return the name of the person who asks, as the directory has it now."""
-    row = await tx.loads.actor((tx.tenant, requester.id)) if requester.kind == "person" else None
-    return {"requester_name": row["name"]} if row and row["name"] else {}
-
-
 def _named(life: RunbookVersion) -> dict[str, Any]:
     return {"name": life.name, "version": life.version, "digest": life.digest}
 
 
-async def find_claim(conn: Conn, trigger: Trigger) -> Claim | None:
+async def find_claim(loads: BatchedReads, trigger: Trigger) -> Claim | None:
     """Return the run that this trigger started before, or to which it was a signal; None where it never came.
 
     Raise TriggerConflictError where it said something else then.
     """
-    if sent := await find_signal(conn, trigger):
-        return sent
-    try:
-        return await _find_started(conn, trigger)
-    except LookupError:
+    return await find_signal(loads, trigger) or await _find_started(loads, trigger)
+
+
+async def _find_started(loads: BatchedReads, trigger: Trigger) -> Claim | None:
+    first = await loads.run_of_trigger(TriggerName(trigger.tenant, trigger.type, trigger.ref))
+    if first is None:
         return None
-
-
-async def _find_started(conn: Conn, trigger: Trigger) -> Claim:
-    first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
     if not _is_same(first, trigger.payload) or first["requested_by"] != trigger.requested_by.id:
         raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")
     return Claim(first["run_id"], is_new=False)
+
+
+async def _expect_started(loads: BatchedReads, trigger: Trigger) -> Claim:
+    claimed = await _find_started(loads, trigger)
+    if claimed is None:
+        raise LookupError(f"no run for {trigger.type} {trigger.ref}")
+    return claimed
 
 
 def _is_same(first: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
@@ -285,10 +346,10 @@ async def start_next(engine: Engine, but: set[str]) -> int:
     `but`, and its error is raised.
     """
     try:
-        return await _start_some(engine, but, AT_ONCE)
+        return await _start_some(engine, but, STARTS)
     except Exception:
         log.debug("a set of runs is started one by one", exc_info=True)  # each then raises for itself
-    return sum([await _start_some(engine, but, 1) for _ in range(AT_ONCE)])
+    return sum([await _start_some(engine, but, 1) for _ in range(STARTS)])
 
 
 async def _start_some(engine: Engine, but: set[str], most: int) -> int:

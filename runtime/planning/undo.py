@@ -22,6 +22,7 @@ from runtime.model.undo import UNDO, Item, Standing, refs_of
 from runtime.planning.step_params import resolve_params
 from runtime.planning.triggers import Claim, Trigger, claim_in
 from runtime.planning.undo_definition import POST_TASK, payload_of, undo_definition
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition
 from runtime.store.undo import effects_of, supplied_in, undoings_of
@@ -245,7 +246,7 @@ async def ask_for_undo(
         submitted_by=submitted_by or by.id,
         request_id=request_id,
     )
-    claimed = await claim_in(engine, conn, definition, trigger)
+    claimed = await claim_in(engine, BatchedReads(conn), definition, trigger)
     conn.on_commit(engine.wakeup.poke)
     return claimed
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from policy.contract import Reason
@@ -19,11 +20,11 @@ from runtime.model.search import FoundRun, Sought
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
 from runtime.planning.runbook_selection import select_runbook
-from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
+from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError, Wanted
 from runtime.services.links import run_link
 from runtime.store import runs
+from runtime.store.batched_reads import BatchedReads, Batcher, with_fallback_to_single
 from runtime.store.bundle_search import find_runs
-from runtime.store.definitions import versions_of_trigger
 from runtime.store.tenants import put_act
 
 __all__ = [
@@ -133,7 +134,14 @@ class TriggerApi:
             if claimed := await self._claimed_before(trigger):
                 return await self._heard(claimed)
             raise
-        return await self._heard(await triggers.claim(self.engine, runbook, replace(trigger, among=among)))
+        return await self._heard(await self._claims(Wanted.of(runbook, replace(trigger, among=among))))
+
+    @cached_property
+    def _claims(self) -> Batcher[Wanted, Claim]:
+        """Return what claims a trigger, together with others that come now."""
+        return Batcher(
+            with_fallback_to_single(partial(triggers.claim_all, self.engine)), most=triggers.CLAIMS, at_once=2
+        )
 
     async def denied(self, wish: Wish, by: Actor, caller: str) -> Sequence[Reason] | None:
         """Return why policy denies at once what such a wish would begin with, None where it does not, or came before.
@@ -173,21 +181,19 @@ class TriggerApi:
 
         Raise NoRunbookError or NotActiveError.
         """
+        lives = await self.engine.versions_of(wish.type)
+        if not lives:
+            raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
+        life, among = select_runbook(lives, wish.version, wish.payload)
+        if life.name in self.catalog.unavailable:
+            raise NoRunbookError(f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files")
         async with self.engine.pool.connection() as conn:
-            lives = await versions_of_trigger(conn, self.tenant, wish.type)
-            if not lives:
-                raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
-            life, among = select_runbook(lives, wish.version, wish.payload)
-            if life.name in self.catalog.unavailable:
-                raise NoRunbookError(
-                    f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files"
-                )
             return await self.engine.definitions.get(conn, life.name, life.version), among
 
     async def _claimed_before(self, trigger: Trigger) -> Claim | None:
         """Return the run that the same wish has started, None where none has; raise TriggerConflictError."""
         async with self.engine.pool.connection() as conn:
-            return await triggers.find_claim(conn, trigger)
+            return await triggers.find_claim(BatchedReads(conn), trigger)
 
     async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
         """Record an answer and apply it; return the notification's id and the facts of its outcome.

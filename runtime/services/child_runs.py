@@ -7,8 +7,9 @@ from runtime.failpoints import Point, at
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
 from runtime.model.runbook_version import NotActiveError, version_to_start
 from runtime.model.wait import wait_of_token
-from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in, find_claim
+from runtime.planning.triggers import Claim, Trigger, TriggerError, claim_in, find_claim
 from runtime.store import runs, waits
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_active, versions_of_runbook
 
@@ -47,7 +48,7 @@ async def _find(engine: Engine, call: Call, ref: str) -> Reconciled:
     async with engine.pool.connection() as conn:
         types = {life.trigger_type for life in await versions_of_runbook(conn, call.tenant, call.params["runbook"])}
         for trigger_type in sorted(types):
-            if found := await find_claim(conn, await _trigger(conn, call, trigger_type, ref, {})):
+            if found := await find_claim(BatchedReads(conn), await _trigger(conn, call, trigger_type, ref, {})):
                 return Done({"run_id": found.run_id})
     return Untouched()
 
@@ -85,12 +86,11 @@ async def _claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cl
 
     The run of a step that waits is held until this is committed: what ends it afterwards finds what was started for it.
     """
-    check_payload(definition, trigger)
     async with engine.pool.connection() as conn, conn.transaction():
         token = (trigger.parent or {}).get("token")
         if token and trigger.parent:
             await runs.keep_from_moving(conn, trigger.parent["run_id"])
-        claimed = await claim_in(engine, conn, definition, trigger)
+        claimed = await claim_in(engine, BatchedReads(conn), definition, trigger)
         if claimed.is_new and token and not await waits.is_awaited(conn, token):
             raise RefusedError("the step that asked for it has ended")
         if claimed.is_new and not claimed.signal:

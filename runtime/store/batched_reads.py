@@ -23,12 +23,13 @@ from runtime.model.wait import NamedWait, Wait
 from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.direct_messages import notices_of
-from runtime.store.directory import actors
+from runtime.store.directory import KnownSender, Sender, actors, known_senders
 from runtime.store.effects import insert_messages
 from runtime.store.metrics import SeenByVoter, seen_by_voters
-from runtime.store.notifications import standings
+from runtime.store.notifications import find_all_recorded, standings
 from runtime.store.open_work import OpenWork, RunStep, is_step_open, open_work_of
 from runtime.store.passage_facts import ChainedEffect, chained_effect_facts
+from runtime.store.runs import Queued, Subject, TriggerName, claim_triggers, runs_about, runs_of_triggers
 from runtime.store.steps import WantedSteps, load_steps
 from runtime.store.waits import open_waits
 
@@ -174,6 +175,7 @@ class BatchedReads:
     """What the runs of a transaction on `conn` share: reads, and messages, each of which may be there already."""
 
     def __init__(self, conn: Conn) -> None:
+        self.conn = conn
         self.alone = asyncio.Lock()  # of what is looked at and written by one run of the transaction at a time
         self.sign_counts = dict[str, int]()  # by passkey, what its authenticator counted in this transaction
         self.steps: Batcher[WantedSteps, tuple[dict[str, StepState], frozenset[StepStatus]]]
@@ -200,5 +202,15 @@ class BatchedReads:
         self.message = Batcher(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.following: Batcher[ChainedEffect, PassageFacts]
         self.following = Batcher(partial(chained_effect_facts, conn), most=_MOST, at_once=1)
+        self.sender: Batcher[Sender, KnownSender]
+        self.sender = Batcher(partial(known_senders, conn), most=_MOST, at_once=1)
+        self.recorded: Batcher[str, str | None]
+        self.recorded = Batcher(partial(find_all_recorded, conn), most=_MOST, at_once=1)
+        self.run_of_trigger: Batcher[TriggerName, dict[str, Any] | None]
+        self.run_of_trigger = Batcher(partial(runs_of_triggers, conn), most=_MOST, at_once=1)
+        self.run_about: Batcher[Subject, str | None]
+        self.run_about = Batcher(partial(runs_about, conn), most=_MOST, at_once=1)
+        self.new_run: Batcher[Queued, dict[str, Any] | None]
+        self.new_run = Batcher(partial(claim_triggers, conn), most=_MOST, at_once=1)
         self.private: Batcher[str, list[PrivateDocument]]
         self.private = Batcher(partial(private_documents, conn), most=_MOST, at_once=1)

@@ -153,12 +153,23 @@ async def versions_of_runbooks(conn: Conn, tenant: str, names: Sequence[str]) ->
 
 
 async def versions_of_trigger(conn: Conn, tenant: str, trigger_type: str) -> list[RunbookVersion]:
-    """Return all versions that take triggers of a type, whatever they are called; the last to be moved comes first.
+    """Return all versions that take triggers of a type, as `versions_of_triggers` does."""
+    return (await versions_of_triggers(conn, tenant, [trigger_type]))[trigger_type]
+
+
+async def versions_of_triggers(
+    conn: Conn, tenant: str, trigger_types: Collection[str]
+) -> dict[str, list[RunbookVersion]]:
+    """Return for each type all versions that take its triggers, whatever they are called; the last moved comes first.
 
     Of those that were moved at one moment the names count, and then the newest version.
     """
     order = "ORDER BY l.changed_at DESC, l.name, l.version DESC"
-    return await _versions(conn, f"{_VERSION} AND l.trigger_type = %(type)s {order}", tenant, type=trigger_type)
+    query, types = f"{_VERSION} AND l.trigger_type = ANY(%(types)s) {order}", list(set(trigger_types))
+    found: dict[str, list[RunbookVersion]] = {one: [] for one in types}
+    for version in await _versions(conn, query, tenant, types=types):
+        found[version.trigger_type].append(version)
+    return found
 
 
 async def find_version(conn: Conn, tenant: str, name: str, version: int) -> RunbookVersion | None:

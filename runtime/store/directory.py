@@ -180,6 +180,48 @@ async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[st
     return [(row["team"], row["account"]) for row in rows]
 
 
+@dataclass(frozen=True)
+class Sender:
+    """Who is behind a trigger: the actor who wants the run, and the caller that sent it."""
+
+    tenant: str
+    requester: str
+    caller: str
+
+
+@dataclass(frozen=True)
+class KnownSender:
+    """What is known of a sender: the tenant's salt, the (team, user) accounts of both, the name of the requester.
+
+    The requester's accounts come first; `name` is "" where the directory has none.
+    """
+
+    salt: str | None
+    accounts: Sequence[tuple[str, str]]
+    name: str
+
+
+async def known_senders(conn: Conn, senders: Sequence[Sender]) -> list[KnownSender]:
+    """Return what is known of senders, in one read; the salt is None of a tenant that there is not yet."""
+    query = """
+        SELECT (SELECT salt FROM tenants t WHERE t.tenant = w.tenant) AS salt,
+               (SELECT json_agg(json_build_array(team, account)
+                                ORDER BY actor_id <> w.requester, team, account)
+                  FROM slack_accounts s
+                 WHERE s.tenant = w.tenant AND s.actor_id IN (w.requester, w.caller)) AS accounts,
+               (SELECT name FROM actors a WHERE (a.tenant, a.actor_id) = (w.tenant, w.requester)) AS name
+          FROM unnest(%(tenants)b::text[], %(requesters)b::text[], %(callers)b::text[]) WITH ORDINALITY
+               AS w (tenant, requester, caller, number)
+         ORDER BY number
+    """
+    columns = {"tenants": [one.tenant for one in senders], "requesters": [one.requester for one in senders]}
+    rows = await conn.read(query, {**columns, "callers": [one.caller for one in senders]})
+    return [
+        KnownSender(row["salt"], [(team, user) for team, user in row["accounts"] or ()], row["name"] or "")
+        for row in rows
+    ]
+
+
 async def reached_accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tuple[str, str]]:
     """Return the (team, user) accounts at which somebody reads what is sent: not those that are deactivated."""
     query = """

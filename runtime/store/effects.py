@@ -206,7 +206,7 @@ async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[boo
     """Put messages into the outbox; False of what is there already (same dedupe key), and then stays as it is."""
     done = await conn.rows(
         f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (run_id, dedupe_key) DO NOTHING RETURNING effect_id",
-        {_PROPOSED.name: document_of(_PROPOSED, rows)},
+        {_PROPOSED.name: document_of(_PROPOSED.columns, rows)},
     )
     put = {row["effect_id"] for row in done}
     return [row[0] in put for row in rows]

@@ -332,8 +332,15 @@ async def forget_data(conn: Conn, notification_id: str) -> None:
 
 async def find_recorded(conn: Conn, dedupe_key: str) -> str | None:
     """Return the notification that was recorded under a dedupe key, or None."""
-    row = await conn.row("SELECT notification_id FROM notifications WHERE dedupe_key = %s", (dedupe_key,))
-    return row["notification_id"] if row else None
+    return (await find_all_recorded(conn, [dedupe_key]))[0]
+
+
+async def find_all_recorded(conn: Conn, dedupe_keys: Sequence[str]) -> list[str | None]:
+    """Return the notification that was recorded under each dedupe key, or None."""
+    query = "SELECT dedupe_key, notification_id FROM notifications WHERE dedupe_key = ANY(%(keys)b)"
+    rows = await conn.read(query, {"keys": list(dedupe_keys)})
+    found = {row["dedupe_key"]: row["notification_id"] for row in rows}
+    return [found.get(key) for key in dedupe_keys]
 
 
 async def expire_early_answers(conn: Conn, tenant: str, before: datetime, outcome: Mapping[str, Any]) -> list[str]:

@@ -274,16 +274,17 @@ async def lock_runs(
     loads = BatchedReads(conn)
     return {
         # a clock that was set back, or another machine's, must not make what came later look earlier
-        row["run_id"]: _tx(conn, row, max(now, row["updated_at"]), definitions, privacy, loads)
+        row["run_id"]: run_tx_of(loads, row, max(now, row["updated_at"]), definitions, privacy)
         for row in rows
     }
 
 
-def _tx(
-    conn: Conn, row: dict[str, Any], now: datetime, definitions: Definitions, privacy: Privacy, loads: BatchedReads
+def run_tx_of(
+    loads: BatchedReads, row: dict[str, Any], now: datetime, definitions: Definitions, privacy: Privacy
 ) -> RunTx:
+    """Return a run whose row was locked, or made, in the transaction of `loads`; the caller flushes."""
     return RunTx(
-        conn=conn,
+        conn=loads.conn,
         now=now,
         definitions=definitions,
         request_id=row["request_id"],

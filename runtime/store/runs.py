@@ -4,13 +4,10 @@ Of a runbook's runs one at a time goes on about a subject. Whoever asks which on
 answer stays true.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-
-from psycopg.types.json import Json
 
 from runtime.definitions.model import Definition
 from runtime.model.run import NewRun
@@ -18,53 +15,118 @@ from runtime.model.search import RunFilter
 from runtime.model.states import RunStatus
 from runtime.model.steps import class_of
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import columns_of, document_of, json_text
 from runtime.store.operator_lists import REFERENCE, narrowed
 from runtime.store.records import costs_of_run
-from runtime.store.steps import _insert_steps
+from runtime.store.steps import first_steps
 from runtime.store.waits import progress_by_step
 
 
-async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: datetime) -> str | None:
-    """Create a queued run for a trigger; return None if the trigger was claimed before."""
-    row = await conn.row(
-        """
-        INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
-            definition_version, status, requested_by, requester_kind, submitted_by,
-            requester_accounts, request_id, salt, trigger_digest, audit_hash,
-            parent, reference, about, created_at, updated_at)
-        VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
-            'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
-            %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(genesis)s,
-            %(parent)s, %(about)s, %(about)s, %(now)s, %(now)s)
-        ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
-        """,
-        {
-            **vars(new),
-            "trigger": Json(dict(new.trigger)),
-            "name": definition.name,
-            "version": definition.version,
-            "requester_accounts": json.dumps([list(account) for account in new.requester_accounts]),
-            "genesis": new.genesis_hash,
-            "parent": None if new.parent is None else Json(dict(new.parent)),
-            "now": now,
-        },
-    )
-    if row is None:
-        return None
-    await _insert_steps(conn, new.run_id, definition)
-    return str(row["run_id"])
+@dataclass(frozen=True)
+class Queued:
+    """A run that a trigger is to start, now, with the definition that it executes."""
+
+    run: NewRun
+    definition: Definition
+    now: datetime
 
 
-async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -> dict[str, Any]:
-    """Return (run_id, trigger_digest, salt, requested_by) of the run that claimed the trigger."""
-    row = await conn.row(
-        "SELECT run_id, trigger_digest, salt, requested_by FROM runs"
-        " WHERE tenant = %s AND trigger_type = %s AND trigger_ref = %s",
-        (tenant, trigger_type, ref),
-    )
-    if row is None:
-        raise LookupError(f"no run for {trigger_type} {ref}")
-    return row
+_RUN = (
+    ("run_id", "text"),
+    ("tenant", "text"),
+    ("trigger_type", "text"),
+    ("trigger_ref", "text"),
+    ("trigger", "json"),
+    ("name", "text"),
+    ("version", "int"),
+    ("requested_by", "text"),
+    ("requester_kind", "text"),
+    ("submitted_by", "text"),
+    ("requester_accounts", "json"),
+    ("request_id", "text"),
+    ("salt", "text"),
+    ("trigger_digest", "text"),
+    ("genesis_hash", "text"),
+    ("parent", "json"),
+    ("about", "text"),
+    ("now", "timestamptz"),
+)
+_STEP = (
+    ("name", "text"),
+    ("version", "int"),
+    ("path", "text"),
+    ("position", "int"),
+    ("verb", "text"),
+    ("handler", "text"),
+    ("is_read", "bool"),
+)
+_CLAIM = f"""
+    WITH wanted AS MATERIALIZED (SELECT * FROM json_to_recordset(%(runs)s::json) AS r ({columns_of(_RUN)})),
+    new AS (
+        INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name, definition_version,
+            status, requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt,
+            trigger_digest, audit_hash, parent, reference, about, created_at, updated_at)
+        SELECT run_id, tenant, trigger_type, trigger_ref, trigger, name, version, 'queued', requested_by,
+               requester_kind, submitted_by, requester_accounts, request_id, salt, trigger_digest, genesis_hash,
+               parent, about, about, now, now
+          FROM wanted ORDER BY tenant, trigger_type, trigger_ref
+        ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING *
+    ), entered AS (
+        INSERT INTO steps (run_id, path, position, verb, handler, status, is_read)
+        SELECT new.run_id, s.path, s.position, s.verb, s.handler, 'pending', s.is_read
+          FROM new JOIN json_to_recordset(%(steps)s::json) AS s ({columns_of(_STEP)})
+            ON s.name = new.definition_name AND s.version = new.definition_version
+    ) SELECT * FROM new
+"""  # noqa: S608 - our own columns
+
+
+async def claim_triggers(conn: Conn, queued: Sequence[Queued]) -> list[dict[str, Any] | None]:
+    """Create queued runs for triggers; return the row of each, None where the trigger was claimed before.
+
+    Triggers are claimed in their order: two transactions that claim the same do not wait for each other.
+    """
+    definitions = {(one.definition.name, one.definition.version): one.definition for one in queued}
+    steps = [(*key, *place) for key, one in definitions.items() for place in first_steps(one)]
+    documents = {"runs": document_of(_RUN, [_values(one) for one in queued]), "steps": document_of(_STEP, steps)}
+    found = {row["run_id"]: row for row in await conn.read(_CLAIM, documents)}
+    return [found.get(one.run.run_id) for one in queued]
+
+
+def _values(queued: Queued) -> list[Any]:
+    run, definition = queued.run, queued.definition
+    said = {
+        **vars(run),
+        "trigger": json_text(dict(run.trigger)),
+        "name": definition.name,
+        "version": definition.version,
+        "requester_accounts": json_text(run.requester_accounts),
+        "parent": None if run.parent is None else json_text(dict(run.parent)),
+        "now": queued.now,
+    }
+    return [said[name] for name, _ in _RUN]
+
+
+@dataclass(frozen=True)
+class TriggerName:
+    """What a trigger is claimed once by."""
+
+    tenant: str
+    type: str
+    ref: str
+
+
+async def runs_of_triggers(conn: Conn, names: Sequence[TriggerName]) -> list[dict[str, Any] | None]:
+    """Return (run_id, trigger_digest, salt, requested_by) of the runs that claimed triggers, None where none has."""
+    query = """
+        SELECT w.number, r.run_id, r.trigger_digest, r.salt, r.requested_by
+          FROM unnest(%(tenants)b::text[], %(types)b::text[], %(refs)b::text[]) WITH ORDINALITY
+               AS w (tenant, type, ref, number)
+          JOIN runs r ON (r.tenant, r.trigger_type, r.trigger_ref) = (w.tenant, w.type, w.ref)
+    """
+    columns = {"tenants": [one.tenant for one in names], "types": [one.type for one in names]}
+    rows = await conn.read(query, {**columns, "refs": [one.ref for one in names]})
+    found = {row.pop("number"): row for row in rows}
+    return [found.get(number) for number in range(1, len(names) + 1)]
 
 
 @dataclass(frozen=True)
@@ -170,20 +232,38 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
     return {**run, "steps": steps, "blocked": blocked, "costs": await costs_of_run(conn, run_id)}
 
 
-async def lock_subject(conn: Conn, tenant: str, runbook: str, about: str) -> None:
-    """Have no other transaction start a run of the runbook about this, or signal one, before this one ends."""
-    matter = f"about:{tenant}:{runbook}:{about}"
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (matter,))
+@dataclass(frozen=True, order=True)
+class Subject:
+    """What runs of a runbook are about, as the payload of their trigger says."""
+
+    tenant: str
+    runbook: str
+    about: str
 
 
-async def run_by_subject(conn: Conn, tenant: str, runbook: str, about: str) -> str | None:
-    """Return the run of the runbook that goes on about this, or None."""
-    row = await conn.row(
-        "SELECT run_id FROM runs WHERE tenant = %s AND definition_name = %s AND about = %s AND about <> ''"
-        " AND finished_at IS NULL",
-        (tenant, runbook, about),
-    )
-    return row["run_id"] if row else None
+def lock_subjects(conn: Conn, subjects: Collection[Subject]) -> None:
+    """Have no other transaction start a run about one of these, or signal one, before this one ends.
+
+    They are locked in their order, so that two who lock several do not wait for each other.
+    """
+    matters = [f"about:{one.tenant}:{one.runbook}:{one.about}" for one in sorted(subjects)]
+    query = "SELECT pg_advisory_xact_lock(hashtextextended(m, 0)) FROM unnest(%(matters)b::text[]) AS m"
+    conn.put(query, {"matters": matters})
+
+
+async def runs_about(conn: Conn, subjects: Sequence[Subject]) -> list[str | None]:
+    """Return the run that goes on about each subject, None where none does."""
+    query = """
+        SELECT w.number, r.run_id
+          FROM unnest(%(tenants)b::text[], %(runbooks)b::text[], %(abouts)b::text[]) WITH ORDINALITY
+               AS w (tenant, runbook, about, number)
+          JOIN runs r ON (r.tenant, r.definition_name, r.about) = (w.tenant, w.runbook, w.about)
+         WHERE r.about <> '' AND r.finished_at IS NULL
+    """
+    columns = {"tenants": [one.tenant for one in subjects], "runbooks": [one.runbook for one in subjects]}
+    rows = await conn.read(query, {**columns, "abouts": [one.about for one in subjects]})
+    found = {row["number"]: row["run_id"] for row in rows}
+    return [found.get(number) for number in range(1, len(subjects) + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)

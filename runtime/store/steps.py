@@ -71,20 +71,9 @@ _KEPT = WriteKind(
 )
 
 
-async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None:
-    rows = [_place(definition, path) for path in definition.block("")]
-    await conn.execute(
-        """
-        INSERT INTO steps (run_id, path, position, verb, handler, status, is_read)
-        SELECT %s, path, position, verb, handler, 'pending', is_read
-          FROM unnest(%s::text[], %s::int[], %s::text[], %s::text[], %s::bool[])
-               AS s (path, position, verb, handler, is_read)
-        """,
-        (
-            run_id,
-            *(list(column) for column in zip(*rows, strict=True)),
-        ),
-    )
+def first_steps(definition: Definition) -> list[tuple[str, int, str, str, bool]]:
+    """Return path, position, verb, handler and whether it passes no gate, of the steps with which each run begins."""
+    return [_place(definition, path) for path in definition.block("")]
 
 
 def _place(definition: Definition, path: str) -> tuple[str, int, str, str, bool]:

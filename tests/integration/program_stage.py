@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,9 @@ class Edge:
         """Send bytes; the signature is right unless other headers are given."""
         now = int(utc_now().timestamp())
         given = headers(by, SECRETS[by], now, method, path, body) if signed is None else signed
-        async with self.http.request(method, f"{self.url}{path}", data=body or None, headers=given) as response:
+        async with self.http.request(
+            method, f"{self.url}{path}", data=BytesIO(body) if body else None, headers=given
+        ) as response:
             return Answer(response.status, response.headers, await response.json(content_type=None))
 
     async def trigger(self, ref: str, by: str = "onboarding-portal", **more: Any) -> Answer:

@@ -20,7 +20,7 @@ from policy.client import OpaEngine
 from receipts.chain import verify_chain
 from runtime.model.effect import Effect, LeaseLostError
 from runtime.model.run import ReadLease
-from runtime.planning.triggers import AT_ONCE, start_next
+from runtime.planning.triggers import STARTS, start_next
 from runtime.store import leases
 from runtime.store.run_tx import RunTx
 from runtime.worker import Worker
@@ -221,8 +221,8 @@ async def _started_by(bench: Bench) -> list[str]:
 
 
 async def test_runs_that_are_queued_are_started_together(bench: Bench) -> None:
-    runs = await _runs(bench, AT_ONCE + 3)
-    assert await start_next(bench.engine, set()) == AT_ONCE
+    runs = await _runs(bench, STARTS + 3)
+    assert await start_next(bench.engine, set()) == STARTS
     assert len(await _started_by(bench)) == 1
     assert await start_next(bench.engine, set()) == 3
     assert await start_next(bench.engine, set()) == 0

@@ -226,10 +226,10 @@ def test_in_no_stretch_of_time_does_more_pass_than_the_burst_and_the_rate(pauses
 
 def test_callers_that_may_ask_for_their_burst_again_are_forgotten() -> None:
     buckets = TokenBuckets(Rate(per_second=1.0, burst=2))
-    for number in range(20_000):
+    for number in range(25_000):
         assert buckets.take(f"caller-{number}", float(number)) == 0.0
     assert buckets.known < 10_000
-    assert [buckets.take("caller-19999", 19_999.0) for _ in range(2)] == [0.0, 1.0]
+    assert [buckets.take("caller-24999", 24_999.0) for _ in range(2)] == [0.0, 1.0]
 
 
 def _shown(before: Any, after: Any) -> str:
@@ -290,3 +290,20 @@ def test_without_an_address_there_is_no_link() -> None:
 )
 def test_what_is_not_to_the_letter_a_link_of_ours_is_none(address: str) -> None:
     assert read_link(URL, address) is None
+
+
+def test_more_than_a_bucket_holds_passes_once_it_is_full_and_has_to_fill_again() -> None:
+    buckets = TokenBuckets(RATE)
+    assert buckets.take("a", 0.0, 11) == 0.0
+    assert buckets.take("a", 0.0) == 3.5  # six are missing, and one is wanted
+    assert buckets.take("a", 3.5) == 0.0
+    assert buckets.take("a", 3.5, 11) == 2.5
+    assert buckets.take("a", 3.5, 2) == 1.0
+
+
+def test_a_bucket_that_has_to_fill_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.model.limits._MOST_BUCKETS", 1)
+    buckets = TokenBuckets(RATE)
+    buckets.take("a", 0.0, 105)
+    buckets.take("b", 40.0)
+    assert buckets.take("a", 40.0) == 10.5

@@ -76,7 +76,7 @@ class WriteBuffer:
     def take(self) -> tuple[str, dict[str, Any]]:
         """Return the statement that writes it all, and its parameters."""
         kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))
-        return write_statement(kinds), {kind.name: document_of(kind, self.rows[kind]) for kind in kinds}
+        return write_statement(kinds), {kind.name: document_of(kind.columns, self.rows[kind]) for kind in kinds}
 
     def lost(self, done: Mapping[str, Any]) -> Exception | None:
         """Return the error of a row that took no effect, where one had to; `done` is what the statement returned."""
@@ -108,18 +108,27 @@ def rows_of(kind: WriteKind) -> str:
     They are few, which the condition says in its way: the planner expects a hundred of them, and rather reads an index
     of thousands of rows from end to end than to enter it so often. Of what a condition like this leaves it expects one.
     """
-    columns, first = ", ".join(f"{name} {type_}" for name, type_ in kind.columns), kind.columns[0][0]
+    columns, first = columns_of(kind.columns), kind.columns[0][0]
     rows = f"json_to_recordset(%({kind.name})s::json) AS r ({columns})"
     return f"(SELECT * FROM {rows} WHERE {first} IS NOT DISTINCT FROM {first}) AS r"  # noqa: S608 - our own columns
 
 
-def document_of(kind: WriteKind, rows: Iterable[Sequence[Any]]) -> str:
+Columns = Sequence[tuple[str, str]]
+"""Names and types of the columns of rows."""
+
+
+def columns_of(columns: Columns) -> str:
+    """Return columns as a statement declares them for the rows of a JSON document."""
+    return ", ".join(f"{name} {type_}" for name, type_ in columns)
+
+
+def document_of(columns: Columns, rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as a JSON array of objects; what stands in a column of JSON is JSON already.
 
     psycopg writes arrays of text element by element in Python, which costs more than all the rest of a step.
     """
-    names = [name for name, _ in kind.columns]
-    written = {number for number, (_, type_) in enumerate(kind.columns) if type_ == "json"}
+    names = [name for name, _ in columns]
+    written = {number for number, (_, type_) in enumerate(columns) if type_ == "json"}
     try:
         return orjson.dumps(
             [
@@ -132,7 +141,7 @@ def document_of(kind: WriteKind, rows: Iterable[Sequence[Any]]) -> str:
             ]
         ).decode()
     except orjson.JSONEncodeError as error:  # half a character, for one
-        raise DataError(f"{kind.table}: {error}") from error
+        raise DataError(f"{names[0]}, …: {error}") from error
 
 
 def read_json(data: str | bytes) -> Any:

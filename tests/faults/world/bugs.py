@@ -49,12 +49,14 @@ def _no_fence(patch: Patch) -> None:
 
 
 def _no_dedupe(patch: Patch) -> None:
-    claim = triggers.claim
+    claim_all = triggers.claim_all
 
-    async def claim_anew(engine: Any, definition: Any, trigger: Any) -> Any:
-        return await claim(engine, definition, replace(trigger, ref=f"{trigger.ref}#{secrets.token_hex(4)}"))
+    async def claim_anew(engine: Any, wanted: Any) -> Any:
+        refs = [f"{one.trigger.ref}#{secrets.token_hex(4)}" for one in wanted]
+        named = [replace(one, trigger=replace(one.trigger, ref=ref)) for one, ref in zip(wanted, refs, strict=True)]
+        return await claim_all(engine, named)
 
-    patch(triggers, "claim", claim_anew)
+    patch(triggers, "claim_all", claim_anew)
 
 
 def _doubt_cleared_at_once(patch: Patch) -> None:
