@@ -38,7 +38,7 @@ from tests.patience import MINUTE, until
 
 __all__ = ["bench", "shelves"]
 
-USED_BEFORE = "this id was used before, for something else: send each thing under an id of its own"
+USED_BEFORE = "this id was used before, for something else: use a new id"
 
 
 CALLER, SECRET = "portal-bot", "a-secret-of-the-bench-" * 2
