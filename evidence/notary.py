@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from http import HTTPStatus
 from itertools import islice
 
@@ -24,7 +25,16 @@ from receipts.checkpoint import cosignatures, sign_checkpoint
 from receipts.errors import LogError
 from receipts.note import Algorithm, Note, NoteSigner, VerifierKey
 from receipts.tiles import EntryBundle, Tile, tiles_between
-from runtime.services.log import AuditLogService, LogChangedError, NotInLogError, Signed
+from runtime.services.log import (
+    AuditLogService,
+    Batcher,
+    Fixed,
+    LogChangedError,
+    NotInLogError,
+    SealedLeaves,
+    Signed,
+    with_fallback_to_single,
+)
 
 SECONDS = 5.0
 """How long a witness may take."""
@@ -78,6 +88,8 @@ async def _cosigned_by(
     raise EvidenceError("it knows another size each time")
 
 
+MOST_PROOFS = 64
+"""Proofs that are made together."""
 AT_ONCE = 2
 """Tiles and entry bundles that are on their way into the archive at a time."""
 
@@ -114,33 +126,49 @@ class Notary:
             log.warning("the log is not published, and will be: %s", error)
         return 0
 
-    async def proof(self, run_id: str) -> LogProof:
-        """Return the proof that the leaves of a run's bundle stand in the log, the same every time.
+    @cached_property
+    def proof(self) -> Batcher[str, LogProof]:
+        """Return what gives the proof that the leaves of a run's bundle stand in the log, the same every time.
 
-        Raise EvidenceError as long as they do not, and LogError or LogChangedError where it cannot be made.
+        Those that are wanted at one moment are made together, under one checkpoint where none is fixed yet. It raises
+        EvidenceError as long as the leaves do not stand there, and LogError or LogChangedError where it cannot be made.
         """
-        await self.desk.sequence()
-        try:
-            places, size = await self.desk.sealed_leaves(run_id)
-        except NotInLogError as error:
-            raise EvidenceError(str(error)) from error
-        acts = await self._acts(run_id)
-        if size is None:
-            ends = (one.first_index + one.count for one in places)
-            needed = max([*ends, *(act.index + 1 for act in acts)])
-            size = await self.desk.stamped_size(needed) or await self._covering(needed)
-        fixed = await self.desk.fix_log(run_id, size)
-        spans = [Span(first_seq=one.first_seq, count=one.count, first_index=one.first_index) for one in places]
-        proof = await self.desk.prove([(one.first_index, one.count) for one in places], fixed.size)
-        proven = ActsProof(acts, await self.desk.prove([(one.index, 1) for one in acts], fixed.size)) if acts else None
-        return LogProof(fixed.checkpoint, spans, proof, fixed.stamp, proven)
+        return Batcher(with_fallback_to_single(self._proofs), most=MOST_PROOFS, at_once=1)
 
-    async def _acts(self, run_id: str) -> list[ActPlace]:
-        try:
-            found = await self.desk.acts_of(run_id)
-        except NotInLogError as error:
-            raise EvidenceError(str(error)) from error
-        return [ActPlace(seq=seq, index=index) for seq, index in found]
+    async def _proofs(self, run_ids: Sequence[str]) -> Sequence[LogProof | EvidenceError]:
+        await self.desk.sequence()
+        found = await self.desk.leaves_of(run_ids)
+        sealed = {run_id: one for run_id, one in found.items() if isinstance(one, SealedLeaves)}
+        fixed = await self.desk.fix_logs(await self._sizes(sealed))
+        proofs: dict[str, LogProof | EvidenceError] = {}
+        for size in {one.size for one in fixed.values()}:
+            proofs |= await self._of_size(
+                size, {run_id: one for run_id, one in fixed.items() if one.size == size}, sealed
+            )
+        missing = {run_id: EvidenceError(str(one)) for run_id, one in found.items() if isinstance(one, NotInLogError)}
+        return [(proofs | missing)[run_id] for run_id in run_ids]
+
+    async def _sizes(self, sealed: Mapping[str, SealedLeaves]) -> dict[str, int]:
+        """Return the size of the log that proves each bundle: its own, else one that is stamped, else the newest."""
+        needed = {run_id: one.needed for run_id, one in sealed.items() if one.log_size is None}
+        stamped = await self.desk.stamped_sizes(set(needed.values()))
+        waiting = [least for least in needed.values() if stamped[least] is None]
+        newest = await self._covering(max(waiting)) if waiting else 0
+        return {run_id: one.log_size or stamped[one.needed] or newest for run_id, one in sealed.items()}
+
+    async def _of_size(
+        self, size: int, fixed: Mapping[str, Fixed], sealed: Mapping[str, SealedLeaves]
+    ) -> dict[str, LogProof]:
+        """Return the proofs of bundles that the log of one size proves."""
+        wanted = [[(one.first_index, one.count) for one in sealed[run_id].places] for run_id in fixed]
+        acted = [run_id for run_id in fixed if sealed[run_id].acts]
+        wanted += [[(index, 1) for _, index in sealed[run_id].acts] for run_id in acted]
+        made = await self.desk.prove(wanted, size)
+        proven = dict(zip(acted, made[len(fixed) :], strict=True))
+        return {
+            run_id: _log_proof(fixed[run_id], sealed[run_id], proof, proven.get(run_id))
+            for run_id, proof in zip(fixed, made, strict=False)
+        }
 
     async def _covering(self, needed: int) -> int:
         """Return the size of a log that has so many leaves and was signed, or is now; and stamped, if that is due."""
@@ -193,3 +221,9 @@ class Notary:
         data = await self.desk.data(place)
         digest = hashlib.sha256(data).hexdigest()
         await asyncio.to_thread(self.archive.put, f"{self.folder}{place.path}", data, digest)
+
+
+def _log_proof(fixed: Fixed, sealed: SealedLeaves, proof: Sequence[bytes], acted: Sequence[bytes] | None) -> LogProof:
+    spans = [Span(first_seq=one.first_seq, count=one.count, first_index=one.first_index) for one in sealed.places]
+    acts = [ActPlace(seq=seq, index=index) for seq, index in sealed.acts]
+    return LogProof(fixed.checkpoint, spans, proof, fixed.stamp, ActsProof(acts, acted) if acted is not None else None)

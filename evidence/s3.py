@@ -16,7 +16,7 @@ from evidence.archive import (
     check_put,
 )
 from evidence.bucket import Probe, bucket_lock, check_locked, errors
-from evidence.retention import BucketLock, Hold, Retention, stricter, wanted
+from evidence.retention import NO_LOCK, BucketLock, Hold, Retention, stricter, wanted
 from runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ON: Literal["ON"] = "ON"
 _OFF: Literal["OFF"] = "OFF"
+_LOCK_LASTS = timedelta(minutes=1)
+"""How long what was seen of a bucket's Object Lock counts."""
 _TOLERANCE = timedelta(days=1)
 """By how much a retention may be shorter than wanted: what was stored on an earlier try stays as it is.
 
@@ -57,6 +59,7 @@ class S3Archive:
         self._retention = retention
         self._clock = clock
         self._must_lock = must_lock
+        self._lock_seen = NO_LOCK, clock()  # and when that was
 
     @property
     def root(self) -> str:
@@ -148,8 +151,14 @@ class S3Archive:
         return Stored(self._location(address["Key"], version), version, answer.get("ObjectLockRetainUntilDate"), sha256)
 
     def _good_lock(self) -> BucketLock:
-        """Ask for the bucket's Object Lock, or raise; also where there is none and must be one."""
-        lock = bucket_lock(self._client, self._bucket)
+        """Return the bucket's Object Lock, or raise; also where there is none and must be one.
+
+        One that is on can never be taken off a bucket, so it is asked for again only for its default retention.
+        """
+        now, (lock, asked_at) = self._clock(), self._lock_seen
+        if not lock.is_on or abs(now - asked_at) > _LOCK_LASTS:
+            lock = bucket_lock(self._client, self._bucket)
+            self._lock_seen = lock, now
         if self._must_lock:
             check_locked(lock, self._client, self._bucket)
         return lock

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sealer:
-    """A worker's job: one finished run at a time."""
+    """A worker's job: what is ready is sealed together, and each run by itself where it fails."""
 
     desk: SealingService
     archive: Archive
@@ -33,15 +33,17 @@ class Sealer:
     async def __call__(self) -> int:
         """Seal what is ready; return how many bundles were stored."""
         keys = await asyncio.to_thread(self.ring.keys)
-        lease = await self.desk.next_bundle(LEASE, keys.current, keys.ids)
-        if lease is None:
-            return 0
+        leases = await self.desk.next_bundles(LEASE, keys.current, keys.ids)
+        return sum(await asyncio.gather(*(self._sealed(lease, keys.of(lease.key_id)) for lease in leases)))
+
+    async def _sealed(self, lease: BundleLease, key: SigningKey) -> bool:
+        """Seal a run; return whether its bundle was stored."""
         try:
-            await self._seal(lease, keys.of(lease.key_id))
+            await self._seal(lease, key)
         except Exception as error:  # noqa: BLE001 - whatever it is stands with the run
             await self._failed(lease, error)
-            return 0
-        return 1
+            return False
+        return True
 
     async def _failed(self, lease: BundleLease, error: Exception) -> None:
         """Have it tried again, or somebody told where that cannot help."""
@@ -65,7 +67,7 @@ class Sealer:
         dossier = await self.dossier(run_id)
         sealed, stored = await asyncio.to_thread(self._store, lease, dossier, key)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
-        await self.desk.mark_stored(run_id, bundle)
+        await self.desk.mark_stored((run_id, bundle))
 
     def _store(self, lease: BundleLease, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
         run_id, number, days = lease.run_id, lease.file_number, lease.retain_days

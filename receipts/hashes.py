@@ -78,6 +78,14 @@ def complete_root(hashes: Sequence[bytes]) -> bytes:
     return hashes[0]
 
 
+def rows_over(hashes: list[bytes]) -> list[list[bytes]]:
+    """Return hashes of one level, and above them row by row the roots of their complete subtrees."""
+    rows = [hashes]
+    while len(rows[-1]) > 1:
+        rows.append([hash_children(left, right) for left, right in zip(rows[-1][::2], rows[-1][1::2], strict=False)])
+    return rows
+
+
 def root_of(node: NodeSource, size: int) -> bytes:
     """Return the root of the log's first `size` leaves."""
     return range_root(node, 0, size) if size else EMPTY_ROOT

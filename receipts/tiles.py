@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from receipts.errors import TileError
-from receipts.hashes import HASH_BYTES, MAX_SIZE, NodeSource, complete_root, hash_leaf
+from receipts.hashes import HASH_BYTES, MAX_SIZE, NodeSource, complete_root, hash_leaf, rows_over
 
 TILE_HEIGHT = 8
 TILE_WIDTH = 1 << TILE_HEIGHT
@@ -180,6 +180,7 @@ def nodes_of(tiles: TileSource, size: int) -> NodeSource:
     A proof that is made of them proves as much as the checkpoint that it is checked against: a wrong tile gives a proof
     that does not hold.
     """
+    rows: dict[Tile, list[list[bytes]]] = {}  # of each tile its hashes, and the nodes over them
 
     def node(level: int, index: int) -> bytes:
         tile_level, height = divmod(level, TILE_HEIGHT)
@@ -188,7 +189,8 @@ def nodes_of(tiles: TileSource, size: int) -> NodeSource:
         if place + (1 << height) > width:
             raise TileError(f"a log of {size} leaves has no node {index} at level {level}")
         tile = Tile(tile_level, tile_index, width)
-        hashes = read_tile(tile, tiles(tile))
-        return complete_root(hashes[place : place + (1 << height)])
+        if tile not in rows:
+            rows[tile] = rows_over(read_tile(tile, tiles(tile)))
+        return rows[tile][height][place >> height]
 
     return node

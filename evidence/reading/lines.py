@@ -1,4 +1,4 @@
-"""The lines of the audit log, each read when it is looked at: all of them together are many times their bytes."""
+"""The lines of the audit log; of a large one each is read when it is looked at, for all are many times its bytes."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,9 @@ import orjson
 
 Line = dict[str, Any]
 
+_LARGE = 1 << 18
+"""Bytes of a log whose lines are not kept."""
+
 
 class Lines:
     """The lines that are objects, in their order; whether they are leaves is for verification to say."""
@@ -18,6 +21,7 @@ class Lines:
         self._data = data
         self._starts, self._ends = array("Q"), array("Q")
         self._events: list[str] = []
+        self._kept: list[Line] | None = [] if len(data) <= _LARGE else None
         shared: dict[str, str] = {}
         for line in lines_in(data):
             value = any_value(data[line])
@@ -26,6 +30,8 @@ class Lines:
                 self._ends.append(line.stop)
                 event = str(value.get("event"))
                 self._events.append(shared.setdefault(event, event))
+                if self._kept is not None:
+                    self._kept.append(value)
 
     def __iter__(self) -> Iterator[Line]:
         """Give all lines."""
@@ -33,6 +39,8 @@ class Lines:
 
     def read(self, number: int) -> Line:
         """Return a line by its number, from 0."""
+        if self._kept is not None:
+            return self._kept[number]
         found: Line = orjson.loads(memoryview(self._data)[self._starts[number] : self._ends[number]])
         return found
 

@@ -8,6 +8,7 @@ what is no character. `⟨` itself is one of them, so that nothing can pass for 
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from receipts import canonical, piecewise
@@ -35,6 +36,8 @@ _LINES = re.compile(r"\r\n|[\r\n]")
 
 def visible(text: str) -> str:
     """Return data with a number in the place of each character that cannot be seen."""
+    if text.isascii() and text.isprintable():  # as almost always
+        return text
     return _HIDDEN.sub(_number, text)
 
 
@@ -99,6 +102,7 @@ def cited(text: str, limit: int) -> str:
     return f"“{_QUOTES.sub(_number, visible(' '.join(text[:limit].split())))}”{cut}"
 
 
+@lru_cache(1024)
 def code(text: str) -> str:
     """Return data as a Markdown code span that it cannot leave, in a table neither."""
     shown = _ENDS.sub(_number, visible(text))

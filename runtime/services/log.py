@@ -1,7 +1,7 @@
 """The audit log: its head signed and published, its tiles and entries, and time stamps over its checkpoints."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,16 +18,20 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.services.sequencer import Sequencer
 from runtime.store import bundles, checkpoints
+from runtime.store.batched_reads import Batcher, with_fallback_to_single
+from runtime.store.bundles import Begun
 from runtime.store.checkpoints import Places, Signed, Stamped, unstamped_since
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.database.signals import beside
 from runtime.store.tenants import acts_of_votes, put_act
 
 __all__ = [
+    "Batcher",
     "Places",
     "Signed",
     "Stamped",
     "unstamped_since",
+    "with_fallback_to_single",
 ]
 
 
@@ -54,6 +58,34 @@ class _NotReadError(Exception):
     def __init__(self, tile: Tile) -> None:
         super().__init__(tile.path)
         self.tile = tile
+
+
+@dataclass(frozen=True)
+class SealedLeaves:
+    """Where the leaves of a run's bundle stand in the log, and which acts of the tenant its votes rest on.
+
+    `acts` are places in the tenant's chain, each with its index in the log. `log_size` is the size of the log that
+    proves the bundle, None where none does yet.
+    """
+
+    places: Sequence[Places]
+    acts: Sequence[tuple[int, int]]
+    log_size: int | None
+
+    @property
+    def needed(self) -> int:
+        """Return how many leaves the log must have that proves them."""
+        return max([*(one.first_index + one.count for one in self.places), *(index + 1 for _, index in self.acts)])
+
+
+def _in_log(
+    begun: Begun, places: Sequence[Places], acts: Sequence[tuple[int, int | None]]
+) -> SealedLeaves | NotInLogError:
+    if sum(one.count for one in places) < begun.sealed_seq:
+        return NotInLogError(f"not all of its {begun.sealed_seq} leaves have their places in the log yet")
+    if missing := [seq for seq, index in acts if index is None]:
+        return NotInLogError(f"leaf {missing[0]} of the tenant's own chain has no place in the log yet")
+    return SealedLeaves(places, [(seq, index) for seq, index in acts if index is not None], begun.log_size)
 
 
 @dataclass(frozen=True)
@@ -140,46 +172,38 @@ class AuditLogService:
         while await Sequencer(self.engine)():
             pass
 
-    async def sealed_leaves(self, run_id: str) -> tuple[list[Places], int | None]:
-        """Return where the leaves of a run's bundle stand, and of which size the log is that proves it, if known.
+    async def leaves_of(self, run_ids: Sequence[str]) -> dict[str, SealedLeaves | NotInLogError]:
+        """Return where the leaves of runs' bundles stand, and which acts of the tenant their votes rest on.
 
-        Raise NotInLogError as long as not all of them have their places.
+        A run gets a NotInLogError as long as not all of that has its places. Raise LookupError where no bundle of one
+        was begun.
         """
         async with self.engine.pool.connection() as conn:
-            last, size = await bundles.sealed_seq(conn, run_id)
-            places = await checkpoints.places_of(conn, run_id, last)
-        if sum(one.count for one in places) < last:
-            raise NotInLogError(f"not all of its {last} leaves have their places in the log yet")
-        return places, size
+            begun = await bundles.begun_bundles(conn, run_ids)
+            if missing := set(run_ids) - begun.keys():
+                raise LookupError(f"no bundle of {min(missing)} was begun")
+            places = await checkpoints.places_of(conn, {run_id: one.sealed_seq for run_id, one in begun.items()})
+            acts = await acts_of_votes(conn, self.engine.tenant, run_ids)
+        return {run_id: _in_log(one, places[run_id], acts.get(run_id, ())) for run_id, one in begun.items()}
 
-    async def fix_log(self, run_id: str, size: int) -> Fixed:
-        """Have a run's bundle be proven by the log of this size, unless it has one; return with what it is proven."""
+    async def fix_logs(self, sizes: Mapping[str, int]) -> dict[str, Fixed]:
+        """Have runs' bundles be proven by the log of these sizes, unless one has its own; return what proves each."""
         tenant = self.engine.tenant
         async with self.engine.pool.connection() as conn:
-            fixed, stamp = await bundles.fix_log_size(conn, tenant, run_id, size)
-            return Fixed(fixed, await checkpoints.checkpoint_at(conn, tenant, fixed), stamp)
+            fixed = await bundles.fix_log_sizes(conn, tenant, sizes)
+            notes = await checkpoints.checkpoints_at(conn, tenant, {size for size, _ in fixed.values()})
+        return {run_id: Fixed(size, notes[size], stamp) for run_id, (size, stamp) in fixed.items()}
 
-    async def stamped_size(self, least: int) -> int | None:
-        """Return the size of the first log that has all of the first leaves, so many, and a time stamp."""
+    async def stamped_sizes(self, least: Collection[int]) -> dict[int, int | None]:
+        """Return for each number of leaves the size of the first log that has so many and a stamp, None without one."""
         async with self.engine.pool.connection() as conn:
-            found = await checkpoints.first_stamped(conn, self.engine.tenant, least)
-        return found.size if found else None
+            return await checkpoints.stamped_sizes(conn, self.engine.tenant, least)
 
-    async def acts_of(self, run_id: str) -> list[tuple[int, int]]:
-        """Return which acts of the tenant votes of a run rest on: each one's place in its chain, and in the log.
-
-        Raise NotInLogError as long as not all of them have their places.
-        """
-        async with self.engine.pool.connection() as conn:
-            found = await acts_of_votes(conn, self.engine.tenant, run_id)
-        if missing := [seq for seq, index in found if index is None]:
-            raise NotInLogError(f"leaf {missing[0]} of the tenant's own chain has no place in the log yet")
-        return [(seq, index) for seq, index in found if index is not None]
-
-    async def prove(self, places: Sequence[tuple[int, int]], size: int) -> list[bytes]:
-        """Return the proof that the leaves from these indices on, so many, stand in the log of this size."""
-        indices = sorted(first + step for first, count in places for step in range(count))
-        return await self._from_tiles(size, lambda node: prove_inclusion(node, indices, size))
+    async def prove(self, wanted: Sequence[Sequence[tuple[int, int]]], size: int) -> list[list[bytes]]:
+        """Return proofs that leaves stand in the log of this size: of each set those from these indices on, so many."""
+        sets = [sorted(first + step for first, count in places for step in range(count)) for places in wanted]
+        makes = [partial(prove_inclusion, indices=one, size=size) for one in sets]
+        return await all_from_tiles(self._tile, size, makes)
 
     async def check_growth(self, old: TreeHead, new: TreeHead) -> None:
         """Raise ProofError unless the log, as the tables have it, has grown from the old one to the new."""
@@ -221,6 +245,13 @@ async def read_tile(conn: Conn, tenant: str, tile: Tile) -> bytes:
 
 
 async def from_tiles(read: Callable[[Tile], Awaitable[bytes]], size: int, make: Callable[[NodeSource], T]) -> T:
+    """Return what is made of nodes of the log of this size."""
+    return (await all_from_tiles(read, size, [make]))[0]
+
+
+async def all_from_tiles(
+    read: Callable[[Tile], Awaitable[bytes]], size: int, makes: Sequence[Callable[[NodeSource], T]]
+) -> list[T]:
     """Return what is made of nodes of the log of this size, each tile being read when it turns out to be needed."""
     tiles: dict[Tile, bytes] = {}
 
@@ -229,11 +260,13 @@ async def from_tiles(read: Callable[[Tile], Awaitable[bytes]], size: int, make: 
             raise _NotReadError(tile)
         return tiles[tile]
 
-    while True:
+    node, made = nodes_of(known, size), list[T]()
+    while len(made) < len(makes):
         try:
-            return make(nodes_of(known, size))
+            made.append(makes[len(made)](node))
         except _NotReadError as missing:
             tiles[missing.tile] = await read(missing.tile)
+    return made
 
 
 class NoStampError(Exception):

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from receipts.chain import EVIDENCE_BEGUN
 from receipts.signing import SigningKey
@@ -18,11 +19,13 @@ from runtime.outbox import messages, retry
 from runtime.services.keys import signs
 from runtime.store import bundles as stored
 from runtime.store import legal_holds
+from runtime.store.batched_reads import Batcher, with_fallback_to_single
 from runtime.store.bundles import BundleLease
-from runtime.store.cards import last_card_of_run
+from runtime.store.cards import last_cards_of_runs
 from runtime.store.database.pool import AWAY, Conn
-from runtime.store.payload_forgetting import forget_run
-from runtime.store.run_history import Story, read_run_history
+from runtime.store.payload_forgetting import forget_runs
+from runtime.store.run_history import Story, read_run_histories
+from runtime.store.run_tx import RunTx
 
 __all__ = [
     "BundleLease",
@@ -77,15 +80,15 @@ class SealingService:
     engine: Engine
     unfit: dict[str, datetime] = field(default_factory=dict)  # runs whose bundle could not begin, and until when
 
-    async def next_bundle(self, lease: timedelta, key: SigningKey, held: Sequence[str]) -> BundleLease | None:
-        """Return a run to seal within the lease, with one of the keys that are `held`, or None.
+    async def next_bundles(self, lease: timedelta, key: SigningKey, held: Sequence[str]) -> list[BundleLease]:
+        """Return runs to seal within the lease, each with one of the keys that are `held`.
 
         What is begun is begun with `key`, unless another has followed it.
         """
         async with self.engine.pool.connection() as conn:
             await self._begin(conn, key)
-            leased = await stored.lease_bundle(conn, self.engine.tenant, lease, held)
-        if leased is not None:
+            leased = await stored.lease_bundles(conn, self.engine.tenant, lease, held)
+        if leased:
             at(Point.BUNDLE_BEGUN)
         return leased
 
@@ -126,16 +129,29 @@ class SealingService:
         await stored.open_bundles(conn, retained, key_id)
         at(Point.BUNDLE_BEGINNING)
 
-    async def forget(self, run_id: str) -> None:
-        """Take out of the run's rows what nobody may see: its steps are done with it."""
-        async with self.engine.run_tx(run_id) as tx:
-            await forget_run(tx)
+    @cached_property
+    def forget(self) -> Batcher[str, None]:
+        """Return what takes out of a run's rows what nobody may see: its steps are done with it."""
+        return Batcher(with_fallback_to_single(self._forget_all), most=stored.MOST_BUNDLES, at_once=1)
+
+    async def _forget_all(self, run_ids: Sequence[str]) -> Sequence[None]:
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            runs = await self.engine.lock_runs(conn, run_ids, wait=True)
+            await forget_runs(conn, runs)
+            for tx in runs.values():
+                await tx.flush()
             at(Point.BUNDLE_FORGETTING)
         at(Point.BUNDLE_FORGOT)
+        return [None] * len(run_ids)
 
-    async def story(self, run_id: str) -> Story:
-        """Return the run's records up to its sealing, in one consistent view."""
-        return await asyncio.to_thread(read_run_history, self.engine.dsn, run_id)
+    @cached_property
+    def story(self) -> Batcher[str, Story]:
+        """Return what gives a run's records up to its sealing, in one consistent view, read together with others'."""
+        return Batcher(with_fallback_to_single(self._stories), most=stored.MOST_BUNDLES, at_once=1)
+
+    async def _stories(self, run_ids: Sequence[str]) -> Sequence[Story | LookupError]:
+        found = await asyncio.to_thread(read_run_histories, self.engine.dsn, run_ids)
+        return [found.get(run_id) or LookupError(f"no bundle of {run_id} was begun") for run_id in run_ids]
 
     async def mark_failed(self, lease: BundleLease, setback: Setback) -> timedelta | None:
         """Keep why a try failed; return the pause before the next, or None where there is none: it is stuck."""
@@ -161,22 +177,32 @@ class SealingService:
                 await messages.tell_groups(engine, tx, groups, f"stuck:{number}", said, None)
         engine.wakeup.poke()
 
-    async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:
-        """Keep where the bundle is, once, and say so in the run's thread.
+    @cached_property
+    def mark_stored(self) -> Batcher[tuple[str, KeptBundle], None]:
+        """Return what keeps where a run's bundle is, once, and says so in the run's thread.
 
         A run that went well and asked nobody has none, and is not worth a word: a channel takes one a second.
         """
-        async with self.engine.run_tx(run_id) as tx:
-            if await stored.mark_stored(tx.conn, run_id, vars(bundle)):
-                await legal_holds.note_stored(tx.conn, tx.tenant, run_id)
-                facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
-                tx.leaf("evidence.sealed", facts)
-                thread = await last_card_of_run(tx.conn, run_id)
-                if thread or tx.status is not RunStatus.SUCCEEDED:
-                    name = await messages.run_name(tx)
-                    outcome = tx.row["outcome"]
-                    said = EvidenceSealed(run=name, status=tx.status, outcome=outcome, sha256=bundle.sha256)
-                    await messages.tell_thread(self.engine, tx, thread, "sealed", said)
+        return Batcher(with_fallback_to_single(self._mark_all_stored), most=stored.MOST_BUNDLES, at_once=1)
+
+    async def _mark_all_stored(self, kept: Sequence[tuple[str, KeptBundle]]) -> Sequence[None]:
+        bundles = dict(kept)
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            runs = await self.engine.lock_runs(conn, bundles, wait=True)
+            new = await stored.mark_all_stored(conn, {run_id: vars(one) for run_id, one in bundles.items()})
+            await legal_holds.note_all_stored(conn, self.engine.tenant, new)
+            threads = await last_cards_of_runs(conn, new)
+            for run_id in sorted(new):
+                await self._tell_stored(runs[run_id], bundles[run_id], threads.get(run_id))
+                await runs[run_id].flush()
             at(Point.BUNDLE_STORING)
         at(Point.BUNDLE_STORED)
         self.engine.wakeup.poke()
+        return [None] * len(kept)
+
+    async def _tell_stored(self, tx: RunTx, bundle: KeptBundle, thread: str | None) -> None:
+        tx.leaf("evidence.sealed", {name: value for name, value in vars(bundle).items() if name != "retention_until"})
+        if thread or tx.status is not RunStatus.SUCCEEDED:
+            name, outcome = await messages.run_name(tx), tx.row["outcome"]
+            said = EvidenceSealed(run=name, status=tx.status, outcome=outcome, sha256=bundle.sha256)
+            await messages.tell_thread(self.engine, tx, thread, "sealed", said)

@@ -10,6 +10,7 @@ from typing import Any
 
 from runtime.model.states import EFFECT, EffectStatus, is_final
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import columns_of, document_of
 
 OVERDUE = timedelta(minutes=15)
 """After so long, a bundle that could be stored and is not is shown as failing."""
@@ -84,9 +85,9 @@ async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
                             AND e.status <> ALL(%(settled)s))
            AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.kind = 'afterwards'
                             AND a.status = 'requested')
-         ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
+         ORDER BY finished_at LIMIT %(most)s FOR UPDATE SKIP LOCKED
         """,
-        {"settled": SETTLED, "tenant": tenant, "but": list(but)},
+        {"settled": SETTLED, "tenant": tenant, "but": list(but), "most": MOST_BUNDLES},
     )
     return [row["run_id"] for row in rows]
 
@@ -120,32 +121,47 @@ async def open_bundles(conn: Conn, retained: Mapping[str, int | None], key_id: s
     )
 
 
-async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Sequence[str]) -> BundleLease | None:
-    """Take one bundle to build, of those that one of these keys signs.
+MOST_BUNDLES, MOST_LEAVES = 16, 4000
+"""Bundles that are taken together, and leaves of all of them: one that has more is taken by itself."""
 
-    Building it twice gives the same bytes, so no fence is needed.
+
+async def lease_bundles(conn: Conn, tenant: str, lasts: timedelta, key_ids: Sequence[str]) -> list[BundleLease]:
+    """Take bundles to build, of those that one of these keys signs, the longest due first.
+
+    Building one twice gives the same bytes, so no fence is needed.
     """
-    row = await conn.row(
+    rows = await conn.rows(
         """
-            UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
-             WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
-                              WHERE r.tenant = %s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
-                                AND b.key_id = ANY(%s)
-                              ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
-            RETURNING run_id, key_id, tries, faults, retain_days, file_number
-            """,
-        (lasts, tenant, list(key_ids)),
+        WITH due AS MATERIALIZED (
+            SELECT b.run_id, b.next_try_at, b.sealed_seq FROM evidence_bundles b JOIN runs r USING (run_id)
+             WHERE r.tenant = %(tenant)s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
+               AND b.key_id = ANY(%(keys)s)
+             ORDER BY b.next_try_at, b.run_id LIMIT %(most)s FOR UPDATE OF b SKIP LOCKED
+        ), counted AS (
+            SELECT run_id, sum(sealed_seq) OVER (ORDER BY next_try_at, run_id) - sealed_seq AS before FROM due
+        )
+        UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %(lasts)s, tries = tries + 1
+         WHERE run_id IN (SELECT run_id FROM counted WHERE before + sealed_seq <= %(leaves)s OR before = 0)
+        RETURNING run_id, key_id, tries, faults, retain_days, file_number
+        """,
+        {"tenant": tenant, "keys": list(key_ids), "lasts": lasts, "most": MOST_BUNDLES, "leaves": MOST_LEAVES},
     )
-    return BundleLease(**row) if row else None
+    return [BundleLease(**row) for row in rows]
 
 
-async def sealed_seq(conn: Conn, run_id: str) -> tuple[int, int | None]:
-    """Return the last leaf of a bundle that was begun, and the size of the log that proves it, if that is known."""
-    query = "SELECT sealed_seq, log_size FROM evidence_bundles WHERE run_id = %s"
-    row = await conn.row(query, (run_id,))
-    if row is None:
-        raise LookupError(f"no bundle of {run_id} was begun")
-    return row["sealed_seq"], row["log_size"]
+@dataclass(frozen=True)
+class Begun:
+    """A bundle that was begun: its last leaf, and the size of the log that proves it, None where none does yet."""
+
+    sealed_seq: int
+    log_size: int | None
+
+
+async def begun_bundles(conn: Conn, run_ids: Sequence[str]) -> dict[str, Begun]:
+    """Return the bundles of runs, as far as they were begun."""
+    query = "SELECT run_id, sealed_seq, log_size FROM evidence_bundles WHERE run_id = ANY(%s)"
+    rows = await conn.rows(query, (list(run_ids),))
+    return {row.pop("run_id"): Begun(**row) for row in rows}
 
 
 async def log_size(conn: Conn, tenant: str, run_id: str) -> int | None:
@@ -155,27 +171,26 @@ async def log_size(conn: Conn, tenant: str, run_id: str) -> int | None:
     return row["log_size"] if row else None
 
 
-async def fix_log_size(conn: Conn, tenant: str, run_id: str, size: int) -> tuple[int, bytes | None]:
-    """Have a bundle be proven by the log of this size, and with the stamp that this has by now, unless one is fixed.
+async def fix_log_sizes(conn: Conn, tenant: str, sizes: Mapping[str, int]) -> dict[str, tuple[int, bytes | None]]:
+    """Have bundles be proven by the log of these sizes, with the stamps that these have by now, unless one is fixed.
 
-    Return the size, and the time stamp that goes into the bundle, if any.
+    Return of each run the size, and the time stamp that goes into the bundle, if any.
     """
-    row = await conn.row(
+    rows = await conn.rows(
         """
         UPDATE evidence_bundles b
-           SET log_size = coalesce(log_size, %(size)s),
+           SET log_size = coalesce(log_size, w.size),
                log_stamped = CASE WHEN log_size IS NOT NULL THEN log_stamped
-                                  ELSE EXISTS (SELECT FROM log_stamps WHERE tenant = %(tenant)s AND size = %(size)s)
+                                  ELSE EXISTS (SELECT FROM log_stamps s WHERE s.tenant = %(tenant)s AND s.size = w.size)
                              END
-         WHERE run_id = %(run_id)s
-        RETURNING log_size, CASE WHEN log_stamped THEN
+          FROM unnest(%(runs)s::text[], %(sizes)s::bigint[]) AS w (run_id, size)
+         WHERE b.run_id = w.run_id
+        RETURNING b.run_id, log_size, CASE WHEN log_stamped THEN
             (SELECT stamp FROM log_stamps s WHERE s.tenant = %(tenant)s AND s.size = b.log_size) END AS stamp
         """,
-        {"tenant": tenant, "run_id": run_id, "size": size},
+        {"tenant": tenant, "runs": list(sizes), "sizes": list(sizes.values())},
     )
-    if row is None:
-        raise LookupError(f"no bundle of {run_id} was begun")
-    return int(row["log_size"]), row["stamp"]
+    return {row["run_id"]: (int(row["log_size"]), row["stamp"]) for row in rows}
 
 
 async def mark_failed(conn: Conn, run_id: str, error: str, pause: timedelta, faults: int) -> None:
@@ -213,15 +228,33 @@ async def retry_bundle(conn: Conn, run_id: str) -> dict[str, Any] | None:
     )
 
 
-async def mark_stored(conn: Conn, run_id: str, facts: Mapping[str, Any]) -> bool:
-    """Keep where the bundle is, once: facts sha256, size, location, version_id, retention_until."""
-    done = await conn.execute(
-        "UPDATE evidence_bundles SET status = 'stored', sha256 = %(sha256)s, size = %(size)s, location = %(location)s,"
-        " version_id = %(version_id)s, retention_until = %(retention_until)s, stored_at = clock_timestamp(), error = ''"
-        " WHERE run_id = %(run_id)s AND status = 'sealing'",
-        {**facts, "run_id": run_id},
+_STORED = (
+    ("run_id", "text"),
+    ("sha256", "text"),
+    ("size", "bigint"),
+    ("location", "text"),
+    ("version_id", "text"),
+    ("retention_until", "timestamptz"),
+)
+
+
+async def mark_all_stored(conn: Conn, stored: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Keep where runs' bundles are, once: facts sha256, size, location, version_id, retention_until.
+
+    Return the runs of which it was not known.
+    """
+    rows = [(run_id, *(facts[name] for name, _ in _STORED[1:])) for run_id, facts in stored.items()]
+    done = await conn.rows(
+        f"""
+        UPDATE evidence_bundles b
+           SET status = 'stored', sha256 = r.sha256, size = r.size, location = r.location, version_id = r.version_id,
+               retention_until = r.retention_until, stored_at = clock_timestamp(), error = ''
+          FROM json_to_recordset(%(rows)s::json) AS r ({columns_of(_STORED)})
+         WHERE b.run_id = r.run_id AND b.status = 'sealing' RETURNING b.run_id
+        """,  # noqa: S608 - our own columns
+        {"rows": document_of(_STORED, rows)},
     )
-    return done.rowcount == 1
+    return {row["run_id"] for row in done}
 
 
 @dataclass(frozen=True)

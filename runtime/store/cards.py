@@ -5,7 +5,7 @@ copies of one state are equal to the letter. A person is led to no card in someb
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runtime.store.database.pool import Conn
@@ -79,14 +79,14 @@ async def _stands_as_copy(conn: Conn, approval_id: str, location: Location, copy
     )
 
 
-async def last_card_of_run(conn: Conn, run_id: str) -> str | None:
-    """Return the approval whose card was posted last in the run: the run's thread."""
-    row = await conn.row(
-        "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
-        " ORDER BY requested_at DESC, approval_id LIMIT 1",
-        (run_id,),
+async def last_cards_of_runs(conn: Conn, run_ids: Collection[str]) -> dict[str, str]:
+    """Return the approval whose card was posted last in each run, which is the run's thread, as far as it has one."""
+    rows = await conn.rows(
+        "SELECT DISTINCT ON (run_id) run_id, approval_id FROM approvals"
+        " WHERE run_id = ANY(%s) AND card_ts IS NOT NULL ORDER BY run_id, requested_at DESC, approval_id",
+        (list(run_ids),),
     )
-    return row["approval_id"] if row else None
+    return {row["run_id"]: row["approval_id"] for row in rows}
 
 
 _STANDING = """

@@ -3,7 +3,7 @@
 A stamp is an authority's answer, kept as it came.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -139,21 +139,33 @@ async def mark_published(conn: Conn, tenant: str, size: int, now: datetime) -> N
 
 async def checkpoint_at(conn: Conn, tenant: str, size: int) -> str:
     """Return the note that was signed of the log when it had this size."""
-    query = "SELECT note FROM log_checkpoints WHERE tenant = %s AND size = %s"
-    row = await conn.row(query, (tenant, size))
-    if row is None:
-        raise LookupError(f"no checkpoint of {size} leaves")
-    return str(row["note"])
+    return (await checkpoints_at(conn, tenant, {size}))[size]
 
 
-async def places_of(conn: Conn, chain: str, last_seq: int) -> list[Places]:
-    """Return where the leaves of a chain stand, up to one of them, in the order of the chain."""
+async def checkpoints_at(conn: Conn, tenant: str, sizes: Collection[int]) -> dict[int, str]:
+    """Return the notes that were signed of the log when it had these sizes; raise LookupError where one was not."""
+    query = "SELECT size, note FROM log_checkpoints WHERE tenant = %s AND size = ANY(%s)"
+    found = {row["size"]: str(row["note"]) for row in await conn.rows(query, (tenant, list(sizes)))}
+    if missing := set(sizes) - found.keys():
+        raise LookupError(f"no checkpoint of {min(missing)} leaves")
+    return found
+
+
+async def places_of(conn: Conn, lasts: Mapping[str, int]) -> dict[str, list[Places]]:
+    """Return where the leaves of chains stand, each up to one of them, in the order of the chain."""
     rows = await conn.rows(
-        "SELECT first_seq, first_index, least(count, %s - first_seq + 1) AS count FROM log_entries"
-        " WHERE chain = %s AND first_seq <= %s ORDER BY first_seq",
-        (last_seq, chain, last_seq),
+        """
+        SELECT e.chain, e.first_seq, e.first_index, least(e.count, w.last - e.first_seq + 1) AS count
+          FROM unnest(%s::text[], %s::int[]) AS w (chain, last)
+          JOIN log_entries e ON e.chain = w.chain AND e.first_seq <= w.last
+         ORDER BY e.chain, e.first_seq
+        """,
+        (list(lasts), list(lasts.values())),
     )
-    return [Places(row["first_seq"], row["count"], row["first_index"]) for row in rows]
+    found: dict[str, list[Places]] = {chain: [] for chain in lasts}
+    for row in rows:
+        found[row["chain"]].append(Places(row["first_seq"], row["count"], row["first_index"]))
+    return found
 
 
 async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes:
@@ -238,6 +250,16 @@ async def first_stamped(conn: Conn, tenant: str, size: int) -> Stamped | None:
     query = f"{_STAMP_COLUMNS} WHERE tenant = %s AND size >= %s ORDER BY size LIMIT 1"
     row = await conn.row(query, (tenant, size))
     return Stamped(**row) if row else None
+
+
+async def stamped_sizes(conn: Conn, tenant: str, least: Collection[int]) -> dict[int, int | None]:
+    """Return for each number of leaves the size of the first log that has so many and a stamp, None where none has."""
+    rows = await conn.rows(
+        "SELECT w.least, (SELECT min(size) FROM log_stamps WHERE tenant = %s AND size >= w.least) AS size"
+        " FROM unnest(%s::bigint[]) AS w (least)",
+        (tenant, list(least)),
+    )
+    return {row["least"]: row["size"] for row in rows}
 
 
 async def unpublished_stamps(conn: Conn, tenant: str) -> list[Stamped]:

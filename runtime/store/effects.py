@@ -1,7 +1,7 @@
 """The outbox: effects and their leases. Every write by a worker names its lease and attempt."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
@@ -317,12 +317,12 @@ async def release(
         raise LeaseLostError(effect_id)
 
 
-async def list_hiding(conn: Conn, run_id: str) -> list[Effect]:
-    """Return the effects of a run's steps whose fields hold what nobody may see, locked in the transaction."""
+async def list_hiding(conn: Conn, run_ids: Collection[str]) -> list[Effect]:
+    """Return the effects of runs' steps whose fields hold what nobody may see, locked in the transaction."""
     rows = await conn.rows(
-        f"SELECT {COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
-        " AND hides AND forgotten IS NULL FOR UPDATE",
-        (run_id,),
+        f"SELECT {COLUMNS} FROM effects WHERE run_id = ANY(%s) AND purpose = 'step'"  # noqa: S608 - our own
+        " AND hides AND forgotten IS NULL ORDER BY effect_id FOR UPDATE",
+        (list(run_ids),),
     )
     return [effect_of(row) for row in rows]
 

@@ -4,6 +4,7 @@ A run is held as long as a hold that is not lifted names it, or its reference. L
 time.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -104,14 +105,14 @@ async def note_act(conn: Conn, tenant: str, subject: Subject) -> None:
     await conn.execute(query.encode(), (tenant, subject.kind, subject.name))
 
 
-async def note_stored(conn: Conn, tenant: str, run_id: str) -> None:
-    """Have the archive told where the bundle that is stored now belongs to a run that is held."""
+async def note_all_stored(conn: Conn, tenant: str, run_ids: Collection[str]) -> None:
+    """Have the archive told where bundles that are stored now belong to runs that are held."""
     await conn.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})".encode(), (tenant,))
     query = f"""
         INSERT INTO evidence_held (run_id, next_try_at)
-        SELECT run_id, clock_timestamp() FROM runs r WHERE run_id = %s AND {_IS_HELD}
+        SELECT run_id, clock_timestamp() FROM runs r WHERE run_id = ANY(%s) AND {_IS_HELD}
     """  # noqa: S608
-    await conn.execute(query.encode(), (run_id,))
+    await conn.execute(query.encode(), (list(run_ids),))
 
 
 async def lease_due(conn: Conn, tenant: str, lasts: timedelta, root: str) -> Due | None:

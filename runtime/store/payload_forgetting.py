@@ -5,23 +5,31 @@ effects, params and results of steps, the trigger, and the notifications that we
 """
 
 import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values, redact
+from runtime.model.effect import Effect
 from runtime.store.database.pool import Conn
 from runtime.store.effects import forget_fields, list_hiding
 from runtime.store.run_tx import RunTx
 
+Rows = list[dict[str, Any]]
 
-async def forget_run(tx: RunTx) -> None:
-    """Forget what the run was told to hide; the caller sees to it that no effect of a step needs it any more."""
-    steps = await _steps(tx.conn, tx.run_id)
-    notifications = await _notifications(tx.conn, tx.tenant, tx.run_id)
+
+async def forget_runs(conn: Conn, runs: Mapping[str, RunTx]) -> None:
+    """Forget what locked runs were told to hide; the caller sees to it that no effect of a step needs it any more."""
+    steps, notifications, hiding = await _steps(conn, runs), await _notifications(conn, runs), await _hiding(conn, runs)
+    for run_id, tx in runs.items():
+        await _forget_run(tx, steps[run_id], notifications[run_id], hiding[run_id])
+
+
+async def _forget_run(tx: RunTx, steps: Rows, notifications: Rows, hiding: Sequence[Effect]) -> None:
     documents = [*(step["result"] for step in steps), *(notification["payload"] for notification in notifications)]
     found = [value for document in documents if document is not None for value in hidden_values(document)]
     privacy = (await tx.privacy()).hiding(*found)
-    for effect in await list_hiding(tx.conn, tx.run_id):
+    for effect in hiding:
         await forget_fields(tx.conn, effect.effect_id, effect.action(tx.row["salt"]))
     await _forget_steps(tx, privacy, steps)
     await _forget_payloads(tx, privacy, notifications)
@@ -31,7 +39,7 @@ async def forget_run(tx: RunTx) -> None:
             tx.tell(**{name: shown})
 
 
-async def _forget_steps(tx: RunTx, privacy: Privacy, steps: list[dict[str, Any]]) -> None:
+async def _forget_steps(tx: RunTx, privacy: Privacy, steps: Rows) -> None:
     definition = await tx.definition()
     for step in steps:
         shown = [
@@ -47,7 +55,7 @@ async def _forget_steps(tx: RunTx, privacy: Privacy, steps: list[dict[str, Any]]
             )
 
 
-async def _forget_payloads(tx: RunTx, privacy: Privacy, notifications: list[dict[str, Any]]) -> None:
+async def _forget_payloads(tx: RunTx, privacy: Privacy, notifications: Rows) -> None:
     for row in notifications:
         if (shown := _cleaned(privacy, row["payload"])) != row["payload"]:
             await tx.conn.execute(
@@ -69,23 +77,37 @@ def _cleaned(privacy: Privacy, document: Any, pointers: tuple[str, ...] = ()) ->
     return privacy.value(redact(document, pointers).value)
 
 
-async def _steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    return await conn.rows(
-        "SELECT path, params, result, kept FROM steps"
-        " WHERE run_id = %s AND (params IS NOT NULL OR result IS NOT NULL OR kept IS NOT NULL)",
-        (run_id,),
-    )
+async def _hiding(conn: Conn, run_ids: Collection[str]) -> dict[str, list[Effect]]:
+    found: dict[str, list[Effect]] = {run_id: [] for run_id in run_ids}
+    for effect in await list_hiding(conn, run_ids):
+        found[effect.run_id].append(effect)
+    return found
 
 
-async def _notifications(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
-    """Return what was applied to the run's waits and approvals, or to the run."""
-    return await conn.rows(
-        """
-        SELECT payload, notification_id FROM notifications
-         WHERE tenant = %(tenant)s AND applied_at IS NOT NULL AND NOT forgotten AND correlation_key IN (
-               SELECT correlation_key FROM waits WHERE run_id = %(run_id)s
-               UNION SELECT 'approval:' || approval_id FROM approvals WHERE run_id = %(run_id)s
-               UNION SELECT %(run_id)s)
-        """,
-        {"tenant": tenant, "run_id": run_id},
-    )
+async def _steps(conn: Conn, run_ids: Collection[str]) -> dict[str, Rows]:
+    query = """
+        SELECT run_id, path, params, result, kept FROM steps
+         WHERE run_id = ANY(%(run_ids)s) AND (params IS NOT NULL OR result IS NOT NULL OR kept IS NOT NULL)
+    """
+    return await _by_run(conn, query, run_ids)
+
+
+async def _notifications(conn: Conn, run_ids: Collection[str]) -> dict[str, Rows]:
+    """Return what was applied to the runs' waits and approvals, or to the runs."""
+    query = """
+        SELECT k.run_id, n.payload, n.notification_id
+          FROM (SELECT run_id, correlation_key AS key FROM waits WHERE run_id = ANY(%(run_ids)s)
+                 UNION SELECT run_id, 'approval:' || approval_id FROM approvals WHERE run_id = ANY(%(run_ids)s)
+                 UNION SELECT run_id, run_id FROM unnest(%(run_ids)s::text[]) AS r (run_id)) AS k
+          JOIN runs r USING (run_id)
+          JOIN notifications n ON n.tenant = r.tenant AND n.correlation_key = k.key
+         WHERE n.applied_at IS NOT NULL AND NOT n.forgotten
+    """
+    return await _by_run(conn, query, run_ids)
+
+
+async def _by_run(conn: Conn, query: str, run_ids: Collection[str]) -> dict[str, Rows]:
+    found: dict[str, Rows] = {run_id: [] for run_id in run_ids}
+    for row in await conn.rows(query, {"run_ids": list(run_ids)}):
+        found[row["run_id"]].append(row)
+    return found

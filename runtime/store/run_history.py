@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import set_json_loads
 
 from receipts.chain import Leaf, in_place
 from receipts.fields import timestamp
@@ -20,6 +21,7 @@ from runtime.model.approval import Edit
 from runtime.model.questions import Question
 from runtime.model.votes import Via, Vote
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import read_json
 
 
 @dataclass(frozen=True)
@@ -35,80 +37,92 @@ class Story:
     leaves: list[dict[str, Any]]
 
 
-def read_run_history(dsn: str, run_id: str) -> Story:
-    """Return the run's records up to its sealing, in one consistent view. A pooler may stand in between."""
+def read_run_histories(dsn: str, run_ids: Sequence[str]) -> dict[str, Story]:
+    """Return runs' records up to their sealing, in one consistent view. A pooler may stand in between."""
     with psycopg.connect(dsn, row_factory=dict_row, prepare_threshold=None) as conn:
+        set_json_loads(read_json, conn)
         conn.isolation_level = IsolationLevel.REPEATABLE_READ
         conn.read_only = True
-        return run_history_in(conn, run_id)
+        return run_histories_in(conn, run_ids)
 
 
-def run_history_in(conn: Connection[DictRow], run_id: str) -> Story:
-    """Return the run's records up to its sealing, in the view that a connection has.
+_SEALED = """
+    SELECT b.run_id, b.sealed_seq, b.sealed_cards, d.canonical
+      FROM evidence_bundles b JOIN runs r USING (run_id)
+      JOIN definitions d ON (d.name, d.version) = (r.definition_name, r.definition_version)
+     WHERE b.run_id = ANY(%s)
+"""
+_RECORDS = """
+    SELECT t.* FROM {table} t JOIN evidence_bundles b USING (run_id)
+     WHERE b.run_id = ANY(%s) AND t.seq <= b.sealed_seq ORDER BY t.run_id, t.seq
+"""
+
+
+def run_histories_in(conn: Connection[DictRow], run_ids: Sequence[str]) -> dict[str, Story]:
+    """Return runs' records up to their sealing, in the view that a connection has; runs not begun are left out.
 
     Each table that is read here stands in evidence, and is compared by `runtime.services.audit`.
     """
-    (bundle,) = _all(conn, "SELECT * FROM evidence_bundles WHERE run_id = %s", run_id)
-    (run,) = _all(conn, "SELECT definition_name, definition_version FROM runs WHERE run_id = %s", run_id)
-    (definition,) = _all(
-        conn,
-        "SELECT canonical FROM definitions WHERE name = %s AND version = %s",
-        run["definition_name"],
-        run["definition_version"],
-    )
-    sealed = bundle["sealed_seq"]
-    leaves = _leaves(conn, run_id, sealed)
-    decisions = _all(
-        conn,
-        "SELECT document, policy_digest FROM policy_decisions WHERE run_id = %s AND seq <= %s ORDER BY seq",
-        run_id,
-        sealed,
-    )
-    receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
-    reads = _all(conn, "SELECT document FROM reads WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
-    return Story(
-        definition=bytes(definition["canonical"]),
-        decisions=[row["document"] for row in decisions],
-        policies=_policies(conn, {row["policy_digest"] for row in decisions}),
-        approvals=_approvals(conn, run_id, bundle["sealed_cards"]),
-        receipts=[row["document"] for row in receipts],
-        reads=[row["document"] for row in reads],
-        leaves=leaves,
-    )
+    sealed = {row["run_id"]: row for row in _all(conn, _SEALED, list(run_ids))}
+    tables = ("audit_leaves", "policy_decisions", "receipts", "reads")
+    leaves, decisions, receipts, reads = (_by_run(conn, _RECORDS.format(table=table), run_ids) for table in tables)
+    policies = _policies(conn, {row["policy_digest"] for rows in decisions.values() for row in rows})
+    approvals = _Approvals.read(conn, run_ids)
+    return {
+        run_id: Story(
+            definition=bytes(bundle["canonical"]),
+            decisions=[row["document"] for row in decisions[run_id]],
+            policies=_those(policies, {row["policy_digest"] for row in decisions[run_id]}),
+            approvals=approvals.of(run_id, bundle["sealed_cards"]),
+            receipts=[row["document"] for row in receipts[run_id]],
+            reads=[row["document"] for row in reads[run_id]],
+            leaves=in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in leaves[run_id])),
+        )
+        for run_id, bundle in sealed.items()
+    }
 
 
-def _leaves(conn: Connection[DictRow], run_id: str, sealed: int) -> list[dict[str, Any]]:
-    rows = _all(
-        conn, "SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed
-    )
-    return in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows))
+def _by_run(conn: Connection[DictRow], query: str, run_ids: Sequence[str]) -> dict[str, list[DictRow]]:
+    """Return what a query gives for each of the runs, in its order."""
+    found: dict[str, list[DictRow]] = {run_id: [] for run_id in run_ids}
+    for row in _all(conn, query, list(run_ids)):
+        found[row["run_id"]].append(row)
+    return found
 
 
-def _approvals(conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
-    rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at, approval_id", run_id)
-    votes = _all(
-        conn,
-        "SELECT v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = %s ORDER BY v.at, v.person",
-        run_id,
-    )
-    edits = {edit["approval_id"]: edit for edit in _all(conn, "SELECT * FROM edits WHERE run_id = %s", run_id)}
-    questions = _all(
-        conn,
-        "SELECT q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s"
-        " ORDER BY q.asked_at, q.question_id",
-        run_id,
-    )
-    return [
-        {
-            **asked(row),
-            **_questions(row["approval_id"], questions),
-            "status": row["status"],
-            "votes": [vote_document(one) for one in votes if one["approval_id"] == row["approval_id"]],
-            "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
-            **({"edited": edit_document(edits[row["approval_id"]])} if row["approval_id"] in edits else {}),
-        }
-        for row in rows
-    ]
+@dataclass(frozen=True)
+class _Approvals:
+    """Rows of runs' approvals, each by its run."""
+
+    rows: Mapping[str, Sequence[DictRow]]
+    votes: Mapping[str, Sequence[DictRow]]
+    edits: Mapping[str, Sequence[DictRow]]
+    questions: Mapping[str, Sequence[DictRow]]
+
+    @classmethod
+    def read(cls, conn: Connection[DictRow], run_ids: Sequence[str]) -> "_Approvals":
+        of_approval = "SELECT t.*, a.run_id FROM {0} t JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
+        return cls(
+            _by_run(conn, "SELECT * FROM approvals WHERE run_id = ANY(%s) ORDER BY requested_at, approval_id", run_ids),
+            _by_run(conn, of_approval.format("votes") + " ORDER BY t.at, t.person", run_ids),
+            _by_run(conn, "SELECT * FROM edits WHERE run_id = ANY(%s)", run_ids),
+            _by_run(conn, of_approval.format("questions") + " ORDER BY t.asked_at, t.question_id", run_ids),
+        )
+
+    def of(self, run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return a run's approvals as its bundle has them."""
+        votes, edits = self.votes[run_id], {edit["approval_id"]: edit for edit in self.edits[run_id]}
+        return [
+            {
+                **asked(row),
+                **_questions(row["approval_id"], self.questions[run_id]),
+                "status": row["status"],
+                "votes": [vote_document(one) for one in votes if one["approval_id"] == row["approval_id"]],
+                "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
+                **({"edited": edit_document(edits[row["approval_id"]])} if row["approval_id"] in edits else {}),
+            }
+            for row in self.rows[run_id]
+        ]
 
 
 def _questions(approval_id: str, rows: Sequence[DictRow]) -> dict[str, Any]:
@@ -120,6 +134,10 @@ def _questions(approval_id: str, rows: Sequence[DictRow]) -> dict[str, Any]:
 def _policies(conn: Connection[DictRow], digests: set[str]) -> dict[str, dict[str, str]]:
     found = _all(conn, "SELECT digest, files FROM policy_texts WHERE digest = ANY(%s)", sorted(digests))
     return {row["digest"]: row["files"] for row in found}
+
+
+def _those(policies: Mapping[str, dict[str, str]], digests: set[str]) -> dict[str, dict[str, str]]:
+    return {digest: policies[digest] for digest in sorted(digests & policies.keys())}
 
 
 def _all(conn: Connection[DictRow], query: str, *values: Any) -> list[DictRow]:

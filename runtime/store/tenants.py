@@ -235,21 +235,26 @@ async def acts_named(conn: Conn, tenant: str, names: Sequence[str]) -> list[dict
     ]
 
 
-async def acts_of_votes(conn: Conn, tenant: str, run_id: str) -> list[tuple[int, int | None]]:
-    """Return the acts on which votes of a run rest: each one's sequence number, and its index in the log if it has."""
+async def acts_of_votes(conn: Conn, tenant: str, run_ids: Sequence[str]) -> dict[str, list[tuple[int, int | None]]]:
+    """Return which acts of the tenant's chain votes of runs rest on: number, and index in the log, None without one.
+
+    A run whose votes rest on none is left out.
+    """
     query = """
-        SELECT acts.seq, e.first_index + acts.seq - e.first_seq AS index
-          FROM (SELECT DISTINCT (act ->> 'seq')::int AS seq
+        SELECT acts.run_id, acts.seq, e.first_index + acts.seq - e.first_seq AS index
+          FROM (SELECT DISTINCT a.run_id, (act ->> 'seq')::int AS seq
                   FROM approvals a JOIN votes v USING (approval_id),
                        LATERAL (SELECT json_array_elements(v.passkey -> 'acts') AS act
                                 UNION ALL SELECT json_array_elements(v.delegation -> 'acts')) AS told
-                 WHERE a.run_id = %(run)s) AS acts
+                 WHERE a.run_id = ANY(%(runs)s)) AS acts
           LEFT JOIN log_entries e
             ON e.chain = %(chain)s AND e.first_seq <= acts.seq AND e.first_seq + e.count > acts.seq
-         ORDER BY acts.seq
+         ORDER BY acts.run_id, acts.seq
     """
-    rows = await conn.rows(query, {"run": run_id, "chain": chain_of(tenant)})
-    return [(row["seq"], row["index"]) for row in rows]
+    found: dict[str, list[tuple[int, int | None]]] = {}
+    for row in await conn.rows(query, {"runs": list(run_ids), "chain": chain_of(tenant)}):
+        found.setdefault(row["run_id"], []).append((row["seq"], row["index"]))
+    return found
 
 
 async def put_if_changed(conn: Conn, tenant: str, act: LoadedAct, at: datetime) -> bool:

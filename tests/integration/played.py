@@ -235,7 +235,7 @@ async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
 
 async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
     desk = SealingService(bench.engine)
-    while await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None:
+    while await desk.next_bundles(timedelta(minutes=2), key, [key.public.key_id]):
         pass
     return {name: await desk.story(run_id) for name, run_id in run_ids.items()}
 

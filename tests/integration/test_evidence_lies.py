@@ -145,7 +145,7 @@ async def _play(bench: Bench, folder: Path) -> str:
     assert (await bench.click("ben", approval)).counted
     await bench.settle()
     key = load_or_create(folder / KEY)
-    assert await SealingService(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+    assert await SealingService(bench.engine).next_bundles(timedelta(minutes=2), key, [key.public.key_id])
     return run_id
 
 
@@ -231,7 +231,7 @@ async def test_a_vote_names_the_card_that_was_on_record_before_it(bench: Bench, 
     leaves = [leaf for leaf in await bench.chain(run_id) if leaf.event in ("vote.counted", "card.shown")]
     assert [leaf.data.get("card") for leaf in leaves] == [None, None, leaves[1].data["digest"]]
     key = load_or_create(tmp_path / KEY)
-    assert await SealingService(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+    assert await SealingService(bench.engine).next_bundles(timedelta(minutes=2), key, [key.public.key_id])
     sealed = Sealed(bench, run_id, key, public_path(tmp_path / KEY))
     sealed.verify(await sealed.bundle())
 

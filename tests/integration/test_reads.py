@@ -92,7 +92,7 @@ async def bundle(bench: Bench, run_id: str, folder: Path) -> Path:
     """Seal a run that has ended, and return the file; its key is beside it."""
     desk, key, path = SealingService(bench.engine), load_or_create(folder / "keys/evidence.pem"), folder / "bundle.zip"
     if not await bench.rows("SELECT 1 FROM evidence_bundles WHERE run_id = %s", run_id):
-        assert await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+        assert await desk.next_bundles(timedelta(minutes=2), key, [key.public.key_id])
     sealer = sealer_of(bench.engine, LocalArchive(folder), folder / "keys/evidence.pem")
     path.write_bytes(build(await sealer.dossier(run_id), key).data)
     return path

@@ -78,7 +78,7 @@ class Office:
         """Have a run end, and its sealing begin: all its leaves have their places; return it."""
         run_id = await self.finish()
         keys = self.sealer.ring.keys()
-        assert await self.sealer.desk.next_bundle(timedelta(minutes=2), keys.current, keys.ids)
+        assert await self.sealer.desk.next_bundles(timedelta(minutes=2), keys.current, keys.ids)
         await self.notary.desk.sequence()
         return run_id
 

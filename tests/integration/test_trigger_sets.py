@@ -46,12 +46,17 @@ def started(claims: Sequence[Claim | Exception]) -> list[bool]:
     return [isinstance(one, Claim) and one.is_new and one.signal is None for one in claims]
 
 
+async def commits(bench: Bench, table: str, where: str = "true") -> set[str]:
+    """Return the transactions that wrote rows of a table last."""
+    return {row["at"] for row in await bench.rows(f"SELECT xmin::text AS at FROM {table} WHERE {where}")}
+
+
 async def test_triggers_of_one_moment_share_a_commit(bench: Bench) -> None:
     await asyncio.gather(*(come(bench, f"r{n}", case=f"C{n}") for n in range(5)))  # each by a door of its own
-    desk_commits = {row["at"] for row in await bench.rows("SELECT xmin::text AS at FROM runs")}
+    desk_commits = await commits(bench, "runs")
     claims = await claim_all(bench.engine, [wanted(bench, f"t{n}") for n in range(5)])
-    commits = {row["at"] for row in await bench.rows("SELECT xmin::text AS at FROM runs WHERE trigger_ref LIKE 't%%'")}
-    assert (len(desk_commits), started(claims), len(commits)) == (5, [True] * 5, 1)
+    set_commits = await commits(bench, "runs", "trigger_ref LIKE 't%%'")
+    assert (len(desk_commits), started(claims), len(set_commits)) == (5, [True] * 5, 1)
 
 
 async def test_each_of_a_set_has_its_steps_its_chain_and_its_place_in_the_log(bench: Bench) -> None:
