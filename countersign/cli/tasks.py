@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.acts import act
-from countersign.cli.command import run, shared_settings, show_one
+from countersign.cli.command import show_one
 from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, By, OfRun, Page, page, run_filter, takes
 from runtime.model.search import RunFilter
@@ -46,38 +46,28 @@ def list_(
     page: Page,
 ) -> None:
     """List open reviews, the first to expire first."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import find
     from runtime.clock import utc_now
     from runtime.services.operator import person_of
     from runtime.services.tasks import SoughtTasks, list_tasks
 
-    settings = shared_settings("database_url")
     if person is not None:  # an empty list would not say that there is no such person
-        run(looked_up(settings, person_of, person))
-    if page.after is not None:
-        _find(page.after)
-    part: dict[str, Any] = {**vars(narrowed), "after": page.after, "limit": page.limit + 1}
-    sought = SoughtTasks(person=person, run_id=run_id, assignee=assignee, **part)
-    rows = [_row(view) for view in run(looked_up(settings, list_tasks, sought, utc_now()))]
+        find(person_of, person)
+    sought = SoughtTasks(
+        **vars(narrowed), person=person, run_id=run_id, assignee=assignee, after=page.after, limit=page.limit + 1
+    )
+    rows = [_row(view) for view in find(list_tasks, sought, utc_now())]
     show_list("tasks", rows, page, keyed("task_id"), table(*_COLUMNS), as_json=as_json)
 
 
 @tasks.command()
 def show(task_id: Task, *, as_json: AsJson = False) -> None:
     """Show a review: what to check, its progress, and the stamp to return with an answer."""
-    view = _find(task_id)
-    show_one({**_row(view), **_more(view)}, as_json=as_json)
-
-
-def _find(task_id: str) -> "ApprovalView":
-    """Return a review; raise OperateError where there is no such one."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import find_one
     from runtime.services.tasks import show_task
 
-    view = run(looked_up(shared_settings("database_url"), show_task, task_id))
-    if view is None:
-        raise OperateError(f"there is no task {task_id}")
-    return view
+    view = find_one(f"task {task_id}", show_task, task_id)
+    show_one({**_row(view), **_more(view)}, as_json=as_json)
 
 
 @tasks.command()
@@ -121,7 +111,7 @@ def _row(view: "ApprovalView") -> dict[str, Any]:
         "run_id": view.run_id,
         "run": view.run_title,
         "step": view.step,
-        "groups": ", ".join(view.groups),
+        "groups": list(view.groups),
         "requested_by": view.requester,
         "requested_at": view.requested_at,
         "expires_at": view.expires_at,
