@@ -14,7 +14,7 @@ import typer
 from countersign.cli.command import Row, out, run, shared_settings, show_json, show_rows, vote_block
 from countersign.cli.evidence_options import AsCsv, expect_one_format, show_csv
 from countersign.cli.options import AsJson, Between, between, run_filter, takes
-from evidence.verify.rules import counted
+from evidence.reading.words import counted
 from runtime.model.search import RunFilter
 
 if TYPE_CHECKING:

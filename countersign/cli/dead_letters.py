@@ -10,7 +10,7 @@ from countersign.cli.command import show_one
 from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 
-dead_letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop dead letters.")
+dead_letters = typer.Typer()
 
 NotificationId = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id.")]
 

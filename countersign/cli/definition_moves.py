@@ -11,8 +11,8 @@ from countersign.cli.operate import APPLY_SECONDS, perform
 from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from runtime.model.states import RUN, RunStatus, is_final
-from runtime.services.listings import find_run
 from runtime.services.operator import PAUSE, OperatorService
+from runtime.services.run_in_full import find_run
 
 _SETTLED = {RunStatus.WAITING_APPROVAL, *(status for status in RunStatus if is_final(RUN, status))}
 

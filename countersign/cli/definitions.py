@@ -4,7 +4,6 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
 from countersign.cli.command import Row, out, shared_settings, show_facts, show_json, show_rows
 from countersign.cli.lists import show_list, table
@@ -59,6 +58,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a version: its status, who changed it and when, its digest, and its content."""
+    import yaml
+
     from countersign.cli.lookup import find
     from runtime.services.definition_views import show_version
 
@@ -85,9 +86,7 @@ def _version_after(after: str | None) -> tuple[str, int] | None:
     return name, int(version)
 
 
-definitions = typer.Typer(
-    no_args_is_help=True, help="Check, list, show and compare runbooks; activate and retire their versions."
-)
+definitions = typer.Typer()
 definitions.command("list")(list_)
 definitions.command("show")(show)
 

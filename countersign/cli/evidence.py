@@ -189,10 +189,7 @@ def _hold_subject(run_id: str | None, reference: str | None) -> "Subject":
     raise typer.BadParameter(_ONE_SUBJECT)
 
 
-evidence = typer.Typer(
-    no_args_is_help=True,
-    help="List, fetch, verify, report, export and hold evidence; list approvals and exceptions; retry a bundle.",
-)
+evidence = typer.Typer()
 
 
 evidence.command("list")(list_evidence)

@@ -14,7 +14,7 @@ from evidence.reading.words import counted
 if TYPE_CHECKING:
     from receipts.register import Entry
 
-keys = typer.Typer(no_args_is_help=True, help="List, rotate, revoke and export the keys that sign evidence.")
+keys = typer.Typer()
 
 
 @keys.command("list")

@@ -13,10 +13,7 @@ from countersign.cli.command import out, own_settings, run, shared_settings, sho
 from countersign.cli.options import AsJson, By, output
 from evidence.reading.words import counted
 
-log = typer.Typer(
-    no_args_is_help=True,
-    help="Verify the audit log; show and rotate its key; print its newest checkpoint; write a time stamp.",
-)
+log = typer.Typer()
 
 
 @log.command()

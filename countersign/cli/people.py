@@ -283,7 +283,7 @@ def revoke(
     act(lambda desk: desk.revoke_passkey(by, passkey, reason), f"{passkey} is revoked", as_json=as_json)
 
 
-people = typer.Typer(no_args_is_help=True, help="List, show, load and change the directory; delegations; passkeys.")
+people = typer.Typer()
 people.command("list")(list_)
 people.command()(show)
 people.command("import")(import_)

@@ -15,13 +15,12 @@ from countersign.cli.acts import cancel, retry, signal, undo
 from countersign.cli.command import Row, run, shared_settings, show_facts, show_json, show_one
 from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, OfRun, Page, page, run_filter, takes
-from countersign.cli.run_view import in_words
 from runtime.model.search import RunFilter
 from runtime.model.states import EffectStatus, RunStatus, WaitStatus
 
-runs = typer.Typer(no_args_is_help=True, help="List, show, start, cancel, undo, retry, signal and replay runs.")
-waits = typer.Typer(no_args_is_help=True, help="List and show waits.")
-effects = typer.Typer(no_args_is_help=True, help="List and show effects: proposed, attempted and done.")
+runs = typer.Typer()
+waits = typer.Typer()
+effects = typer.Typer()
 
 _RUN = ("reference", "runbook", "status", "outcome", "requested_by", "created_at", "error", "run_id")
 _WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
@@ -47,6 +46,8 @@ def list_runs(
 
 
 def _print_runs(rows: Sequence[Row]) -> None:
+    from countersign.cli.run_view import in_words
+
     table(*_RUN)([in_words(row) for row in rows])
 
 
@@ -54,9 +55,9 @@ def _print_runs(rows: Sequence[Row]) -> None:
 def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
     """Show a run with its steps, costs, waits, effects, child runs and undo runs."""
     from countersign.cli.run_view import show_run as show_to_people
-    from runtime.services import listings
+    from runtime.services.run_in_full import find_run
 
-    found = {**_find_row(listings.find_run, "run", run_id), **_link(run_id)}
+    found = {**_find_row(find_run, "run", run_id), **_link(run_id)}
     if as_json:
         show_json(found)
     else:

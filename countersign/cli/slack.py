@@ -11,10 +11,7 @@ from countersign.cli.lists import show_whole
 from countersign.cli.options import AsJson, By, Page, Reason, page, takes
 from evidence.reading.words import counted
 
-slack = typer.Typer(
-    no_args_is_help=True,
-    help="Install the Slack app and list where; print its manifest; change its keys.",
-)
+slack = typer.Typer()
 
 
 @slack.command("install-link")

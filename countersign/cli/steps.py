@@ -12,7 +12,7 @@ from countersign.cli.options import AsJson, By, Page, Reason, page, run_filter, 
 from runtime.model.run import RepairAction
 from runtime.model.search import RunFilter
 
-steps = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end steps that need attention.")
+steps = typer.Typer()
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
 Step = Annotated[str, typer.Argument(metavar="STEP", help="The step's path, as `steps list` shows it.")]

@@ -10,7 +10,7 @@ from countersign.cli.lists import keyed, show_whole, table
 from countersign.cli.options import AsJson, Page, page, takes
 from evidence.reading.words import counted
 
-subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that get run events.")
+subscriptions = typer.Typer()
 
 _COLUMNS = ("name", "on", "target", "sends", "waiting", "dead_letters")
 

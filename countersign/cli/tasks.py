@@ -10,13 +10,12 @@ from countersign.cli.command import show_one
 from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, By, OfRun, Page, page, run_filter, takes
 from runtime.model.search import RunFilter
-from runtime.model.votes import ClaimAct, VoteVerdict
-from runtime.services.review_answers import ReviewAnswer
 
 if TYPE_CHECKING:
+    from runtime.model.votes import ClaimAct, VoteVerdict
     from runtime.services.approval_view import ApprovalView
 
-tasks = typer.Typer(no_args_is_help=True, help="List, show, answer, claim and release reviews that wait for people.")
+tasks = typer.Typer()
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id.")]
 
@@ -48,10 +47,11 @@ def list_(
     """List open reviews, the first to expire first."""
     from countersign.cli.lookup import find
     from runtime.clock import utc_now
-    from runtime.services.operator import person_of
     from runtime.services.tasks import SoughtTasks, list_tasks
 
     if person is not None:  # an empty list would not say that there is no such person
+        from runtime.services.operator import person_of
+
         find(person_of, person)
     sought = SoughtTasks(
         **vars(narrowed), person=person, run_id=run_id, assignee=assignee, after=page.after, limit=page.limit + 1
@@ -83,23 +83,32 @@ def answer(
     as_json: AsJson = False,
 ) -> None:
     """Answer a review, as its card in Slack does: this counts as your signature."""
+    from runtime.model.votes import VoteVerdict
+
     verdict = VoteVerdict.APPROVE if decision is Decision.APPROVED else VoteVerdict.REJECT
-    _say(ReviewAnswer(task_id, by, verdict, reason, stamp), f"{task_id} is {decision}", as_json=as_json)
+    _say(f"{task_id} is {decision}", task_id, by, verdict, reason, stamp, as_json=as_json)
 
 
 @tasks.command()
 def claim(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
     """Claim a review: others see that you work on it."""
-    _say(ReviewAnswer(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
+    from runtime.model.votes import ClaimAct
+
+    _say(f"{task_id} is yours", task_id, by, ClaimAct.CLAIM, as_json=as_json)
 
 
 @tasks.command()
 def release(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
     """Release a review that you claimed, so that others can take it."""
-    _say(ReviewAnswer(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
+    from runtime.model.votes import ClaimAct
+
+    _say(f"{task_id} is free again", task_id, by, ClaimAct.RELEASE, as_json=as_json)
 
 
-def _say(said: ReviewAnswer, done: str, *, as_json: bool) -> None:
+def _say(done: str, task_id: str, by: str, what: "VoteVerdict | ClaimAct", *more: str, as_json: bool) -> None:
+    from runtime.services.review_answers import ReviewAnswer
+
+    said = ReviewAnswer(task_id, by, what, *more)
     act(lambda desk: desk.say(said), done, as_json=as_json)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from runtime.model.search import RunFilter, UnknownRowError
 from runtime.model.subscription import CONNECTOR, Subscription
 from runtime.store.database.pool import Conn
-from runtime.store.notifications import has_dead_letter
+from runtime.store.dead_letters import has_dead_letter
 
 
 @dataclass(frozen=True, kw_only=True)
