@@ -5,5 +5,9 @@ class CountersignError(Exception):
     """Says what is wrong, and where it is known, what to do."""
 
 
+class OperateError(CountersignError):
+    """The wish cannot be fulfilled; the message says why."""
+
+
 class NothingRunsError(CountersignError):
     """A command that works beside a system found none; the message says how to start one or name another."""

@@ -25,9 +25,9 @@ from runtime.engine import Engine
 from runtime.model.limits import first_line
 from runtime.model.person import Sources
 from runtime.model.subscription import Subscription
+from runtime.services.operator import UnknownPersonError, person_of
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, check_edition, replace_directory
-from runtime.store.directory import actor as actor_of
 from runtime.store.directory import edition_of as loaded_edition
 from runtime.store.schema.role_names import DIRECTORY
 from runtime.store.tenants import bind_tenant, put_if_changed
@@ -109,11 +109,11 @@ async def load_directory(conn: Conn, tenant: str, file: Path, by: str | None = N
 async def _loader(conn: Conn, tenant: str, directory: Directory, by: str) -> Actor:
     """Return who loads: a person of the directory that is loaded, or of the first one."""
     if await loaded_edition(conn, tenant) is not None:
-        found = await actor_of(conn, tenant, by)
-        is_known = found is not None and found["kind"] == "person"
-    else:
-        is_known = by in {one.id for one in directory.people}
-    if not is_known:
+        try:
+            return await person_of(conn, tenant, by)
+        except UnknownPersonError as error:
+            raise DirectoryError(str(error)) from error
+    if by not in {one.id for one in directory.people}:
         raise DirectoryError(f"the directory has no person {by}")
     return Actor(id=by, kind="person")
 

@@ -12,10 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from edge.signing import webhook_secret
-from receipts.passkey_records import ORIGIN
 from receipts.privacy import SHORTEST_SECRET, TOO_SHORT, passwords_in
-from receipts.vault import parse_key
 
 FORM = "postgresql://USER:PASSWORD@HOST:PORT/NAME"
 
@@ -76,6 +73,8 @@ def _base(url: str) -> str:
 
 def _origin(url: str) -> str:
     """Refuse where browsers let nobody use a passkey."""
+    from receipts.passkey_records import ORIGIN
+
     if not re.match(ORIGIN, url):
         raise ValueError("is not https://HOST or https://HOST:PORT (http:// for localhost alone), in small letters")
     return url
@@ -98,11 +97,15 @@ def _token(secret: SecretStr) -> SecretStr:
 
 
 def _vault_key(secret: SecretStr) -> SecretStr:
+    from receipts.vault import parse_key
+
     parse_key(secret.get_secret_value())
     return secret
 
 
 def _webhook_secret(secret: SecretStr) -> SecretStr:
+    from edge.signing import webhook_secret
+
     webhook_secret(secret.get_secret_value())
     return secret
 

@@ -134,16 +134,18 @@ def add_tasks(app: FastAPI, desk: TaskService, signed: Signed, verified: Verifie
         caller, _ = await signed(request, query=True)
         asked = _query(TasksIn, request)
         person = _for(caller, asked.as_)
-        found = await desk.list(
-            SoughtTasks(
-                person=person,
-                run_id=asked.run,
-                definition=asked.definition,
-                assignee=asked.assignee,
-                after=asked.after,
-                limit=asked.limit + 1,
-            )
+        sought = SoughtTasks(
+            person=person,
+            run_id=asked.run,
+            definition=asked.definition,
+            assignee=asked.assignee,
+            after=asked.after,
+            limit=asked.limit + 1,
         )
+        try:
+            found = await desk.list(sought)
+        except LookupError as error:
+            raise Problem(422, f"after: {error}") from error
         page = found[: asked.limit]
         more = page[-1].approval_id if len(found) > asked.limit else None
         return TasksOut(tasks=[_task(view) for view in page], next=more)

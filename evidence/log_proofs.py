@@ -157,14 +157,6 @@ class LaterStamp:
         stamp, growth = base64.b64encode(self.stamp).decode(), [one.hex() for one in self.growth]
         return canonical.dumps(_LaterFile(checkpoint=self.checkpoint.decode(), stamp=stamp, growth=growth).model_dump())
 
-    def write(self, to: Path) -> None:
-        """Write the file, which must not be there yet, or raise StampError."""
-        try:
-            with to.open("xb") as file:
-                file.write(bytes(self))
-        except OSError as error:
-            raise StampError(f"{to} cannot be written: {error.strerror}") from error
-
     def check_growth(self, old: Checkpoint, keys: LogKeys | None) -> None:
         """Raise LogError unless the checkpoint is of this log, grown, and signed by its keys where they are given."""
         note = parse_note(self.checkpoint)

@@ -1,8 +1,4 @@
-"""The report on a bundle: one HTML page made from it alone, to look at and to print. It runs and loads nothing.
-
-Beside it is written the second verifier: one HTML file that checks a bundle in a browser, for those who have not our
-program.
-"""
+"""The report on a bundle: one HTML page made from it alone, to look at and to print. It runs and loads nothing."""
 
 import base64
 import hashlib
@@ -17,7 +13,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from evidence import names, verifier_page
+from evidence import names
 from evidence.cover import NO_KEY, Verdict, cover_of, verdict_of, verdict_on
 from evidence.errors import EvidenceError
 from evidence.filters import FILTERS
@@ -55,17 +51,6 @@ def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents], quick: ti
     verdict, digest, material = _judged(judge(file, trust, *asked), trust) if trust else _unjudged(file)
     page = _page(file.name, digest, verdict, material, quick)
     return Report(page, verdict.heading, verdict.exit_status)
-
-
-def write_report(report: Report, to: Path) -> None:
-    """Write the page; a file that is there is left as it is, and is an error unless it holds the same."""
-    try:
-        if to.is_file() and to.read_bytes() == report.page:
-            return
-        with to.open("xb") as file:
-            file.write(report.page)
-    except OSError as error:
-        raise ReportError(f"{to} cannot be written: {error.strerror}") from error
 
 
 def _judged(judged: Judgement, trust: Trust) -> tuple[Verdict, str, Material | None]:
@@ -139,18 +124,3 @@ def _rules(account: Account) -> list[tuple[str, str]]:
     """Return policy's rules in their own words, each with what they wanted of people."""
     rules = [(words or code, request.needed) for request in account.requests for code, words in request.rules]
     return list(dict.fromkeys(rules))
-
-
-class PageError(EvidenceError):
-    """The page cannot be written; the message says where and why."""
-
-
-def write_page(to: Path) -> str:
-    """Write the page to a file that must not be there yet, and return its SHA-256."""
-    page = verifier_page.page().encode()
-    try:
-        with to.open("xb") as file:
-            file.write(page)
-    except OSError as error:
-        raise PageError(f"{to} cannot be written: {error.strerror}") from error
-    return hashlib.sha256(page).hexdigest()

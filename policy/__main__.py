@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from policy.bundle import PolicyError, PolicyFolders, build_bundle
+from policy.bundle import PolicyFolders, build_bundle
+from policy.errors import PolicyError
 
 
 def main(arguments: list[str]) -> str | None:

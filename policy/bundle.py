@@ -17,6 +17,7 @@ from typing import Any
 import rfc8785
 
 from policy.contract import PolicyText
+from policy.errors import PolicyError
 
 # What is served: the core, and what OPA itself asks of your own, as `system/authz.rego`. Tests, schemas and the
 # meta-policy stay at home.
@@ -29,10 +30,6 @@ PACKS = "countersign_pack"
 _PACKAGE = re.compile(r"(?:[ \t]*(?:#.*)?\n)*package[ \t]+([a-z0-9_.]+)[ \t]*(?:#.*)?(?:\n|$)")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")  # what evidence can store
 _LONGEST_NAME = 160
-
-
-class PolicyError(Exception):
-    """A policy folder that cannot be served; the message says what is wrong and where."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from policy.answer import OLDEST_OPA, dotted, parse_answer, parse_version
-from policy.bundle import CONFIG_FILE, Bundle, PolicyError, strict_json
+from policy.bundle import CONFIG_FILE, Bundle, strict_json
 from policy.contract import PolicyText, PolicyUnavailableError, Question
+from policy.errors import PolicyError
 
 _TIME = "2026-01-05T10:00:00Z"
 _TIERS = ("low", "medium", "high")

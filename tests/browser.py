@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, async_playwright
 
-from evidence.report import write_page
+from evidence import verifier_page
 from tools.chromium import find
 
 _VERIFY = """
@@ -35,7 +35,7 @@ def verify_file() -> Path:
     folder = TemporaryDirectory(prefix="countersign-page-")
     atexit.register(folder.cleanup)
     file = Path(folder.name) / "verify.html"
-    write_page(file)
+    file.write_text(verifier_page.page(), encoding="utf-8")
     return file
 
 

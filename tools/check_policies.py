@@ -17,7 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from countersign.embedded.servers import OPA, find
-from policy.bundle import PACKS, Bundle, PolicyError, PolicyFolders, build_bundle
+from policy.bundle import PACKS, Bundle, PolicyFolders, build_bundle
+from policy.errors import PolicyError
 from policy.vetting import vet_bundle
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -26,7 +26,7 @@ from countersign.embedded.system import Ports, embedded
 from countersign.embedded.work import SetUpError
 from countersign.settings import ROOT, Settings
 from evidence import verifier_page
-from evidence.report import report_on, write_report
+from evidence.report import report_on
 from evidence.verify.trust import trust_of
 from receipts.note import Algorithm, NoteSigner
 from receipts.signing import load_or_create
@@ -141,7 +141,7 @@ class Scene:
         """Write the picture of the report on this case's bundle, from its top."""
         to = self.home / "report.html"
         bundle, key = self.home / f"evidence/{self.case.run_id}.zip", self.home / "keys/evidence.pub.pem"
-        write_report(report_on(bundle, trust_of(key)), to)
+        to.write_bytes(report_on(bundle, trust_of(key)).page)
         page = await self.page(name)
         await page.goto(to.as_uri())
         await self.keep(page, name)

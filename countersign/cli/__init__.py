@@ -1,6 +1,6 @@
-"""The command line: one file per group of commands.
+"""The command line: one file per group of commands, imported when the group is asked for.
 
-`--help` is light: what a command needs is imported when the command runs. So a group's work stands in a file of its own
-where it needs the database, the archive or Slack: `verify`, `evidence_archive`,
-`period_evidence`, `audit`, `operate`, `definition_moves`, `installations`.
+Its help is light, too: what a command needs is imported when the command runs. So a group's work stands in a file of
+its own where it needs the database, the archive or Slack: `lookup`, `operate`, `verify`, `evidence_archive`,
+`period_evidence`, `audit`, `definition_moves`, `installations`.
 """

@@ -16,6 +16,7 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings, show_json, show_rows
 from countersign.cli.options import AsJson, By, Reason, Version, run_filter, takes
+from countersign.foreseen_errors import OperateError
 from evidence.reading.words import counted
 from runtime.model.search import RunFilter
 from runtime.model.states import RunStatus
@@ -87,12 +88,10 @@ async def ask_undo(
 
 async def items_of(settings: "Settings", run_id: str, step: str | None) -> list[dict[str, Any]]:
     """Return what of the run can be undone, and what not and why; raise OperateError where there is no such run."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import expected, looked_up
     from runtime.services.compensation import preview_undo
 
-    found = await looked_up(settings, preview_undo, run_id, step)
-    if found is None:
-        raise OperateError(f"there is no run {run_id}")
+    found = expected(await looked_up(settings, preview_undo, run_id, step), f"run {run_id}")
     return [{name: getattr(item, name) for name in (*_UNDO_COLUMNS, "receipt_id")} for item in found]
 
 
@@ -156,7 +155,9 @@ def cancel(
     chosen = Chosen(**vars(narrowed), status=status)
     if run_id is None:
         if chosen.reference is None and chosen.definition is None:
-            raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
+            raise typer.BadParameter(
+                "name a RUN, or the runs of a --reference or a --definition: the other options only narrow these"
+            )
         if undo or version is not None:
             raise typer.BadParameter("--undo and --version go with one RUN")
         _cancel_chosen(shared_settings("database_url"), chosen, by, reason, yes=yes, as_json=as_json)
@@ -209,7 +210,7 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
 
 
 async def _runs_chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import looked_up
     from runtime.services.compensation import TooManyError, preview_cancel
 
     try:
@@ -255,7 +256,7 @@ def signal(
 
 def _json_object(given: str) -> dict[str, Any]:
     """Return the JSON object that is given, or stands in the file that is."""
-    from countersign.cli.operate import OperateError, expect_recordable, read_json
+    from countersign.cli.operate import expect_recordable, read_json
     from policy.bundle import strict_json
 
     if not given.lstrip().startswith(("{", "[", '"')):

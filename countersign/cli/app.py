@@ -1,4 +1,4 @@
-"""The command line: `serve`, `migrate`, `bucket`, `config`, `doctor`, and every group of commands.
+"""The command line: `serve`, `migrate`, `bucket`, `config` and `doctor`; every group of commands stands in `groups`.
 
 What is done daily to runs has a short form: `trigger`, `cancel`, `undo` and `retry` are the commands of `runs`.
 
@@ -15,19 +15,11 @@ from typer.exceptions import TyperException
 from countersign.cli.acts import cancel, retry, undo
 from countersign.cli.approval_queries import metrics
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, show_facts
-from countersign.cli.dead_letters import dead_letters
-from countersign.cli.definitions import definitions
 from countersign.cli.embedded import case, demo, up
-from countersign.cli.evidence import evidence
-from countersign.cli.keys import keys
-from countersign.cli.log import log, witness
+from countersign.cli.groups import Groups
+from countersign.cli.log import witness
 from countersign.cli.options import AsJson
-from countersign.cli.people import people
-from countersign.cli.run_commands import effects, runs, trigger, waits
-from countersign.cli.slack import slack
-from countersign.cli.steps import steps
-from countersign.cli.subscriptions import subscriptions
-from countersign.cli.tasks import tasks
+from countersign.cli.run_commands import trigger
 
 
 def usage_message(error: TyperException) -> str:
@@ -44,7 +36,7 @@ def _one_sentence(said: str) -> str:
     return one[:1].lower() + one[1:] if one[1:2].islower() else one
 
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Groups, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (up, demo, case, metrics, witness):
     app.command()(command)
 for daily in (trigger, cancel, undo, retry):
@@ -52,19 +44,6 @@ for daily in (trigger, cancel, undo, retry):
         help=f"{daily.__doc__}\n\nShort for `runs {daily.__name__}`.",
         rich_help_panel="Done daily to runs: short forms of commands of `runs`",
     )(daily)
-app.add_typer(evidence, name="evidence")
-app.add_typer(runs, name="runs")
-app.add_typer(waits, name="waits")
-app.add_typer(effects, name="effects")
-app.add_typer(definitions, name="definitions")
-app.add_typer(steps, name="steps")
-app.add_typer(dead_letters, name="dead-letters")
-app.add_typer(subscriptions, name="subscriptions")
-app.add_typer(tasks, name="tasks")
-app.add_typer(people, name="people")
-app.add_typer(slack, name="slack")
-app.add_typer(keys, name="keys")
-app.add_typer(log, name="log")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the library's signature
@@ -92,7 +71,7 @@ def main() -> None:
     from countersign.foreseen_errors import CountersignError
     from edge.errors import EdgeError
     from evidence.errors import EvidenceError
-    from policy.bundle import PolicyError
+    from policy.errors import PolicyError
     from receipts.errors import ReceiptsError
     from runtime.definitions.problems import DefinitionError
     from witness.errors import WitnessError

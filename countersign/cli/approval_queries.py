@@ -14,7 +14,7 @@ import typer
 from countersign.cli.command import Row, out, run, shared_settings, show_json, show_rows, vote_block
 from countersign.cli.evidence_options import AsCsv, expect_one_format, show_csv
 from countersign.cli.options import AsJson, Between, between, run_filter, takes
-from evidence.verify.rules import counted
+from evidence.reading.words import counted
 from runtime.model.search import RunFilter
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _print_votes(rows: Sequence[Row]) -> None:
 async def vote_rows(settings: "Settings", narrowed: RunFilter, person: str | None) -> list[dict[str, Any]]:
     """Return the votes of a period as rows of a table, the oldest first."""
     from countersign.cli.audit import vote_row
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import looked_up
     from runtime.services.bundles import find_votes
 
     return [vote_row(one) for one in await looked_up(settings, find_votes, narrowed, person)]
@@ -96,7 +96,7 @@ def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) 
 
 
 async def _find_metrics(settings: "Settings", period: Between) -> "Metrics":
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import looked_up
     from runtime.clock import utc_now
     from runtime.services.metrics import find_metrics
 

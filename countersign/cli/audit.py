@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from countersign.cli.operate import OperateError
 from countersign.connection import connected
 from countersign.doctor.unsealed import why
+from countersign.foreseen_errors import OperateError
 from countersign.log_key import log_keys
 from countersign.settings import Settings, required
 from evidence.export.approvals_table import (

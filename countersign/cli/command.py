@@ -144,13 +144,13 @@ def show_one(row: Row, *, as_json: bool) -> None:
     if as_json:
         show_json(row)
         return
+    tables = {name: value for name, value in row.items() if isinstance(value, list) and not _are_words(value)}
     for name, value in row.items():
-        if not isinstance(value, list):
-            out.print(f"{name:<20} {_cell(value)}")
-    for name, value in row.items():
-        if isinstance(value, list) and value:
-            out.print(f"\n{name}")
-            show_rows(value, [column for column in value[0] if column not in row])
+        if name not in tables:
+            out.print(f"{name:<20} {_cell(value)}".rstrip())
+    for name, value in tables.items():
+        out.print(f"\n{name}")
+        show_rows(value, [column for column in value[0] if column not in row])
 
 
 def show_facts(facts: Row, *lines: str, as_json: bool) -> None:
@@ -180,9 +180,13 @@ def _cell(value: Any) -> str:
         return moment_text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if _are_words(value):
         return ", ".join(value)
     return json.dumps(value, default=_plain) if isinstance(value, dict | list) else str(value)
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _plain(value: Any) -> str:

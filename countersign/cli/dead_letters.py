@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from countersign.cli.acts import act
-from countersign.cli.command import run, shared_settings, show_one
-from countersign.cli.lists import following, keyed, show_list, table
+from countersign.cli.command import show_one
+from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 
-dead_letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop dead letters.")
+dead_letters = typer.Typer()
 
 NotificationId = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id.")]
 
@@ -38,24 +38,21 @@ def list_(
     page: Page,
 ) -> None:
     """List dead letters, early answers, and received notifications that an internal fault delays, newest first."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import find
     from runtime.services import listings
 
     wanted = listings.Wanted(**vars(came), status=status, after=page.after, limit=page.limit + 1)
-    with following():
-        rows = run(looked_up(shared_settings("database_url"), listings.list_dead_letters, wanted))
+    rows = find(listings.list_dead_letters, wanted)
     show_list("dead_letters", rows, page, keyed("notification_id"), table(*_COLUMNS), as_json=as_json)
 
 
 @dead_letters.command()
 def show(notification_id: NotificationId, *, as_json: AsJson = False) -> None:
     """Show a notification, without its token."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import find_one
     from runtime.services import listings
 
-    row = run(looked_up(shared_settings("database_url"), listings.find_dead_letter, notification_id))
-    if row is None:
-        raise OperateError(f"there is no notification {notification_id}")
+    row = find_one(f"notification {notification_id}", listings.find_dead_letter, notification_id)
     show_one(row, as_json=as_json)
 
 

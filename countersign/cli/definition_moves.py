@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from countersign.cli.command import out, run, shared_settings, show_json
-from countersign.cli.operate import APPLY_SECONDS, OperateError, looked_up, perform
+from countersign.cli.lookup import expected, looked_up
+from countersign.cli.operate import APPLY_SECONDS, perform
+from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from runtime.model.states import RUN, RunStatus, is_final
-from runtime.services.listings import find_run
 from runtime.services.operator import PAUSE, OperatorService
+from runtime.services.run_in_full import find_run
 
 _SETTLED = {RunStatus.WAITING_APPROVAL, *(status for status in RunStatus if is_final(RUN, status))}
 
@@ -44,9 +46,7 @@ async def _run_outcome(settings: Settings, run_id: str) -> dict[str, Any]:
     """Return how the run stands once it has ended or waits for people, or after a while."""
     until = time.monotonic() + APPLY_SECONDS
     while True:
-        found = await looked_up(settings, find_run, run_id)
-        if found is None:
-            raise OperateError(f"there is no run {run_id}")
+        found = expected(await looked_up(settings, find_run, run_id), f"run {run_id}")
         status = RunStatus(found["status"])
         if status in _SETTLED or time.monotonic() >= until:
             return {"run_status": str(status), "error": found["error"]}

@@ -4,9 +4,8 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
-from countersign.cli.command import Row, out, run, shared_settings, show_facts, show_json, show_rows
+from countersign.cli.command import Row, out, shared_settings, show_facts, show_json, show_rows
 from countersign.cli.lists import show_list, table
 from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
 from evidence.reading.words import counted
@@ -22,9 +21,7 @@ _MOVE_COLUMNS = ("at", "event", "by", "run_id")
 
 @takes(changed=between, page=page)
 def list_(
-    name: Annotated[
-        str | None, typer.Option("--definition", "--name", metavar="NAME", help="Only this runbook.")
-    ] = None,
+    name: Annotated[str | None, typer.Option("--definition", metavar="NAME", help="Only this runbook.")] = None,
     status: Annotated[
         DefinitionStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(DefinitionStatus)}.")
     ] = None,
@@ -35,7 +32,7 @@ def list_(
     page: Page,
 ) -> None:
     """List the versions of runbooks by name, the newest first: the status of each, and who changed it last."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import find
     from runtime.services.definition_views import Sought, list_versions
 
     sought = Sought(
@@ -46,7 +43,7 @@ def list_(
         after=_version_after(page.after),
         limit=page.limit + 1,
     )
-    rows = run(looked_up(shared_settings("database_url"), list_versions, sought))
+    rows = find(list_versions, sought)
     show_list("versions", rows, page, _key, table(*_LIST_COLUMNS), as_json=as_json)
 
 
@@ -61,10 +58,12 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a version: its status, who changed it and when, its digest, and its content."""
-    from countersign.cli.definition_lookup import looked_up
+    import yaml
+
+    from countersign.cli.lookup import find
     from runtime.services.definition_views import show_version
 
-    found: dict[str, Any] = run(looked_up(shared_settings("database_url"), show_version, name, version))
+    found = find(show_version, name, version)
     if as_json:
         show_json(found)
         return
@@ -87,21 +86,12 @@ def _version_after(after: str | None) -> tuple[str, int] | None:
     return name, int(version)
 
 
-definitions = typer.Typer(
-    invoke_without_command=True, help="Check, list and compare runbooks; say which versions start."
-)
+definitions = typer.Typer()
 definitions.command("list")(list_)
 definitions.command("show")(show)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The runbook.")]
 Version = Annotated[int, typer.Argument(metavar="VERSION", min=1, help="Which of its versions.")]
-
-
-@definitions.callback()
-def group(context: typer.Context) -> None:
-    """Check, list and compare runbooks; say which versions start. Without a command: check."""
-    if context.invoked_subcommand is None:
-        check()
 
 
 @definitions.command()
@@ -139,10 +129,10 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show what a version adds, removes and changes."""
-    from countersign.cli.definition_lookup import looked_up
+    from countersign.cli.lookup import find
     from runtime.services.definition_views import compare
 
-    found = run(looked_up(shared_settings("database_url"), compare, name, version, against))
+    found = find(compare, name, version, against)
     if as_json:
         sides = {"name": name, "from": found.before and found.before.version, "to": found.after.version}
         show_json({**sides, "changes": [_change_json(change) for change in found.changes]})

@@ -28,7 +28,7 @@ from countersign.cli.evidence_options import (
     trusted,
 )
 from countersign.cli.evidence_queries import exceptions, list_evidence
-from countersign.cli.lists import cut, keyed, show_list, table, within
+from countersign.cli.lists import keyed, show_whole, table, within
 from countersign.cli.options import AsJson, Between, By, OfRun, Page, Reason, between, output, page, takes
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ Reference = Annotated[
     str | None, typer.Option(metavar="REFERENCE", help="All runs with this reference, future ones included.")
 ]
 
+_ONE_SUBJECT = "name a run or a --reference, not both"
 _HOLD_COLUMNS = (
     "hold_id",
     "kind",
@@ -159,11 +160,12 @@ def holds(
     """List legal holds, newest first: subject, person, reason, and how many bundles the archive holds."""
     from countersign.cli.evidence_archive import list_holds
 
+    if run_id is not None and reference is not None:
+        raise typer.BadParameter(_ONE_SUBJECT)
     found = within(run(list_holds(shared_settings("database_url"), lifted=lifted)), was_set, "set_at")
     named = {"run": run_id, "reference": reference}
     rows = [row for row in found if not any(named.values()) or named[row["kind"]] == row["subject"]]
-    key = keyed("hold_id")
-    show_list("holds", cut(rows, page, key), page, key, table(*_HOLD_COLUMNS), as_json=as_json)
+    show_whole("holds", rows, page, keyed("hold_id"), table(*_HOLD_COLUMNS), as_json=as_json)
 
 
 def retry(
@@ -184,10 +186,10 @@ def _hold_subject(run_id: str | None, reference: str | None) -> "Subject":
         return Subject("run", run_id)
     if reference is not None and run_id is None:
         return Subject("reference", reference)
-    raise typer.BadParameter("name a run or --reference, not both")
+    raise typer.BadParameter(_ONE_SUBJECT)
 
 
-evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch, verify and keep evidence.")
+evidence = typer.Typer()
 
 
 evidence.command("list")(list_evidence)
@@ -255,7 +257,11 @@ def verifying_page(
     to: Annotated[Path, output("FILE", "The page to write.")] = Path("verify.html"), *, as_json: AsJson = False
 ) -> None:
     """Write the page that verifies bundles in a browser: one offline file, for people without this program."""
-    from evidence.report import write_page
+    from countersign.cli.outputs import write_new
+    from evidence import verifier_page
+    from evidence.statement import sha256
 
-    sha256 = write_page(to)
-    show_facts({"sha256": sha256, "page": to}, f"sha256: {sha256}", f"page:   {to}", as_json=as_json)
+    data = verifier_page.page().encode()
+    write_new(to, data)
+    digest = sha256(data)
+    show_facts({"sha256": digest, "page": to}, f"sha256: {digest}", f"page:   {to}", as_json=as_json)

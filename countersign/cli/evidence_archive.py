@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from countersign.archive import make_archive
-from countersign.cli.operate import OperateError, naming_people
+from countersign.cli.lookup import naming
 from countersign.cli.outputs import check_free, write_new
 from countersign.connection import connected
+from countersign.foreseen_errors import OperateError
 from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 from countersign.storage import open_storage
@@ -53,7 +54,7 @@ async def fetch_bundle(settings: Settings, wanted: BundleRequest) -> str:
             raise OperateError(f"there is no stored bundle of run {wanted.run_id}")
         archive = make_archive(settings, utc_now)
         files = await asyncio.to_thread(_files_of, archive, bundle, wanted)
-        with naming_people():
+        with naming():
             await bundles.put_fetched(conn, settings.tenant, wanted.by, bundle, utc_now())
     for to, data in files.items():
         await asyncio.to_thread(write_new, to, data, _OWNER_ONLY)
@@ -118,7 +119,7 @@ async def _hold_keeper(settings: Settings) -> AsyncIterator[Keeper]:
     async with open_storage(settings) as storage:
         desk = LegalHolds(storage.pool, storage.clock, settings.tenant, make_privacy(settings))
         try:
-            with naming_people():
+            with naming():
                 yield Keeper(desk, make_archive(settings, storage.clock))
         except HoldError as error:
             raise OperateError(str(error)) from error

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from evidence.export.index import Period, PeriodError, day, end_of, period
-
 if TYPE_CHECKING:
+    from evidence.export.index import Period
     from evidence.verify.trust import Trust
 
 
@@ -131,14 +130,18 @@ def quick_of(text: str) -> timedelta:
         raise typer.BadParameter(str(error), param_hint="--quick-vote") from error
 
 
-def period_of(first: str, last: str) -> Period:
+def period_of(first: str, last: str) -> "Period":
     """Return the period that both options name."""
+    from evidence.export.index import period
+
     one, other = _day_of(first, "--since"), _day_of(last, "--until")
     return _parsed_option(lambda: period(str(one), str(other)), "--since")
 
 
 def _day_of(text: str, option: str) -> date:
     """Return the day that an option names, one that another follows."""
+    from evidence.export.index import day, end_of
+
     found = _parsed_option(lambda: day(text), option)
     _parsed_option(lambda: end_of(found), option)
     return found
@@ -158,6 +161,8 @@ def show_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
 
 
 def _parsed_option(read: Callable[[], T], option: str) -> T:
+    from evidence.export.index import PeriodError
+
     try:
         return read()
     except PeriodError as error:

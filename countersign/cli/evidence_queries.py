@@ -6,21 +6,16 @@ an export or a period.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from countersign.cli.command import Row, out, run, run_block, shared_settings, show_json
 from countersign.cli.evidence_options import AsCsv, QuickVote, expect_one_format, quick_of, show_csv
-from countersign.cli.lists import following, keyed, show_list
+from countersign.cli.lists import keyed, show_list
 from countersign.cli.options import AsJson, Between, Page, between, page, run_filter, takes
-from evidence.reading.words import counted
 from runtime.model.search import EvidenceState, RunFilter, Sought
 from runtime.model.states import RunStatus
-
-if TYPE_CHECKING:
-    from countersign.settings import Settings
-
 
 _RUN_COLUMNS = (
     *("run_id", "reference", "trigger_type", "definition", "definition_version", "outcome", "state", "requested_by"),
@@ -48,7 +43,10 @@ def list_evidence(
     narrowed: RunFilter,
     page: Page,
 ) -> None:
-    """List runs with their evidence, the newest first: its SHA-256, or why there is none."""
+    """List runs with their evidence, the newest first: its SHA-256, or why there is none.
+
+    With --csv all of them are listed, unless --limit says how many.
+    """
     expect_one_format(as_json=as_json, as_csv=as_csv)
     sought = Sought(
         **vars(narrowed),
@@ -57,12 +55,11 @@ def list_evidence(
         outcome=outcome,
         states=state or (),
         after=page.after,
-        limit=page.limit + 1,
+        limit=page.asked if as_csv else page.limit + 1,
     )
-    with following():
-        rows = run(_run_rows(shared_settings("database_url"), sought))
-    if as_csv:
-        show_csv(rows[: page.limit], _RUN_COLUMNS)
+    rows = _run_rows(sought)
+    if as_csv:  # a table that is kept has all rows, unless somebody wants fewer
+        show_csv(rows, _RUN_COLUMNS)
     else:
         show_list("runs", rows, page, keyed("run_id"), _print_found, as_json=as_json)
 
@@ -70,15 +67,16 @@ def list_evidence(
 def _print_found(rows: Sequence[Row]) -> None:
     for row in rows:
         out.print(run_block(row))
-    out.print(counted(len(rows), "run"))
+    if not rows:
+        out.print("none")
 
 
-async def _run_rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:
-    from countersign.cli.operate import looked_up
+def _run_rows(sought: Sought) -> Sequence[dict[str, Any]]:
+    from countersign.cli.lookup import find
     from countersign.doctor.unsealed import why
     from runtime.services.bundles import find_runs
 
-    return [_run_row(one, why(one)) for one in await looked_up(settings, find_runs, sought)]
+    return [_run_row(one, why(one)) for one in find(find_runs, sought)]
 
 
 def _run_row(found: Any, why: str) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Any
 
-from countersign.cli.operate import OperateError, naming_people, perform
+from countersign.cli.lookup import naming
+from countersign.cli.operate import perform
 from countersign.connection import connected
+from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings, required
 from countersign.slack import make_vault
 from receipts.vault import VaultError
@@ -39,7 +41,7 @@ async def rekey_tokens(settings: Settings, by: str) -> tuple[str, int]:
     """Put all tokens under the first key; return its id, and of how many installations. Raise OperateError."""
     vault = make_vault(settings)
     async with connected(settings) as conn:
-        with naming_people():
+        with naming():
             actor = await person_of(conn, settings.tenant, by)
         try:
             return vault.key_id, await rekey(conn, settings.tenant, vault, actor, utc_now())

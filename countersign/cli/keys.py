@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.command import Row, out, run, shared_settings, show_facts
-from countersign.cli.lists import cut, keyed, show_list
-from countersign.cli.options import AsJson, By, Page, output, page, takes
+from countersign.cli.lists import keyed, show_whole
+from countersign.cli.options import AsJson, By, Page, Reason, output, page, takes
 from evidence.reading.words import counted
 
 if TYPE_CHECKING:
     from receipts.register import Entry
 
-keys = typer.Typer(no_args_is_help=True, help="List, rotate and revoke the keys that sign evidence.")
+keys = typer.Typer()
 
 
 @keys.command("list")
@@ -24,8 +24,7 @@ def list_(*, as_json: AsJson = False, page: Page) -> None:
     from countersign.cli.operate import register_of_keys
 
     register, needed = run(register_of_keys(shared_settings("database_url")))
-    rows, key = _rows(register, needed), keyed("id")
-    show_list("keys", cut(rows, page, key), page, key, _print_keys, as_json=as_json)
+    show_whole("keys", _rows(register, needed), page, keyed("id"), _print_keys, as_json=as_json)
 
 
 @keys.command()
@@ -43,14 +42,14 @@ def rotate(by: By, *, as_json: AsJson = False) -> None:
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keys list` shows it.")],
     by: By,
-    why: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; recorded in the register.")],
+    reason: Reason,
     *,
     as_json: AsJson = False,
 ) -> None:
     """Revoke an earlier key: nothing sealed with it from now on verifies."""
     from countersign.cli.operate import revoke_key
 
-    rows = _rows(run(revoke_key(shared_settings("database_url"), key_id, by, why)))
+    rows = _rows(run(revoke_key(shared_settings("database_url"), key_id, by, reason)))
     show_facts({"keys": rows}, *map(_key_text, rows), as_json=as_json)
 
 

@@ -13,9 +13,7 @@ from countersign.cli.command import out, own_settings, run, shared_settings, sho
 from countersign.cli.options import AsJson, By, output
 from evidence.reading.words import counted
 
-log = typer.Typer(
-    no_args_is_help=True, help="Verify the audit log; show and rotate its key; print its newest checkpoint."
-)
+log = typer.Typer()
 
 
 @log.command()
@@ -60,9 +58,10 @@ def stamp(
 ) -> None:
     """Write the first time stamp that covers a run's bundle, for `evidence verify --stamp`."""
     from countersign.cli.audit import later_stamp
+    from countersign.cli.outputs import write_new
 
     file = to or Path(f"{run_id}.stamp")
-    run(later_stamp(shared_settings("database_url"), run_id)).write(file)
+    write_new(file, bytes(run(later_stamp(shared_settings("database_url"), run_id))))
     show_facts({"stamp": file}, f"stamp: {file}", as_json=as_json)
 
 

@@ -2,44 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from countersign.cli.lookup import naming
 from countersign.connection import connected
-from countersign.foreseen_errors import CountersignError
+from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from receipts.checkpoint import LogKeys
 from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.model.limits import json_fault
 from runtime.services import keys, log
-from runtime.services.operator import (
-    OperatorService,
-    UnknownEffectError,
-    UnknownPersonError,
-    UnknownStepError,
-    person_of,
-)
-
-T = TypeVar("T")
+from runtime.services.operator import OperatorService, person_of
 
 APPLY_SECONDS = 10.0
 """How long a command waits for a worker to do what it asks for; it is on record before that."""
-
-
-class OperateError(CountersignError):
-    """The wish cannot be fulfilled; the message says why."""
-
-
-@contextmanager
-def naming_people() -> Iterator[None]:
-    """Turn it into an OperateError where the directory does not have a person who is named."""
-    try:
-        yield
-    except UnknownPersonError as error:
-        raise OperateError(str(error)) from error
 
 
 def read_json(file: Path) -> Any:
@@ -70,11 +49,8 @@ async def perform(settings: Settings, record: Callable[[OperatorService], Awaita
 
     async with open_storage(settings) as storage:
         desk = OperatorService(storage.pool, storage.clock, settings.tenant)
-        try:
-            with naming_people():
-                notification_id = await record(desk)
-        except (UnknownEffectError, UnknownStepError) as error:
-            raise OperateError(str(error)) from error
+        with naming():
+            notification_id = await record(desk)
         facts = await desk.outcome(notification_id, APPLY_SECONDS) or {"status": "received"}
     if facts["status"] not in ("applied", "received", "early"):
         raise OperateError(f"nothing was done: {_why(facts)}")
@@ -99,20 +75,13 @@ async def perform_each(
 
     async with open_storage(settings) as storage:
         desk = OperatorService(storage.pool, storage.clock, settings.tenant)
-        with naming_people():
+        with naming():
             recorded = {subject: await record(desk, subject) for subject in subjects}
         found, until = {}, time.monotonic() + APPLY_SECONDS
         for subject, one in recorded.items():
             facts = await desk.outcome(one, max(until - time.monotonic(), 0.0)) or {"status": "received"}
             found[subject] = {"notification_id": one, **facts}
         return found
-
-
-async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what: Any) -> T:
-    """Return what a look into the tenant's rows finds; raise OperateError where it is for nobody whom we know."""
-    async with connected(settings) as conn:
-        with naming_people():
-            return await look(conn, settings.tenant, *what)
 
 
 async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[str, int]]:
@@ -129,7 +98,7 @@ async def rotate_key(settings: Settings, by: str) -> Sequence[Entry]:
     from evidence.key_ring import KeyRing
 
     async with connected(settings) as conn:
-        with naming_people():
+        with naming():
             actor = await person_of(conn, settings.tenant, by)
         register = await keys.register_of(conn, settings.tenant)
         ring = KeyRing(settings.key_path)
@@ -146,7 +115,7 @@ async def revoke_key(settings: Settings, key_id: str, by: str, why: str) -> Sequ
     from evidence.key_ring import KeyRing
 
     async with connected(settings) as conn:
-        with naming_people():
+        with naming():
             actor = await person_of(conn, settings.tenant, by)
         current = KeyRing(settings.key_path).keys().current
         return await keys.revoke_key(conn, settings.tenant, key_id, current, utc_now(), why, actor)
@@ -157,7 +126,7 @@ async def rotate_log(settings: Settings, by: str) -> LogKeys:
     from countersign.log_key import rotate_log_key
 
     async with connected(settings) as conn:
-        with naming_people():
+        with naming():
             actor = await person_of(conn, settings.tenant, by)
         found = await asyncio.to_thread(rotate_log_key, settings)
         await log.note_key(conn, settings.tenant, str(found.keys[0]), actor, utc_now())

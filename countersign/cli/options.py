@@ -60,21 +60,29 @@ def _moment(text: str, *, ends: bool) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _began(text: str) -> datetime:
+def began(text: str) -> datetime:
+    """Return the moment from which on a person means."""
     return _moment(text, ends=False)
 
 
-def _ended(text: str) -> datetime:
+def ended(text: str) -> datetime:
+    """Return the moment until before which a person means."""
     return _moment(text, ends=True)
 
 
 Since = Annotated[
     datetime | None,
-    typer.Option(parser=_began, metavar="WHEN", help="From this day, moment (UTC), or so long ago (P7D), on."),
+    typer.Option(
+        parser=began, metavar="WHEN", help="From the start of this day, this moment, or so long ago (P7D), on; in UTC."
+    ),
 ]
 Until = Annotated[
     datetime | None,
-    typer.Option(parser=_ended, metavar="WHEN", help="To the end of this day, or until before this moment."),
+    typer.Option(
+        parser=ended,
+        metavar="WHEN",
+        help="To the end of this day, or until before this moment, or so long ago (P7D); in UTC.",
+    ),
 ]
 
 
@@ -115,16 +123,26 @@ def run_filter(
     )
 
 
+_ROWS = 50
+
+
 @dataclass(frozen=True)
 class Page:
-    """Which part of a list is wanted: so many rows, behind the one that `after` names."""
+    """Which part of a list is wanted: so many rows, behind the one that `after` names; `asked` is None by default."""
 
-    limit: int
+    asked: int | None
     after: str | None
+
+    @property
+    def limit(self) -> int:
+        """Return how many rows a page has."""
+        return self.asked or _ROWS
 
 
 def page(
-    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows.")] = 50,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=10_000, metavar="NUMBER", help="Maximum number of rows; default: 50.")
+    ] = None,
     after: Annotated[
         str | None, typer.Option(metavar="KEY", help="Continue behind this row, which the page before ended with.")
     ] = None,
@@ -140,17 +158,13 @@ def takes(**sets: Callable[..., Any]) -> Callable[[Callable[..., None]], Callabl
         options = {name: inspect.signature(made, eval_str=True).parameters for name, made in sets.items()}
 
         @wraps(command)
-        def called(*words: Any, **given: Any) -> None:
-            made = {
-                name: make(**{option: given.pop(option) for option in options[name] if option in given})
-                for name, make in sets.items()
-            }
-            command(*words, **given, **made)
+        def called(**given: Any) -> None:
+            made = {name: make(**{one: given.pop(one) for one in options[name]}) for name, make in sets.items()}
+            command(**given, **made)
 
         own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name not in sets]
         shared = [one for each in options.values() for one in each.values()]
         parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *shared)]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return called
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from countersign.cli.operate import OperateError
+from countersign.foreseen_errors import OperateError
 from evidence.local import TakenError, write_once
 
 _READABLE = 0o644

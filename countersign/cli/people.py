@@ -16,8 +16,8 @@ import typer
 
 from countersign.cli.acts import act
 from countersign.cli.command import out, run, shared_settings, show_facts, show_json, show_one, show_rows
-from countersign.cli.lists import cut, keyed, show_list, table, within
-from countersign.cli.options import AsJson, Between, By, Page, Reason, between, page, takes
+from countersign.cli.lists import keyed, show_whole, table, within
+from countersign.cli.options import AsJson, Between, By, Page, Reason, began, between, ended, page, takes
 from evidence.reading.words import counted
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def list_(
     page: Page,
 ) -> None:
     """List people: their groups and accounts, whom they vote for now, and who votes for them."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import find
     from runtime.services.delegations import list_people
 
-    found, key = run(looked_up(shared_settings("database_url"), list_people, group)), keyed("person")
-    show_list("people", cut(found, page, key), page, key, table(*_PERSON_COLUMNS), as_json=as_json)
+    found = find(list_people, group)
+    show_whole("people", found, page, keyed("person"), table(*_PERSON_COLUMNS), as_json=as_json)
 
 
 def show(
@@ -48,14 +48,10 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a person and every delegation from and to them, past ones included."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import find_one
     from runtime.services.delegations import find_person
 
-    found = run(looked_up(shared_settings("database_url"), find_person, person))
-    if found is None:
-        raise OperateError(f"there is no person {person}")
-    lists = () if as_json else ("groups", "slack", "stands_in_for", "delegates")
-    show_one({**found, **{name: ", ".join(found[name]) for name in lists}}, as_json=as_json)
+    show_one(find_one(f"person {person}", find_person, person), as_json=as_json)
 
 
 _CHANGE_COLUMNS = ("person", "what", "before", "after")
@@ -175,26 +171,18 @@ def remove(
     change_people(old, without_person(old, person), into, yes=yes, as_json=as_json)
 
 
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter("give a moment such as 2026-02-01T18:00:00+01:00") from error
-    if moment.tzinfo is None:
-        raise typer.BadParameter("add the time zone: 2026-02-01T18:00:00+01:00")
-    return moment
-
-
 def delegate(
     delegator: Annotated[str, typer.Argument(metavar="PERSON", help="Who is away.")],
     to: Annotated[str, typer.Option(metavar="PERSON", help="Who votes for them.")],
     until: Annotated[
-        datetime, typer.Option(parser=_moment, metavar="MOMENT", help="End of the delegation, exclusive.")
+        datetime,
+        typer.Option(parser=ended, metavar="WHEN", help="To the end of this day, or until before this moment; in UTC."),
     ],
     by: By,
     reason: Reason,
     since: Annotated[
-        datetime | None, typer.Option("--from", parser=_moment, metavar="MOMENT", help="Start; default: now.")
+        datetime | None,
+        typer.Option("--from", parser=began, metavar="WHEN", help="From this day or moment, in UTC; default: now."),
     ] = None,
     group: Annotated[
         list[str] | None,
@@ -276,12 +264,11 @@ def list_registered(
     page: Page,
 ) -> None:
     """List passkeys, newest first, including revoked ones."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import find
     from runtime.services.delegations import list_passkeys
 
-    found = within(run(looked_up(shared_settings("database_url"), list_passkeys, person)), was_made, "registered_at")
-    key = keyed("credential_id")
-    show_list("passkeys", cut(found, page, key), page, key, table(*_PASSKEY_COLUMNS), as_json=as_json)
+    found = within(find(list_passkeys, person), was_made, "registered_at")
+    show_whole("passkeys", found, page, keyed("credential_id"), table(*_PASSKEY_COLUMNS), as_json=as_json)
 
 
 @passkeys.command(context_settings={"ignore_unknown_options": True})  # an id may begin with a dash
@@ -296,7 +283,7 @@ def revoke(
     act(lambda desk: desk.revoke_passkey(by, passkey, reason), f"{passkey} is revoked", as_json=as_json)
 
 
-people = typer.Typer(no_args_is_help=True, help="Load and show the directory; delegations; passkeys.")
+people = typer.Typer()
 people.command("list")(list_)
 people.command()(show)
 people.command("import")(import_)

@@ -15,8 +15,9 @@ from typing import Any
 
 from countersign.archive import make_archive
 from countersign.cli.audit import PeriodRead, audited, read_period, refusal_rows
-from countersign.cli.operate import OperateError, looked_up, naming_people
+from countersign.cli.lookup import looked_up, naming
 from countersign.connection import connected
+from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from evidence.errors import EvidenceError
 from evidence.export.approvals_table import VOTE_COLUMNS
@@ -48,7 +49,7 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
 
     Raise OperateError, ExportError or ArchiveError; then nothing is left of it.
     """
-    with new_folder(folder), naming_people():
+    with new_folder(folder), naming():
         key, checkpoint = await _key_and_checkpoint(settings, by)  # the checkpoint first: the log only grows from there
         found = await asyncio.to_thread(audited, settings, [])
         read = await read_period(settings, period)

@@ -6,24 +6,21 @@ and names the first place where today's planner decides otherwise.
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from countersign.cli.acts import cancel, retry, signal, undo
 from countersign.cli.command import Row, run, shared_settings, show_facts, show_json, show_one
-from countersign.cli.lists import following, keyed, show_list, table
+from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, OfRun, Page, page, run_filter, takes
-from countersign.cli.run_view import in_words
 from runtime.model.search import RunFilter
 from runtime.model.states import EffectStatus, RunStatus, WaitStatus
 
-Found = TypeVar("Found")
-
-runs = typer.Typer(no_args_is_help=True, help="List, show, start, cancel, undo, retry, signal and replay runs.")
-waits = typer.Typer(no_args_is_help=True, help="List and show waits.")
-effects = typer.Typer(no_args_is_help=True, help="List and show effects: proposed, attempted and done.")
+runs = typer.Typer()
+waits = typer.Typer()
+effects = typer.Typer()
 
 _RUN = ("reference", "runbook", "status", "outcome", "requested_by", "created_at", "error", "run_id")
 _WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
@@ -49,6 +46,8 @@ def list_runs(
 
 
 def _print_runs(rows: Sequence[Row]) -> None:
+    from countersign.cli.run_view import in_words
+
     table(*_RUN)([in_words(row) for row in rows])
 
 
@@ -56,9 +55,9 @@ def _print_runs(rows: Sequence[Row]) -> None:
 def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
     """Show a run with its steps, costs, waits, effects, child runs and undo runs."""
     from countersign.cli.run_view import show_run as show_to_people
-    from runtime.services import listings
+    from runtime.services.run_in_full import find_run
 
-    found = {**_find_row(listings.find_run, "run", run_id), **_link(run_id)}
+    found = {**_find_row(find_run, "run", run_id), **_link(run_id)}
     if as_json:
         show_json(found)
     else:
@@ -131,44 +130,31 @@ def _link(run_id: str) -> Row:
     return {"link": run_link(url, run_id)} if url else {}
 
 
-async def _look(look: Callable[..., Awaitable[Found]], *what: Any) -> Found:
-    from countersign.connection import connected
-
-    settings = shared_settings("database_url")
-    async with connected(settings) as conn:
-        return await look(conn, settings.tenant, *what)
-
-
 def _list_rows(
     look: Callable[..., Awaitable[list[dict[str, Any]]]], narrowed: RunFilter, page: Page, **more: Any
 ) -> list[dict[str, Any]]:
     """Return the rows of a page, and one more if there is one; raise OperateError where it follows on none."""
+    from countersign.cli.lookup import find
     from runtime.services.listings import Wanted
 
-    with following():
-        return run(_look(look, Wanted(**vars(narrowed), **more, after=page.after, limit=page.limit + 1)))
+    return find(look, Wanted(**vars(narrowed), **more, after=page.after, limit=page.limit + 1))
 
 
 def _find_row(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, id_: str) -> Row:
-    row = run(_look(look, id_))
-    if row is None:
-        from countersign.cli.operate import OperateError
+    from countersign.cli.lookup import find_one
 
-        raise OperateError(f"there is no {kind} {id_}")
-    return row
+    return find_one(f"{kind} {id_}", look, id_)
 
 
 @runs.command()
 def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
     """Plan a run again from its record, and name the first place where today's planner decides otherwise."""
-    from countersign.cli.operate import OperateError
+    from countersign.cli.lookup import find_one
     from countersign.engine import install_functions
     from runtime.services import run_replay
 
     install_functions(shared_settings("database_url"))
-    found = run(_look(run_replay.replay_run, run_id))
-    if found is None:
-        raise OperateError(f"there is no run {run_id}")
+    found = find_one(f"run {run_id}", run_replay.replay_run, run_id)
     hidden, other = sorted(found.hidden), found.difference
     lines = [f"{value}: the run's redacted values are gone" for value in hidden]
     if other is None:
@@ -197,9 +183,7 @@ def trigger(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--as", "--on-behalf-of", metavar="PERSON", help="The directory id of the person who requests it."
-        ),
+        typer.Option("--as", metavar="PERSON", help="The directory id of the person who requests it."),
     ] = None,
     version: Annotated[
         int | None,

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import Row, moment_text, out, run, shared_settings, show_facts, show_json
-from countersign.cli.lists import cut, show_list
+from countersign.cli.lists import show_whole
 from countersign.cli.options import AsJson, By, Page, Reason, page, takes
 from evidence.reading.words import counted
 
-slack = typer.Typer(no_args_is_help=True, help="Install the Slack app in workspaces of this tenant.")
+slack = typer.Typer()
 
 
 @slack.command("install-link")
@@ -41,7 +41,7 @@ def list_(*, as_json: AsJson = False, page: Page) -> None:
     from countersign.cli.installations import list_installations
 
     places = run(list_installations(shared_settings("database_url")))
-    show_list("installations", cut(places, page, _key), page, _key, _print_places, as_json=as_json)
+    show_whole("installations", places, page, _key, _print_places, as_json=as_json)
 
 
 def _key(place: Row) -> str:

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from countersign.cli.acts import act
-from countersign.cli.command import run, shared_settings, show_one
-from countersign.cli.lists import following, show_list, table
+from countersign.cli.command import show_one
+from countersign.cli.lists import show_list, table
 from countersign.cli.options import AsJson, By, Page, Reason, page, run_filter, takes
 from runtime.model.run import RepairAction
 from runtime.model.search import RunFilter
 
-steps = typer.Typer(no_args_is_help=True, help="List, show, retry, supply, skip and end steps that need attention.")
+steps = typer.Typer()
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
 Step = Annotated[str, typer.Argument(metavar="STEP", help="The step's path, as `steps list` shows it.")]
@@ -29,13 +29,11 @@ _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_cod
 @steps.command("list")
 @takes(narrowed=run_filter, page=page)
 def list_(*, as_json: AsJson = False, narrowed: RunFilter, page: Page) -> None:
-    """List steps that need attention, most recently changed run first."""
-    from countersign.cli.operate import looked_up
+    """List steps that need attention, those of the newest run first."""
+    from countersign.cli.lookup import find
     from runtime.services import listings
 
-    look, asked = listings.list_steps_needing_attention, (page.limit + 1, narrowed, page.after)
-    with following():
-        steps = run(looked_up(shared_settings("database_url"), look, *asked))
+    steps = find(listings.list_steps_needing_attention, page.limit + 1, narrowed, page.after)
     rows = [vars(step) for step in steps]
     show_list("steps", rows, page, lambda row: f"{row['run_id']}:{row['path']}", table(*_STEP), as_json=as_json)
 
@@ -43,12 +41,10 @@ def list_(*, as_json: AsJson = False, narrowed: RunFilter, page: Page) -> None:
 @steps.command()
 def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
     """Show a step that needs attention: its error and its version."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import find_one
     from runtime.services import listings
 
-    found = run(looked_up(shared_settings("database_url"), listings.find_step, run_id, step))
-    if found is None:
-        raise OperateError(f"there is no step {step} of a run {run_id}")
+    found = find_one(f"step {step} of a run {run_id}", listings.find_step, run_id, step)
     show_one(vars(found), as_json=as_json)
 
 

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import own_settings, run, shared_settings, show_facts
-from countersign.cli.lists import cut, keyed, show_list, table
+from countersign.cli.lists import keyed, show_whole, table
 from countersign.cli.options import AsJson, Page, page, takes
 from evidence.reading.words import counted
 
-subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that get run events.")
+subscriptions = typer.Typer()
 
 _COLUMNS = ("name", "on", "target", "sends", "waiting", "dead_letters")
 
@@ -31,12 +31,11 @@ def check(
 @takes(page=page)
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List subscriptions: whether they are active, and how many deliveries wait or are dead letters."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import looked_up
     from countersign.subscriptions import make_subscriptions
     from runtime.services import listings
 
     settings = shared_settings("database_url")
     declared, _ = make_subscriptions(settings)
     rows = run(looked_up(settings, listings.list_subscriptions, declared))
-    key = keyed("name")
-    show_list("subscriptions", cut(rows, page, key), page, key, table(*_COLUMNS), as_json=as_json)
+    show_whole("subscriptions", rows, page, keyed("name"), table(*_COLUMNS), as_json=as_json)

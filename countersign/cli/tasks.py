@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.acts import act
-from countersign.cli.command import run, shared_settings, show_one
+from countersign.cli.command import show_one
 from countersign.cli.lists import keyed, show_list, table
 from countersign.cli.options import AsJson, By, OfRun, Page, page, run_filter, takes
 from runtime.model.search import RunFilter
-from runtime.model.votes import ClaimAct, VoteVerdict
-from runtime.services.review_answers import ReviewAnswer
 
 if TYPE_CHECKING:
+    from runtime.model.votes import ClaimAct, VoteVerdict
     from runtime.services.approval_view import ApprovalView
 
-tasks = typer.Typer(no_args_is_help=True, help="List, show, answer, claim and release reviews that wait for people.")
+tasks = typer.Typer()
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id.")]
 
@@ -46,38 +45,29 @@ def list_(
     page: Page,
 ) -> None:
     """List open reviews, the first to expire first."""
-    from countersign.cli.operate import looked_up
+    from countersign.cli.lookup import find
     from runtime.clock import utc_now
-    from runtime.services.operator import person_of
     from runtime.services.tasks import SoughtTasks, list_tasks
 
-    settings = shared_settings("database_url")
     if person is not None:  # an empty list would not say that there is no such person
-        run(looked_up(settings, person_of, person))
-    if page.after is not None:
-        _find(page.after)
-    part: dict[str, Any] = {**vars(narrowed), "after": page.after, "limit": page.limit + 1}
-    sought = SoughtTasks(person=person, run_id=run_id, assignee=assignee, **part)
-    rows = [_row(view) for view in run(looked_up(settings, list_tasks, sought, utc_now()))]
+        from runtime.services.operator import person_of
+
+        find(person_of, person)
+    sought = SoughtTasks(
+        **vars(narrowed), person=person, run_id=run_id, assignee=assignee, after=page.after, limit=page.limit + 1
+    )
+    rows = [_row(view) for view in find(list_tasks, sought, utc_now())]
     show_list("tasks", rows, page, keyed("task_id"), table(*_COLUMNS), as_json=as_json)
 
 
 @tasks.command()
 def show(task_id: Task, *, as_json: AsJson = False) -> None:
     """Show a review: what to check, its progress, and the stamp to return with an answer."""
-    view = _find(task_id)
-    show_one({**_row(view), **_more(view)}, as_json=as_json)
-
-
-def _find(task_id: str) -> "ApprovalView":
-    """Return a review; raise OperateError where there is no such one."""
-    from countersign.cli.operate import OperateError, looked_up
+    from countersign.cli.lookup import find_one
     from runtime.services.tasks import show_task
 
-    view = run(looked_up(shared_settings("database_url"), show_task, task_id))
-    if view is None:
-        raise OperateError(f"there is no task {task_id}")
-    return view
+    view = find_one(f"task {task_id}", show_task, task_id)
+    show_one({**_row(view), **_more(view)}, as_json=as_json)
 
 
 @tasks.command()
@@ -93,23 +83,32 @@ def answer(
     as_json: AsJson = False,
 ) -> None:
     """Answer a review, as its card in Slack does: this counts as your signature."""
+    from runtime.model.votes import VoteVerdict
+
     verdict = VoteVerdict.APPROVE if decision is Decision.APPROVED else VoteVerdict.REJECT
-    _say(ReviewAnswer(task_id, by, verdict, reason, stamp), f"{task_id} is {decision}", as_json=as_json)
+    _say(f"{task_id} is {decision}", task_id, by, verdict, reason, stamp, as_json=as_json)
 
 
 @tasks.command()
 def claim(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
     """Claim a review: others see that you work on it."""
-    _say(ReviewAnswer(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
+    from runtime.model.votes import ClaimAct
+
+    _say(f"{task_id} is yours", task_id, by, ClaimAct.CLAIM, as_json=as_json)
 
 
 @tasks.command()
 def release(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
     """Release a review that you claimed, so that others can take it."""
-    _say(ReviewAnswer(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
+    from runtime.model.votes import ClaimAct
+
+    _say(f"{task_id} is free again", task_id, by, ClaimAct.RELEASE, as_json=as_json)
 
 
-def _say(said: ReviewAnswer, done: str, *, as_json: bool) -> None:
+def _say(done: str, task_id: str, by: str, what: "VoteVerdict | ClaimAct", *more: str, as_json: bool) -> None:
+    from runtime.services.review_answers import ReviewAnswer
+
+    said = ReviewAnswer(task_id, by, what, *more)
     act(lambda desk: desk.say(said), done, as_json=as_json)
 
 
@@ -121,7 +120,7 @@ def _row(view: "ApprovalView") -> dict[str, Any]:
         "run_id": view.run_id,
         "run": view.run_title,
         "step": view.step,
-        "groups": ", ".join(view.groups),
+        "groups": list(view.groups),
         "requested_by": view.requester,
         "requested_at": view.requested_at,
         "expires_at": view.expires_at,

@@ -9,7 +9,7 @@ from typing import Any
 
 from countersign.cli.command import out, show_facts, show_json
 from countersign.cli.evidence_options import VerifierInputs
-from countersign.foreseen_errors import CountersignError
+from countersign.foreseen_errors import CountersignError, OperateError
 from evidence.errors import EvidenceError, UndecidedError
 from evidence.export.index import Index
 from evidence.export.verify import ExportFault, ExportReport, verify_export
@@ -97,13 +97,14 @@ def report_one(
     file: Path, given: VerifierInputs | None, to: Path, quick: timedelta = QUICK, *, as_json: bool = False
 ) -> int:
     """Write the report on a file, say what its verdict is, and return the exit status."""
-    from evidence.report import report_on, write_report
+    from countersign.cli.outputs import write_new
+    from evidence.report import report_on
 
     try:
         trust = given.trust() if given else None
         report = report_on(file, trust, *(extra_rules(given, trust) if given and trust else ()), quick=quick)
-        write_report(report, to)
-    except (ReceiptsError, EvidenceError) as error:
+        write_new(to, report.page)
+    except (ReceiptsError, EvidenceError, OperateError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
     show_facts({"verdict": report.heading, "report": to}, report.heading, f"report: {to}", as_json=as_json)

@@ -10,7 +10,8 @@ import aiohttp
 
 from countersign.embedded.children import Child, Supervisor, new_nonce
 from countersign.embedded.ports import free_port
-from policy.bundle import Bundle, PolicyError, PolicyFolders, build_bundle
+from policy.bundle import Bundle, PolicyFolders, build_bundle
+from policy.errors import PolicyError
 from policy.vetting import vet_binary, vet_bundle
 
 _log = logging.getLogger(__name__)

@@ -10,6 +10,14 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 
+class UnknownError(Exception):
+    """What somebody names is not there; the message says what."""
+
+
+class UnknownRowError(UnknownError, LookupError):
+    """The row behind which a list is to go on is not there."""
+
+
 class EvidenceState(StrEnum):
     """How it stands with a run's evidence."""
 

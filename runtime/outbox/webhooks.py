@@ -18,7 +18,7 @@ from runtime.model.states import NotificationStatus
 from runtime.model.subscription import CONNECTOR, OPERATION, EventName, Subscription, dead_letter_key, gone_key
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
-from runtime.store import notifications
+from runtime.store import dead_letters, notifications
 from runtime.store.run_tx import RunTx
 
 _OF_RUN = {
@@ -93,7 +93,7 @@ async def _tell(engine: Engine, tx: RunTx, event: Event, wanted: list[Subscripti
     for one in wanted:
         if not one.where.fits_step(about.get("verb", ""), Tier(about["tier"]) if "tier" in about else None):
             continue
-        if await notifications.has_dead_letter(tx.conn, tx.tenant, one.gone_key):
+        if await dead_letters.has_dead_letter(tx.conn, tx.tenant, one.gone_key):
             continue
         await propose(engine, tx, [_delivery(engine, tx, event, about, one)], tx.now + LASTS)
 
@@ -188,7 +188,7 @@ async def _key_of(tx: RunTx, name: str, configuration: str, *, ends: bool) -> tu
         return gone_key(name, configuration), ""
     key = dead_letter_key(name, configuration)
     if (
-        await notifications.count_dead_letters(tx.conn, tx.tenant, key, tx.now - _COUNTED, MOST_LETTERS)
+        await dead_letters.count_dead_letters(tx.conn, tx.tenant, key, tx.now - _COUNTED, MOST_LETTERS)
         < MOST_LETTERS - 1
     ):
         return key, ""

@@ -9,13 +9,14 @@ from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.diff import Change, changes
 from runtime.definitions.model import Definition
 from runtime.model.runbook_version import RunbookVersion
+from runtime.model.search import UnknownError
 from runtime.model.states import DefinitionStatus
 from runtime.store import definitions
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import canonical_definition
 
 
-class UnknownVersionError(Exception):
+class UnknownVersionError(UnknownError):
     """The tenant has no such version; the message says which it has."""
 
 
@@ -42,8 +43,10 @@ class Comparison:
 
 
 async def list_versions(conn: Conn, tenant: str, sought: Sought) -> list[dict[str, Any]]:
-    """Return versions by name, the newest first."""
+    """Return versions by name, the newest first; raise UnknownVersionError where `after` is none."""
     after, version = sought.after or ("", 0)
+    if sought.after is not None:
+        await _find(conn, tenant, after, version)
     return await definitions.list_versions(conn, tenant, {**vars(sought), "after": after, "version": version})
 
 

@@ -28,6 +28,7 @@ from runtime.model.commands import (
 from runtime.model.notification import Command, Notification
 from runtime.model.payloads import ClaimPayload, SignalPayload, VotePayload
 from runtime.model.run import RepairAction
+from runtime.model.search import UnknownError
 from runtime.model.votes import Via
 from runtime.model.wait import signal_key
 from runtime.services.review_answers import ReviewAnswer, answer_payload
@@ -43,15 +44,15 @@ PAUSE = 0.1
 _EFFECT = "eff_"
 
 
-class UnknownPersonError(Exception):
+class UnknownPersonError(UnknownError):
     """The directory has no such person, and whatever is done is done by somebody."""
 
 
-class UnknownEffectError(Exception):
+class UnknownEffectError(UnknownError):
     """There is no such effect."""
 
 
-class UnknownStepError(Exception):
+class UnknownStepError(UnknownError):
     """There is no such step."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipts.redaction import SECRETISH
-from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
+from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought, UnknownRowError
 from runtime.store.bundles import SETTLED, WAITS_FOR
 from runtime.store.database.pool import Conn
 from runtime.store.edits import EDITS_OF
@@ -80,7 +80,7 @@ _SPECIAL, _ESCAPED = re.compile(r"[\\%_]"), r"\\\g<0>"
 
 
 async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
-    """Return the tenant's runs that are sought, the newest first; raise LookupError where `after` is no run."""
+    """Return the tenant's runs that are sought, the newest first; raise UnknownRowError where `after` is no run."""
     if sought.after is not None:
         await _expect(conn, tenant, sought.after)
     conditions = " AND ".join(f"({one.strip()})" for one in _conditions(sought))
@@ -123,7 +123,7 @@ def _texts(customer: str) -> dict[str, Any]:
 async def _expect(conn: Conn, tenant: str, run_id: str) -> None:
     found = await conn.execute("SELECT FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
     if await found.fetchone() is None:
-        raise LookupError(f"there is no run {run_id}")
+        raise UnknownRowError(f"there is no run {run_id}")
 
 
 _VOTED = f"""

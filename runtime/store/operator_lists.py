@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.model.search import RunFilter
+from runtime.model.search import RunFilter, UnknownRowError
 from runtime.model.subscription import CONNECTOR, Subscription
 from runtime.store.database.pool import Conn
-from runtime.store.notifications import has_dead_letter
+from runtime.store.dead_letters import has_dead_letter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def narrowed(by: RunFilter, at: str) -> str:
 
 
 async def list_runs(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
-    """Return the tenant's runs; raise LookupError where `after` is none, and so do the other lists."""
+    """Return the tenant's runs; raise UnknownRowError where `after` is none, and so do the other lists."""
     return await _list_of_runs(conn, _RUN, "runs r", "r.created_at, r.run_id", tenant, wanted)
 
 
@@ -112,7 +112,7 @@ async def _page(
     if given["after"] is not None:
         row = await conn.row(f"SELECT {at} AS at FROM {source} AND {key} = %(after)s", given)  # noqa: S608 - our own clauses
         if row is None:
-            raise LookupError(f"there is no {given['after']} in this list to continue behind")
+            raise UnknownRowError(f"there is no {given['after']} in this list to continue behind")
         given, behind = {**given, "after_at": row["at"]}, f" AND ({keys}) < (%(after_at)s, %(after)s)"
     query = f"SELECT {columns} FROM {source} AND {where}{behind} ORDER BY {at} DESC, {key} DESC LIMIT %(limit)s"  # noqa: S608
     return await conn.rows(query, given)

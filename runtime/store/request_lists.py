@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.requirement import Requirement
-from runtime.model.search import COUNTED, ListFilter, PageEdge, RunFilter
+from runtime.model.search import COUNTED, ListFilter, PageEdge, RunFilter, UnknownRowError
 from runtime.model.votes import Vote
 from runtime.store.approvals import JOINED, SHOWN, VIEW, counted_votes
 from runtime.store.database.pool import Conn
@@ -261,7 +261,11 @@ class SoughtTasks(RunFilter):
 
 
 async def find_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime) -> list[dict[str, Any]]:
-    """Return what cards show of the tenant's open reviews."""
+    """Return what cards show of the tenant's open reviews; raise UnknownRowError where `after` is no review."""
+    if sought.after is not None:
+        review = "SELECT FROM approvals WHERE tenant = %s AND approval_id = %s AND kind = 'task'"
+        if await (await conn.execute(review, (tenant, sought.after))).fetchone() is None:
+            raise UnknownRowError(f"there is no task {sought.after}")
     asked = "JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'"
     query = f"""
         {VIEW} {asked if sought.person is not None else ""}

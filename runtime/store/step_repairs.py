@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.model.run import FoundStep, Tried
-from runtime.model.search import RunFilter
+from runtime.model.search import RunFilter, UnknownRowError
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.store.database.pool import Conn
 from runtime.store.operator_lists import narrowed
@@ -41,20 +41,23 @@ async def list_steps_needing_attention(
 ) -> list[FoundStep]:
     """Return the tenant's steps that need attention, those of the newest run first.
 
-    `after` names the step behind which the list goes on, as ``RUN:PATH``; raise LookupError where there is none such.
+    `after` names the step behind which the list goes on, as ``RUN:PATH``; raise UnknownRowError where it is none.
     """
     given = {"tenant": tenant, "limit": limit, **vars(by)}
     behind = ""
     if after is not None:
         run_id, _, path = after.partition(":")
         if await find_step(conn, tenant, run_id, path) is None:
-            raise LookupError(f"there is no step {path} of a run {run_id} to continue behind")
+            raise UnknownRowError(f"there is no step {path} of a run {run_id} to continue behind")
         given |= {"run_id": run_id, "path": path}
-        behind = "AND (s.run_id, s.path) < (%(run_id)s, %(path)s)"  # neither moves while somebody pages
+        behind = """
+            AND (r.created_at, s.run_id, s.path)
+              < ((SELECT created_at FROM runs WHERE run_id = %(run_id)s), %(run_id)s, %(path)s)
+        """  # none of them moves while somebody pages
     query = f"""
         {_FOUND}
          WHERE r.tenant = %(tenant)s AND s.status = 'needs_attention' AND {narrowed(by, "r.updated_at")} {behind}
-         ORDER BY s.run_id DESC, s.path DESC LIMIT %(limit)s
+         ORDER BY r.created_at DESC, s.run_id DESC, s.path DESC LIMIT %(limit)s
     """
     return [_found(row) for row in await conn.rows(query, given)]
 

@@ -29,7 +29,7 @@ from runtime.model.search import EvidenceState, RunFilter, Sought
 from runtime.model.votes import VoteVerdict
 from runtime.services.bundles import find_votes
 from runtime.services.clicks import ClickOutcome
-from runtime.services.listings import find_run
+from runtime.services.run_in_full import find_run
 from runtime.services.signing_links import id_of
 from runtime.store import approvals
 from runtime.store.break_glass import lock_break_glass_count

@@ -226,8 +226,17 @@ async def test_the_list_is_for_people_json_or_csv(office: SearchedOffice) -> Non
     told = await office.listed("--since", "2026-01-06", "--until", "2026-01-06", "--csv")
     (line,) = csv.DictReader(io.StringIO(told.out, newline=""), strict=True)
     assert (line["reference"], line["sha256"]) == ("note-7", row["sha256"])
-    assert (await office.listed("--limit", "3")).out.endswith("\n3 runs\n")
-    assert (await office.listed("--customer", "nobody")).out == "0 runs\n"
+    assert (await office.listed("--customer", "nobody")).out == "none\n"
+
+
+async def test_a_table_for_a_spreadsheet_has_all_rows_unless_fewer_are_asked_for(office: SearchedOffice) -> None:
+    await office.bench.meddle("""
+        INSERT INTO runs SELECT (jsonb_populate_record(r, jsonb_build_object('run_id', 'run_' || n, 'trigger_ref', n)))
+            .* FROM runs r, generate_series(1, 60) n WHERE r.trigger_ref = 'wait-1'
+    """)
+    for words, count in (((), 63), (("--limit", "55"), 55)):
+        told = await office.listed("--csv", *words)
+        assert len(list(csv.DictReader(io.StringIO(told.out, newline=""), strict=True))) == count
 
 
 @pytest.mark.parametrize(

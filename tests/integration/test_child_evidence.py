@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from countersign.cli.app import app
 from countersign.embedded.opa import OpaChild
 from evidence.errors import UndecidedError
-from evidence.report import report_on, write_report
+from evidence.report import report_on
 from evidence.verify.linked_bundles import ends_below
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
@@ -225,7 +225,7 @@ async def shown_page(browser: Browser) -> AsyncIterator[Page]:
 
 def written(office: Office, told: ShownStory) -> Path:
     to = office.folder / "report.html"
-    write_report(report_on(office.seal(told.dossier()), trust_of(office.public)), to)
+    to.write_bytes(report_on(office.seal(told.dossier()), trust_of(office.public)).page)
     return to
 
 
@@ -296,7 +296,7 @@ async def test_the_command_writes_a_report_and_overwrites_nothing(shown_office: 
         assert (done.code, done.out) == (0, f"Verified: everything holds\nreport: {to}\n")
     to.write_bytes(b"mine")
     again = await command(*asked, env={})
-    assert (again.code, again.err) == (3, f"countersign: {to} cannot be written: File exists\n")
+    assert (again.code, again.err) == (3, f"countersign: {to} exists with other content: nothing is overwritten\n")
     assert to.read_bytes() == b"mine"
 
 

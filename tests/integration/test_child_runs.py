@@ -17,7 +17,7 @@ from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
 from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
-from runtime.services import listings
+from runtime.services import run_in_full
 from runtime.services.child_runs import START
 from runtime.services.definition_versions import Mover
 from runtime.store.database.pool import Conn
@@ -58,8 +58,8 @@ async def test_the_end_of_the_run_is_the_steps_result(opened: Opener, targets: T
         (row,) = await bench.rows("SELECT requested_by, parent FROM runs WHERE run_id = %s", child)
         assert (row["requested_by"], row["parent"]["step"], row["parent"]["depth"]) == ("rita", "sub", 1)
         async with bench.engine.pool.connection() as conn:
-            found = await listings.find_run(conn, TENANT, run_id)
-            below = await listings.find_run(conn, TENANT, child)
+            found = await run_in_full.find_run(conn, TENANT, run_id)
+            below = await run_in_full.find_run(conn, TENANT, child)
         assert found is not None
         assert below is not None
         assert [(one["step"], one["run_id"], one["status"]) for one in found["runs"]] == [("sub", child, "succeeded")]

@@ -62,6 +62,13 @@ async def test_a_stranger_changes_no_key(desk: Desk, words: tuple[str, ...]) -> 
         assert await desk.acts(event) == []
 
 
+async def test_a_key_is_revoked_for_a_reason(desk: Desk) -> None:
+    first, _ = json.loads((await desk.done("keys", "rotate")).out)["keys"]
+    refused = await desk.done("keys", "revoke", first["id"], "--reason", " \u200b")
+    assert (refused.code, refused.out, "give a reason: this one is blank" in refused.err) == (2, "", True)
+    assert await desk.acts("key.revoked") == []
+
+
 async def test_who_rotated_and_revoked_a_signing_key_is_on_record(desk: Desk) -> None:
     first, second = json.loads((await desk.done("keys", "rotate")).out)["keys"]
     revoked = await desk.done("keys", "revoke", first["id"], "--reason", "the machine was stolen", by="ann")

@@ -78,15 +78,19 @@ async def test_who_votes_for_whom_is_recorded_listed_shown_and_ended(bench: Benc
     assert (await _json(env, "show", "sam"))["stands_in_for"] == []
 
 
+async def test_a_delegation_ends_with_its_last_day_in_utc_and_that_is_told(bench: Bench, env: dict[str, str]) -> None:
+    for until in ("2099-12-31", "2100-01-01T00:00:00"):
+        done = await act(bench, env, *AWAY, "--until", until, *BY)
+        assert (done.code, done.out) == (0, "sam votes for ann until 2100-01-01T00:00:00+00:00\n")
+
+
 async def test_what_cannot_be_is_one_sentence_and_changes_nothing(bench: Bench, env: dict[str, str]) -> None:
     denied = await act(bench, env, *AWAY, *UNTIL, "--as", "ben", "--reason", "on leave")
     assert is_one_sentence(denied, "nothing was done: denied by policy: Only the tenant's operators may do")
     assert is_one_sentence(await act(bench, env, *AWAY, *UNTIL, "--group", "legal", *BY), "ann is not in legal")
     assert is_one_sentence(await command("people", "show", "nobody", env=env), "there is no person nobody")
-    for moment in ("tomorrow", "2100-01-01T00:00:00"):
-        wrong = await command(*AWAY, "--until", moment, *BY, env=env)
-        assert wrong.code == 2
-        assert "2026-02-01T18:00:00+01:00" in " ".join(wrong.err.split())
+    wrong = await command(*AWAY, "--until", "tomorrow", *BY, env=env)
+    assert (wrong.code, "tomorrow is no day, moment or duration" in wrong.err) == (2, True)
     assert await bench.rows("SELECT 1 FROM delegations") == []
 
 
@@ -182,6 +186,8 @@ async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
     assert ([row["name"] for row in found["versions"]], found["next"]) == (["kyc-onboarding"], None)
     assert len((await _definitions_json(office, "list", "--since", "P1D"))["versions"]) == len(listed)
     assert (await _definitions_json(office, "list", "--until", "P1D"))["versions"] == []
+    unknown = await command("definitions", "list", "--after", "foo:1", env=office.env)
+    assert is_one_sentence(unknown, "foo")
     wrong = await command("definitions", "list", "--after", "incident-triage", env=office.env)
     assert (wrong.code, "incident-triage is not NAME:VERSION" in wrong.err) == (2, True)
 

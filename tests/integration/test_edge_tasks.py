@@ -134,6 +134,11 @@ async def test_reviews_come_a_page_at_a_time(stage: Stage) -> None:
     assert len(found) >= 3
 
 
+async def test_no_page_of_reviews_follows_on_what_is_none(stage: Stage) -> None:
+    answer = await get(stage, "/v1/tasks?as=boris&after=apr_0")
+    assert (answer.status, "after: there is no task apr_0" in json.dumps(answer.body)) == (422, True)
+
+
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [

@@ -29,7 +29,7 @@ from receipts.signing import SigningKey, load_or_create, public_path
 from runtime import sweeps
 from runtime.inbox import inbox
 from runtime.model.payloads import DeadlinePayload, EscalationPayload
-from runtime.services import listings
+from runtime.services import run_in_full
 from runtime.services.bundles import FoundRun, Sought, find_runs
 from runtime.services.health import run_summary
 from runtime.services.sealing import SealingService, Story
@@ -298,7 +298,7 @@ async def test_a_run_is_found_by_its_outcome_and_its_business_reference(played: 
 async def test_callers_and_operators_see_what_a_run_came_to(played: Played) -> None:
     async with played.bench.engine.pool.connection() as conn:
         shown = RunOut.model_validate(await run_summary(conn, TENANT, played.run_id))
-        listed = await listings.find_run(conn, TENANT, played.run_id)
+        listed = await run_in_full.find_run(conn, TENANT, played.run_id)
     assert (shown.outcome, shown.reference) == ("timed_out", f"case:{played.run_id}")
     assert shown.output == {"reference": f"case:{played.run_id}"}
     assert shown.state == {"told": True, "quick": "case_2", "rounds": 1, "heard": "no_answer"}

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from countersign import foreseen_errors
 from countersign.cli import operate
 from countersign.settings import Settings
 from evidence.key_ring import KeyRing
@@ -151,11 +152,11 @@ async def test_a_key_is_rotated_only_where_it_is(office: KeyOffice, tmp_path: Pa
     assert await office.sealer() == 1
     elsewhere = office.settings.model_copy(update={"home": tmp_path / "elsewhere"})
     for _ in range(2):
-        with pytest.raises(operate.OperateError, match="is not the key that seals now"):
+        with pytest.raises(foreseen_errors.OperateError, match="is not the key that seals now"):
             await operate.rotate_key(elsewhere, "omar")
         assert not elsewhere.key_path.exists()
     load_or_create(elsewhere.key_path)
-    with pytest.raises(operate.OperateError, match="rotate where it is"):
+    with pytest.raises(foreseen_errors.OperateError, match="rotate where it is"):
         await operate.rotate_key(elsewhere, "omar")
     await office.noted()
     assert await office.sealer() == 1, "the workers' key still seals"

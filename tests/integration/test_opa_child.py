@@ -18,9 +18,10 @@ import pytest
 
 from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
-from policy.bundle import PolicyError, PolicyFolders, read_policy
+from policy.bundle import PolicyFolders, read_policy
 from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
+from policy.errors import PolicyError
 from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_program, question, start_opa
 from tests.patience import MINUTE, until
 

@@ -17,7 +17,7 @@ from countersign.embedded.opa import OpaChild
 from runtime.clock import utc_now
 from runtime.handlers import BlockedError, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
-from runtime.services import listings
+from runtime.services import listings, run_in_full
 from runtime.services.listings import Wanted
 from runtime.services.operator import OperatorService, UnknownEffectError, UnknownPersonError
 from tests.bench import TENANT, Bench
@@ -191,12 +191,12 @@ async def test_lists_are_narrowed_and_show_nothing_secret(bench: Bench, targets:
         shown = await listings.find_effect(conn, TENANT, effects[0]["effect_id"])
         assert shown is not None
         assert "fields" not in shown
-        run = await listings.find_run(conn, TENANT, waiting)
+        run = await run_in_full.find_run(conn, TENANT, waiting)
         assert run is not None
         assert [step["path"] for step in run["steps"]] == ["ask", "note"]
         assert len(run["waits"]) == 1
         assert await listings.list_runs(conn, "another", ALL) == []
-        assert await listings.find_run(conn, "another", waiting) is None
+        assert await run_in_full.find_run(conn, "another", waiting) is None
         assert await listings.find_effect(conn, "another", effects[0]["effect_id"]) is None
         assert await listings.find_wait(conn, "another", wait["wait_id"]) is None
 

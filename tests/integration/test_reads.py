@@ -28,7 +28,7 @@ from runtime.handlers import (
     Usage,
 )
 from runtime.model.action import commitment
-from runtime.services import listings
+from runtime.services import run_in_full
 from runtime.services.sealing import SealingService
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
@@ -149,7 +149,7 @@ async def test_what_a_handler_tells_is_on_record_and_adds_up(bench: Bench, targe
     assert [record["told"] for record in documents if record["told"]] == [TOLD]
     assert (await bench.run(run_id))["costs"] == [COSTS]
     async with bench.engine.pool.connection() as conn:
-        shown = await listings.find_run(conn, TENANT, run_id)
+        shown = await run_in_full.find_run(conn, TENANT, run_id)
     assert shown is not None
     assert shown["costs"] == [COSTS]
 

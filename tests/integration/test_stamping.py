@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from bot.doctor import Fact
 from countersign.archive import make_jobs
 from countersign.cli.audit import later_stamp
-from countersign.cli.operate import OperateError
 from countersign.doctor.evidence import audit_log, time_stamps
+from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from evidence.local import LocalArchive
 from evidence.notary import Notary

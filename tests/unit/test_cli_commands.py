@@ -135,7 +135,7 @@ def _word(one: Any, folder: Path) -> str:
     if one.metavar == "FILE":
         (folder / "given.json").write_text("{}")
         return str(folder / "given.json")
-    return {"DAY": "2026-01-01", "MOMENT": "2026-01-01T00:00:00Z", "DECISION": "approved"}.get(one.metavar, "x1")
+    return {"DAY": "2026-01-01", "WHEN": "2026-01-01", "DECISION": "approved"}.get(one.metavar, "x1")
 
 
 def test_help_tells_of_each_argument_option_and_command(desk: Desk) -> None:
@@ -221,7 +221,7 @@ def test_a_group_without_a_command_prints_its_help(desk: Desk) -> None:
         (("runs", "list", "--status", "lost"), "'--status': 'lost' is not one of 'queued',"),
         (("dead-letters", "list", "--status", "lost"), "'--status': 'lost' is not one of 'dead_letter',"),
         (("runs", "list", "--limit", "0"), "'--limit': "),
-        (("cancel", "--as=omar", "--reason=x"), "name a RUN, or all of a --reference or a --definition"),
+        (("cancel", "--as=omar", "--reason=x"), "name a RUN, or the runs of a --reference or a --definition"),
         (("cancel", "--as=omar", "--reason=x", "--since=noon"), "noon is no day, moment or duration: 2026-02-01, "),
         (("runs", "list", "--since=2026-02-02", "--until=2026-02-01"), "2026-02-02 00:00:00 UTC is not before the end"),
         (("evidence", "approvals", "--since=P7D"), "give --since and --until"),

@@ -4,6 +4,7 @@ Whatever prints facts prints JSON on demand, whatever a person does is done in t
 in one way, and what is written has its name by one option. Exceptions stand here, each with its reason.
 """
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,9 +15,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from countersign.cli.app import app
-from countersign.cli.lists import cut, keyed
-from countersign.cli.operate import OperateError
+from countersign.cli.lists import keyed, show_whole, table
 from countersign.cli.options import Page, run_filter, takes
+from countersign.foreseen_errors import OperateError
 from runtime.clock import utc_now
 from runtime.model.search import RunFilter
 
@@ -36,7 +37,7 @@ _PRINT_NO_FACTS = {
     "serve": "runs until it is stopped",
     "witness": "runs until it is stopped",
     "demo": "plays to people who watch",
-    "slack manifest": "prints a document that is JSON",
+    "slack manifest": "prints a document, which is YAML",
 }
 
 _READ = {
@@ -181,10 +182,14 @@ def test_what_is_no_time_is_refused(when: str) -> None:
     assert (ended.exit_code, "is no day, moment or duration" in " ".join(ended.output.split())) == (2, True)
 
 
-def test_a_short_list_goes_on_behind_a_row_that_it_has() -> None:
-    rows = [{"id": name} for name in "abc"]
-    assert cut(rows, Page(2, None), keyed("id")) == rows
-    assert cut(rows, Page(2, "b"), keyed("id")) == [{"id": "c"}]
-    assert cut(rows, Page(2, "c"), keyed("id")) == []
+def test_a_short_list_goes_on_behind_a_row_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    def page(after: str | None) -> Any:
+        rows = [{"id": name} for name in "abc"]
+        show_whole("rows", rows, Page(2, after), keyed("id"), table("id"), as_json=True)
+        return json.loads(capsys.readouterr().out)
+
+    assert page(None) == {"rows": [{"id": "a"}, {"id": "b"}], "next": "b"}
+    assert page("b") == {"rows": [{"id": "c"}], "next": None}
+    assert page("c") == {"rows": [], "next": None}
     with pytest.raises(OperateError, match="there is no d in this list"):
-        cut(rows, Page(2, "d"), keyed("id"))
+        page("d")

@@ -11,7 +11,7 @@ import pytest
 
 from evidence.filters import blocks_of
 from evidence.reading.markdown import visible
-from evidence.report import Report, ReportError, report_on, write_report
+from evidence.report import Report, ReportError, report_on
 from evidence.verify.judgement import Standing
 from evidence.verify.trust import trust_of
 from receipts.fields import timestamp
@@ -340,17 +340,6 @@ def test_large_and_deep_values_are_cut_and_that_is_said(office: Office) -> None:
 
 def test_equal_bundles_and_keys_give_equal_pages(office: Office) -> None:
     assert report_of(office, looked()) == report_of(office, looked())
-
-
-def test_a_file_that_is_there_is_left_as_it_is_unless_it_is_the_same(office: Office, tmp_path: Path) -> None:
-    report, to = report_of(office, story()), tmp_path / "report.html"
-    write_report(report, to)
-    assert to.read_bytes() == report.page
-    write_report(report, to)
-    to.write_bytes(b"mine")
-    with pytest.raises(ReportError, match=r"report\.html cannot be written: File exists"):
-        write_report(report, to)
-    assert to.read_bytes() == b"mine"
 
 
 def test_headings_skip_no_level_and_the_page_has_one_main_landmark(office: Office) -> None:

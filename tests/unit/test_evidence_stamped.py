@@ -171,11 +171,11 @@ def test_a_later_checkpoint_must_be_of_the_log_grown_and_the_one_that_was_stampe
 def test_where_the_logs_key_is_given_it_signed_the_later_checkpoint(office: Office, tsa: Tsa) -> None:
     path, log = office.seal(logged()), str(vkey(LOG))
     file = office.folder / "later.stamp"
-    later(tsa, by=OTHER).write(file)
+    file.write_bytes(bytes(later(tsa, by=OTHER)))
     assert "the checkpoint is not signed by" in broken(
         path, trust_of(office.public, None, [log], (), 0, tsa.ca, [file])
     )
-    later(tsa).write(office.folder / "good.stamp")
+    (office.folder / "good.stamp").write_bytes(bytes(later(tsa)))
     assert "no later" in found(
         path, trust_of(office.public, None, [log], (), 0, tsa.ca, [office.folder / "good.stamp"])
     )
@@ -183,10 +183,8 @@ def test_where_the_logs_key_is_given_it_signed_the_later_checkpoint(office: Offi
 
 def test_the_file_of_a_later_stamp_is_read_strictly(office: Office, tsa: Tsa) -> None:
     stamp, file = later(tsa), office.folder / "a.stamp"
-    stamp.write(file)
+    file.write_bytes(bytes(stamp))
     assert read_later(file) == replace(stamp, growth=list(stamp.growth))
-    with pytest.raises(StampError, match="cannot be written: File exists"):
-        stamp.write(file)
     told = canonical.loads(file.read_bytes())
     wrongs: list[dict[str, object]] = [told | {"stamp": "no base64"}, told | {"more": 1}, {}, told | {"growth": ["00"]}]
     for wrong in wrongs:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from policy.__main__ import main
-from policy.bundle import CONFIG_FILE, PolicyError, PolicyFolders, build_bundle, policy_text, read_policy, strict_json
+from policy.bundle import CONFIG_FILE, PolicyFolders, build_bundle, policy_text, read_policy, strict_json
 from policy.contract import OperatorQuestion, Question
+from policy.errors import PolicyError
 from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies
 
 
