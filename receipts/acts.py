@@ -220,3 +220,11 @@ class RequestRefused(Act):
         tried = [*self.tried, *(one for one in later.tried if one not in self.tried)]
         sums = {"count": self.count + later.count, "last_at": later.last_at, "tried": tried[:MOST_TRIED]}
         return self.model_copy(update=sums)
+
+
+Refused = CommandRefused | DelegationRefused | RequestRefused
+
+REFUSED_ACTS: Mapping[str, type[Refused]] = {
+    form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused)
+}
+"""What was refused outside any run, by its event."""
