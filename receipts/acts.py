@@ -201,7 +201,9 @@ class Tried(Exact):
 
 
 class RequestRefused(Act):
-    """Requests of an authenticated caller, the leaf's actor, were refused with 403: by one rule, on one route.
+    """Requests of an authenticated caller, the leaf's actor, were refused: by one rule, on one route.
+
+    The answer was 403; or 503, where the rule says that the database could not be used.
 
     `count` says how many there were from `first_at` to `last_at`; `tried` has the first different ones.
     """

@@ -214,6 +214,7 @@ _RULES = {
     "answer.not_yours": "may not answer for this verb",
     "answer.no_token": "did not send the token of the request",
     "act.denied": "policy denied it",
+    "database.away": "the database could not be used",
 }
 
 
