@@ -111,7 +111,7 @@ async def _record_export(settings: Settings, export: Export, period: Period) -> 
     act = EvidenceExported(
         since=timestamp(period.since),
         until=timestamp(period.until),
-        asked={"bundles": index.has_bundles, "statement": export.sha256},
+        asked={"bundles": index.has_bundles, "format": index.format, "statement": export.sha256},
         rows=len(index.runs),
         sha256=sha256(export.files[INDEX]),
     )

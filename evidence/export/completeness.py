@@ -228,8 +228,10 @@ def _unlike(index: Index, statement: str, leaf: Leaf, newest: str) -> str:
     `newest` is the latest time of a leaf that stands before it in the log, or its own.
     """
     asked = leaf.data.get("asked")
+    asked = asked if isinstance(asked, Mapping) else {}
     told = {
-        "statement": (statement, asked.get("statement") if isinstance(asked, Mapping) else None),
+        "statement": (statement, asked.get("statement")),
+        "format": (index.format, asked.get("format", 1)),
         "period": (_period(index), (leaf.data.get("from"), leaf.data.get("until"))),
         "number of runs": (len(index.runs), leaf.data.get("rows")),
         "person": (index.by, leaf.actor.id),

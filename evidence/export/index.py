@@ -202,6 +202,11 @@ class Index(Exact):
         return [*self.runs, *self.voted]
 
     @property
+    def format(self) -> int:
+        """Return the number of its format: the second tells of refused attempts, the first, of 0.2.0, does not."""
+        return 1 if self.counts.refused is None else 2
+
+    @property
     def period(self) -> Period:
         """Return its days; raise PeriodError."""
         return period(self.first_day, self.last_day)

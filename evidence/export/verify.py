@@ -308,8 +308,8 @@ def _entries(contents: Contents) -> str:
 @rule(
     "export.recorded",
     "Where the log is given, an `evidence.exported` in it has the SHA-256 of `index.json` and of the statement, the"
-    " period and the number of runs; it is by whom the index says, its time is that at which the export was made, or a"
-    " day later at most, and no more than a day before that of a leaf which stands before it.",
+    " format, the period and the number of runs; it is by whom the index says, its time is that at which the export was"
+    " made, or a day later at most, and no more than a day before that of a leaf which stands before it.",
 )
 def _recorded(contents: Contents) -> str:
     log = contents.logged

@@ -86,17 +86,18 @@ class Office:
         other = leaf("tenant_acme", "definition.stored", MOMENT)
         return [canonical.dumps(self.said.get(place, other)) for place in range(SIZE)]
 
-    def act(self, folder: Path, at: str, by: str = "omar", **more: Any) -> bytes:
+    def act(self, folder: Path, at: str, by: str = "omar", asked: Any = None, **more: Any) -> bytes:
         """Return the entry that puts the export on record."""
         index = (folder / "index.json").read_bytes()
         told = {
             "from": "2026-01-01T00:00:00.000000Z",
             "until": "2026-04-01T00:00:00.000000Z",
-            "asked": {"bundles": False, "statement": sha256((folder / "statement.dsse.json").read_bytes())},
+            "asked": {"statement": sha256((folder / "statement.dsse.json").read_bytes()), "format": 2},
             "rows": len(canonical.loads(index)["runs"]),
             "sha256": sha256(index),
             **more,
         }
+        told["asked"] = {**told["asked"], **(asked or {})}
         actor = {"id": by, "kind": "person"}
         return canonical.dumps(leaf("tenant_acme", "evidence.exported", at, 9, actor=actor, **told))
 

@@ -35,6 +35,11 @@ def test_refused_attempts_are_those_of_the_log(office: Office, table: list[dict[
     assert broken(office.verify(refused=table), "export.refusals") == what
 
 
+def test_an_export_that_is_on_record_as_of_another_format_is_refused(office: Office) -> None:
+    assert broken(office.verify(act={"asked": {"format": 1}}), "export.recorded").endswith("is about another format")
+    assert isinstance(office.verify(), ExportReport)
+
+
 def test_what_was_refused_in_another_tenant_or_on_another_day_is_not_told(office: Office) -> None:
     office.said[60]["run_id"] = "tenant_other"
     office.said[50]["at"] = "2025-12-31T23:59:59.999999Z"
