@@ -13,6 +13,7 @@ from bot.views.blocks import link, mrkdwn_text
 from bot.views.card import Card, card
 from bot.views.links import joined_links
 from bot.views.text import Shown
+from receipts.canonical import digest
 from runtime.clock import Clock
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
@@ -33,6 +34,8 @@ _UPDATE_PASSES = 5
 _GONE = "message_not_found"
 NOT_EDITABLE = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
 Location = tuple[str, str]
+Posted = tuple[Location, JsonObject]
+"""Where a card stands, and the JSON that was shown or what is told of it."""
 
 
 class CardPosts:
@@ -60,12 +63,16 @@ class CardPosts:
         return await self._ledger.title(approval_id)
 
     async def post(self, approval_id: str, place: str, key: str, copy_at: str | None = None) -> JsonObject:
-        """Post a card to a conversation or a person, once; where it stands is remembered with what it showed."""
+        """Post a card to a conversation or a person, once; where it stands is remembered with what it showed.
+
+        What is told of a card that was posted or edited now says its digest (`card`), which is on the run's chain.
+        """
         known = await self._ledger.location(approval_id, copy_at)
         if known:
             return _place(known)
         view = await self.approval(approval_id)
-        return _place(await self._post(view, await self._conversation(place), key, copy_at))
+        posted, shown = await self._post(view, await self._conversation(place), key, copy_at)
+        return {**_place(posted), **_told(shown)}
 
     async def _conversation(self, place: str) -> str:
         """Return the conversation that a place is: with a person it is opened."""
@@ -73,7 +80,7 @@ class CardPosts:
             return place
         return str((await self._client.conversations_open(users=place))["channel"]["id"])
 
-    async def _post(self, view: ApprovalView, channel: str, key: str, copy_at: str | None) -> Location:
+    async def _post(self, view: ApprovalView, channel: str, key: str, copy_at: str | None) -> Posted:
         shown = card(view, now=self._clock())
         metadata = {"event_type": CARD_EVENT, "event_payload": {"approval_id": view.approval_id, "key": key}}
         at(Point.CARD_POSTING)
@@ -82,7 +89,7 @@ class CardPosts:
         at(Point.CARD_POSTED)
         await self._ledger.remember(view.approval_id, *place, shown.json(), copy_at)
         at(Point.CARD_REMEMBERED)
-        return place
+        return place, shown.json()
 
     async def find(self, approval_id: str, place: str, key: str, copy_at: str | None = None) -> JsonObject | None:
         """Find a card that was posted without an answer, and remember it as it stands."""
@@ -92,7 +99,7 @@ class CardPosts:
             return None
         shown = {"text": found["text"], "blocks": found["blocks"]}
         await self._ledger.remember(approval_id, channel, found["ts"], shown, copy_at)
-        return {"channel": channel, "ts": found["ts"]}
+        return {**_place((channel, found["ts"])), **_told(shown)}
 
     async def update(self, approval_id: str, copy_at: str | None = None) -> JsonObject:
         """Show the present state; two who do this at once both end at the newest state."""
@@ -100,10 +107,10 @@ class CardPosts:
         view = await self.approval(approval_id)
         for _ in range(_UPDATE_PASSES):
             shown = card(view, now=self._clock())
-            location = await self._show(view, shown, location, copy_at)
+            location, told = await self._show(view, shown, location, copy_at)
             newest = await self.approval(approval_id)
             if newest.revision == view.revision:
-                return {**_place(location), "revision": view.revision}
+                return {**_place(location), **told, "revision": view.revision}
             view = newest
         raise TransientError("the request changes faster than its card")
 
@@ -132,8 +139,11 @@ class CardPosts:
             return None
         return link(Shown("Open the card"), str(permalink["permalink"]))
 
-    async def _show(self, view: ApprovalView, shown: Card, location: Location, copy_at: str | None) -> Location:
-        """Edit the card in place, or put another in its place where Slack says that it stays as it is."""
+    async def _show(self, view: ApprovalView, shown: Card, location: Location, copy_at: str | None) -> Posted:
+        """Edit the card in place, or put another in its place where Slack says that it stays as it is.
+
+        Return where it stands, and what is told of it.
+        """
         try:
             await self._posts.edit(*location, shown.text, shown.blocks)
         except SlackApiError as error:
@@ -142,10 +152,10 @@ class CardPosts:
                 raise
             is_gone = code == _GONE
             if is_gone and view.status is not ApprovalStatus.REQUESTED:
-                return location  # somebody deleted it, and there is nothing left to decide
-            return await self._replace(view, location, copy_at, is_gone=is_gone)
+                return location, {}  # somebody deleted it, and there is nothing left to decide
+            return await self._replace(view, location, copy_at, is_gone=is_gone), {}
         await self._ledger.remember(view.approval_id, *location, shown.json(), copy_at)
-        return location
+        return location, _told(shown.json())
 
     async def thread_anew(self, approval_id: str) -> tuple[str, str | None]:
         """Return where to write instead of under a card that is gone: under another, where one is still needed."""
@@ -164,7 +174,7 @@ class CardPosts:
             channel, ts = old
             key = f"card:{view.approval_id}:after:{ts}"
             found = await self.find(view.approval_id, channel, key, copy_at)
-            place = (channel, str(found["ts"])) if found else await self._post(view, channel, key, copy_at)
+            place = (channel, str(found["ts"])) if found else (await self._post(view, channel, key, copy_at))[0]
         if not is_gone:
             await self._point(old, place)
         return place
@@ -179,6 +189,10 @@ class CardPosts:
             await self._posts.post(old[0], metadata, text, [{"type": "section", "text": mrkdwn_text(text)}], old[1])
         except (*FAILURES, TransientError) as error:
             slack_logger().warning("a card that is out of date does not say so: %s", error_code(error))
+
+
+def _told(card: JsonObject) -> JsonObject:
+    return {"card": digest(card)}
 
 
 def _place(location: Location) -> JsonObject:

@@ -5,7 +5,7 @@ A key file that cannot be used is named by its setting.
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from countersign.settings import ConfigError, Settings, variable
 from receipts.checkpoint import LogKeys
 from receipts.note import Algorithm, NoteSigner, VerifierKey
-from receipts.signing import KeyFileError, PublicKey, key_file_errors, load_or_create, load_public, public_path, replace
+from receipts.signing import (
+    KeyFileError,
+    PublicKey,
+    key_file_errors,
+    load_or_create,
+    load_public,
+    prepare,
+    public_path,
+    replace,
+)
 
 
 @contextmanager
@@ -43,10 +52,12 @@ def log_keys(settings: Settings) -> LogKeys:
     return LogKeys((current, *(key for key in earlier if key != current)))
 
 
-def rotate_log_key(settings: Settings) -> LogKeys:
+def rotate_log_key(settings: Settings, record: Callable[[VerifierKey], object] = lambda _: None) -> LogKeys:
     """Replace the key that signs, and keep only the public half of the old one; return all keys.
 
-    Whatever moment this is cut off at, one key is current, and no public half of one that has signed is lost.
+    Whatever moment this is cut off at, one key is current, and no public half of one that has signed is lost. `record`
+    is told of the new key before it is in place: where it raises, or all ends there, the old one signs on, and the next
+    rotation goes on with the same new key.
     """
     path = settings.log_key_path
     with naming_key_setting("log_key"), key_file_errors(path), _locked(path.parent):
@@ -55,6 +66,7 @@ def rotate_log_key(settings: Settings) -> LogKeys:
         kept = _earlier_keys_folder(settings) / f"{old.public.key_id[:16]}.pub.pem"
         if not kept.exists():
             os.link(public_path(path), kept)
+        record(_verifier(settings, prepare(path).public))
         replace(path)
     return log_keys(settings)
 

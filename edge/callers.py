@@ -1,8 +1,9 @@
 """Callers: who signed a request, what the directory lets them do, and the record of what is refused to them.
 
-Each request that a caller may not make is counted, and the counts go on record in the tenant's chain. A refusal is
-answered before it is on record, so that nothing can slow or fail it. The first of its kind (caller, route and rule) is
-written at once, later ones once a minute: a caller that tries for ever fills no chain.
+Each request that a caller may not make, or that could not be answered for want of the database, is counted, and the
+counts go on record in the tenant's chain. A refusal is answered before it is on record, so that nothing can slow or
+fail it. The first of its kind (caller, route and rule) is written at once, later ones every ten seconds: a caller that
+tries for ever fills no chain.
 """
 
 import asyncio
@@ -62,8 +63,12 @@ class Signed(Protocol):
 Requester = Callable[[Caller, str | None], Awaitable[Actor]]
 """Finds out for whom a caller speaks: itself, or the person it names; raises Problem."""
 
-EVERY, RETRY = 60.0, 5.0
-"""Seconds between two records of a kind, and before what could not be written is tried again."""
+EVERY, RETRY = 10.0, 5.0
+"""Seconds between two records of a kind, and before what could not be written is tried again.
+
+A process that is killed loses the counts of the first at most. A caller causes a record of a kind in that time, no
+more, however often it tries.
+"""
 
 LAST_LIMIT = 3.0
 """Seconds that the last records may take when the process ends."""
@@ -95,7 +100,7 @@ class Tallies:
         self._open[key] = before.with_later(refused) if before else refused
 
     def take(self, now: float) -> Batch:
-        """Return what is due; the next of the same kind is due a minute later."""
+        """Return what is due; the next of the same kind is due `EVERY` seconds later."""
         due = [key for key in self._open if self._rests.get(key, now) <= now]
         self._rests |= dict.fromkeys(due, now + EVERY)
         return [(key[0], self._open.pop(key)) for key in due]
@@ -124,7 +129,7 @@ class Refusals:
         self._ends = False
 
     def note(self, request: Request, denied: Denied) -> None:
-        """Count a request of an authenticated caller that is answered with 403."""
+        """Count a request of an authenticated caller that is denied, or could not be answered."""
         now = timestamp(self._clock())
         tried = Tried(subject=denied.subject[:TRIED_LENGTH], path=request.scope["path"][:TRIED_LENGTH])
         route = f"{request.method} {request.scope['route'].path}"

@@ -46,6 +46,8 @@ _STATUSES: Mapping[type, int] = {
 
 # What attackers and callers gone wrong are seen by; nothing of the request is logged.
 _TELLING = frozenset({401, 413, 429})
+DATABASE_AWAY = "database.away"
+"""The rule by which a request counts as refused that could not be answered for want of the database."""
 NO_WRITES = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.DiskFull)
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
@@ -77,17 +79,23 @@ def problem_of(status: int, detail: str, rule: str, subject: str) -> Problem:
 
 
 def handle_problems(app: FastAPI, note: Callable[[Request, Denied], None] | None) -> None:
-    """Have every error of the application answered as a problem; `note` is told of each 403."""
+    """Have every error of the application answered as a problem.
 
-    async def deny(request: Request, error: Exception) -> JSONResponse:
-        if note is not None and isinstance(error, Denied):
-            note(request, error)
+    `note` is told of each 403, and of each request of a known caller for which the database could not be used.
+    """
+
+    async def noted(request: Request, error: Exception) -> JSONResponse:
+        caller = getattr(request.state, "caller", None)
+        denied = error if isinstance(error, Denied) else caller and Denied(DATABASE_AWAY, caller, str(error))
+        if note is not None and denied:
+            note(request, denied)
         return await _answer(request, error)
 
-    app.add_exception_handler(Denied, deny)
-    ours = (Problem, *_STATUSES, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
+    ours = (Problem, *_STATUSES, RequestValidationError, HTTPException)
     for kind in (*ours, Exception):
         app.add_exception_handler(kind, _answer)
+    for told in (Denied, *AWAY, *NO_WRITES):
+        app.add_exception_handler(told, noted)
 
 
 def response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

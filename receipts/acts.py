@@ -201,7 +201,9 @@ class Tried(Exact):
 
 
 class RequestRefused(Act):
-    """Requests of an authenticated caller, the leaf's actor, were refused with 403: by one rule, on one route.
+    """Requests of an authenticated caller, the leaf's actor, were refused: by one rule, on one route.
+
+    The answer was 403; or 503, where the rule says that the database could not be used.
 
     `count` says how many there were from `first_at` to `last_at`; `tried` has the first different ones.
     """
@@ -220,3 +222,11 @@ class RequestRefused(Act):
         tried = [*self.tried, *(one for one in later.tried if one not in self.tried)]
         sums = {"count": self.count + later.count, "last_at": later.last_at, "tried": tried[:MOST_TRIED]}
         return self.model_copy(update=sums)
+
+
+Refused = CommandRefused | DelegationRefused | RequestRefused
+
+REFUSED_ACTS: Mapping[str, type[Refused]] = {
+    form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused)
+}
+"""What was refused outside any run, by its event."""

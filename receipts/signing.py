@@ -120,19 +120,30 @@ def load(path: Path) -> SigningKey:
     return SigningKey(_load_private(path))
 
 
+def prepare(path: Path) -> SigningKey:
+    """Return the key that is to follow the one in `path`. Made once, it stands beside it until `replace` takes it."""
+    with key_file_errors(path):
+        if not _next(path).exists():
+            _write_new(_next(path), _private_pem(Ed25519PrivateKey.generate()), 0o600)
+        return SigningKey(_load_private(_next(path)))
+
+
 def replace(path: Path) -> SigningKey:
-    """Put a new key in the place of the one in `path`, and return it. The old one is gone, if nobody has kept it.
+    """Put the key that is prepared in the place of the one in `path`, which is gone if nobody has kept it; return it.
 
     Wherever this is cut off, one key stands in the file, and its public half beside it or missing, to be made anew.
     """
-    key = SigningKey(Ed25519PrivateKey.generate())
-    beside = public_path(path)
+    key, beside = prepare(path), public_path(path)
     with key_file_errors(path):
-        private, public = _draft(path, _private_pem(key.key), 0o600), _draft(beside, key.public.pem(), 0o644)
+        public = _draft(beside, key.public.pem(), 0o644)
         beside.unlink(missing_ok=True)
-        private.replace(path)
+        _next(path).replace(path)
         public.replace(beside)
     return key
+
+
+def _next(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.next{path.suffix}")
 
 
 def load_public(path: Path) -> PublicKey:

@@ -5,7 +5,7 @@ table, and so is a refused attempt that belongs to no run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from evidence.export.approvals_table import (
 )
 from evidence.export.bundle_rows import EXCEPTION_COLUMNS
 from evidence.export.index import Period, RunEntry, written
+from evidence.export.refused_table import refused_row
 from evidence.export.run_lines import RunTold, differing
 from evidence.log_proofs import LaterStamp
 from evidence.reading.exceptions import ExceptionKind
@@ -46,6 +47,7 @@ from runtime.services.bundles import (
     FoundRun,
     RefusedAttempt,
     Sought,
+    find_refusals,
     find_runs,
     find_votes,
     one_view,
@@ -114,11 +116,12 @@ _BEFORE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class PeriodRead:
-    """Runs of the days and runs of others that have votes, the votes' lines, and where rows are not as leaves tell."""
+    """Runs of the days and others with votes, these votes, refused attempts, and where rows are not as leaves tell."""
 
     runs: list[RunEntry]
     voted: list[RunEntry]
     votes: list[dict[str, Any]]
+    refused: list[dict[str, Any]]
     newest: str
     locations: Mapping[str, str]
     findings: list[str]
@@ -133,6 +136,7 @@ async def read_period(settings: Settings, period: Period) -> PeriodRead:
         found = await find_runs(conn, tenant, Sought(since=period.since - _BEFORE, until=period.until))
         others = sorted({vote["run_id"] for vote in votes} - {run.run_id for run in found})
         found += await find_runs(conn, tenant, Sought(run_ids=others))
+        refused = await find_refusals(conn, tenant, period.since, period.until)
         told = {run.run_id: RunTold() for run in found}
         findings = []
         async for run_id, leaves in read_chains(conn, list(told)):
@@ -141,7 +145,8 @@ async def read_period(settings: Settings, period: Period) -> PeriodRead:
             except ValidationError as error:
                 findings.append(f"chain.broken: {run_id}: {error.errors()[0]['msg']}")
     votes.sort(key=lambda vote: order_of(written(vote)))
-    return _compared(period, found, told, votes, findings)
+    rows = [refused_row(one.at, one.actor, one.act.event, one.act.model_dump(), one.seq) for one in refused]
+    return replace(_compared(period, found, told, votes, findings), refused=rows)
 
 
 def _chain_told(leaves: Sequence[Mapping[str, Any]]) -> RunTold:
@@ -173,6 +178,7 @@ def _compared(
         runs=[run for run in entries if since <= run.created_at < until],
         voted=[run for run in entries if not since <= run.created_at < until and run.run_id in rows],
         votes=votes,
+        refused=[],
         newest=max((one.newest for one in told.values()), default=""),
         locations={run.run_id: run.location for run in found if run.location},
         findings=findings,
@@ -208,6 +214,7 @@ _RULES = {
     "answer.not_yours": "may not answer for this verb",
     "answer.no_token": "did not send the token of the request",
     "act.denied": "policy denied it",
+    "database.away": "the database could not be used",
 }
 
 

@@ -11,6 +11,7 @@ from countersign.connection import connected
 from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from receipts.checkpoint import LogKeys
+from receipts.note import VerifierKey
 from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.model.limits import json_fault
@@ -122,12 +123,16 @@ async def revoke_key(settings: Settings, key_id: str, by: str, why: str) -> Sequ
 
 
 async def rotate_log(settings: Settings, by: str) -> LogKeys:
-    """Replace the key that signs the log, as the act of a person; return all keys."""
+    """Replace the key that signs the log, once that is on record as the act of a person; return all keys."""
     from countersign.log_key import rotate_log_key
 
+    loop = asyncio.get_running_loop()
     async with connected(settings) as conn:
         with naming():
             actor = await person_of(conn, settings.tenant, by)
-        found = await asyncio.to_thread(rotate_log_key, settings)
-        await log.note_key(conn, settings.tenant, str(found.keys[0]), actor, utc_now())
-    return found
+
+        def record(key: VerifierKey) -> None:
+            put = log.note_key(conn, settings.tenant, str(key), actor, utc_now())
+            asyncio.run_coroutine_threadsafe(put, loop).result()
+
+        return await asyncio.to_thread(rotate_log_key, settings, record)

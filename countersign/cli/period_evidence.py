@@ -23,8 +23,9 @@ from evidence.errors import EvidenceError
 from evidence.export.approvals_table import VOTE_COLUMNS
 from evidence.export.bundle_rows import exception_rows, exceptions_sheet, in_order, material_in
 from evidence.export.completeness import TAKES
-from evidence.export.export_files import Export, make_export, new_folder, write_bundles, write_files
+from evidence.export.export_files import Export, Tables, make_export, new_folder, write_bundles, write_files
 from evidence.export.index import BUNDLES, INDEX, Index, LogWord, Period, counts_of, csv_of
+from evidence.export.refused_table import REFUSED_COLUMNS
 from evidence.key_ring import KeyRing
 from evidence.reading.material import Material
 from evidence.statement import sha256
@@ -57,7 +58,8 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
         exceptions = (
             await asyncio.to_thread(_copy_bundles, settings, index, read.locations, folder) if with_bundles else None
         )
-        export = make_export(index, csv_of(VOTE_COLUMNS, read.votes), exceptions, checkpoint, key)
+        tables = Tables(csv_of(VOTE_COLUMNS, read.votes), csv_of(REFUSED_COLUMNS, read.refused), exceptions)
+        export = make_export(index, tables, checkpoint, key)
         await _record_export(settings, export, period)
         write_files(export, folder)
     return export
@@ -73,9 +75,9 @@ def _index_of(
         first_day=str(period.first),
         last_day=str(period.last),
         by=by,
-        made_at=max(timestamp(utc_now()), found.newest, read.newest),
+        made_at=max(timestamp(utc_now()), found.newest, read.newest, *(one["at"] for one in read.refused)),
         has_bundles=has_bundles,
-        counts=counts_of(read.runs, len(read.votes)),
+        counts=counts_of(read.runs, len(read.votes), len(read.refused)),
         log=LogWord(size=found.size, runs=found.runs, until=found.until, findings=[*findings, *read.findings]),
         runs=read.runs,
         voted=read.voted,
@@ -110,7 +112,7 @@ async def _record_export(settings: Settings, export: Export, period: Period) -> 
     act = EvidenceExported(
         since=timestamp(period.since),
         until=timestamp(period.until),
-        asked={"bundles": index.has_bundles, "statement": export.sha256},
+        asked={"bundles": index.has_bundles, "format": index.format, "statement": export.sha256},
         rows=len(index.runs),
         sha256=sha256(export.files[INDEX]),
     )

@@ -117,18 +117,20 @@ _SHOWN = 20
 _NO_LOG = "not the log: runs may be left out, and lines be invented (--log, --log-key)"
 _NO_LOG_KEY = "whose key was not given (--log-key): a forger could have invented it"
 _NO_BUNDLES = "no bundles"
+_NOT_TOLD = "refused attempts are not told: it is of format 1"
 
 
 def index_summary(index: Index) -> str:
     """Return what an index says, in lines: its days and counts, runs without a bundle, and what the log was."""
     counts, log = index.counts, index.log
     parts = (counted(counts.runs, "run"), *map(_numbers, (counts.by_state, counts.by_outcome) if counts.runs else ()))
+    refused = _NOT_TOLD if counts.refused is None else counted(counts.refused, "record") + " of refused attempts"
     without = [f"no bundle: {run.run_id}: {run.why}" for run in index.runs if run.sha256 is None]
     more = [f"no bundle: {len(without) - _SHOWN} more, in index.json and runs.csv"] if len(without) > _SHOWN else []
     until = _moment(log.until) if log.until else "the first of them"
     is_over = index.made_at >= timestamp(index.period.until)
     lines = [
-        f"{index.first_day} to {index.last_day}: {'; '.join((*parts, counted(counts.votes, 'vote')))}",
+        f"{index.first_day} to {index.last_day}: {'; '.join((*parts, counted(counts.votes, 'vote'), refused))}",
         *([] if is_over else [f"the period was not over at {_moment(index.made_at)}, when this was made"]),
         *without[:_SHOWN],
         *more,

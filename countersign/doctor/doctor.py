@@ -15,6 +15,7 @@ from countersign.doctor.diagnosis import remedy_of
 from countersign.doctor.evidence import time_stamps
 from countersign.doctor.needs_attention import stopped_work
 from countersign.doctor.slack import links, members, slack, user_groups
+from countersign.embedded.opa import why_refused
 from countersign.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.parts import Role
 from countersign.settings import Settings
@@ -74,6 +75,11 @@ async def _policy(settings: Settings, clock: Clock) -> list[Fact]:
     """OPA's version, the bundle's revision and every member of the answer are checked by the client that asks."""
     async with make_policy(settings) as engine:
         digest = await examined(engine, settings.tenant, clock(), passed="")
+    if refused := why_refused(settings.home / "opa", digest):
+        detail = f"the changed policy is refused, and the one before is in force, {digest}: {refused.splitlines()[0]}"
+        return [
+            Fact("policy", ok=False, detail=detail, remedy=f"Correct the files in {settings.policies}, or undo it.")
+        ]
     return [Fact("policy", ok=True, detail=f"answers for every listed operation, with policy {digest}")]
 
 

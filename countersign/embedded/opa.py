@@ -17,6 +17,7 @@ from policy.vetting import vet_binary, vet_bundle
 _log = logging.getLogger(__name__)
 
 _BUNDLE = "bundle.tar.gz"
+_REFUSED = "refused.txt"
 _ROOM = {"GOGC": "400"}  # evaluation makes much garbage and keeps little: a fifth as many collections
 _STOP_LIMIT = 5.0
 
@@ -25,8 +26,8 @@ class OpaChild:
     """One `opa` process for as long as the context lasts; `url` stays the same when it is restarted.
 
     The folders are read every `poll` seconds. A change that stays is bundled, vetted and then swapped in with one
-    rename, so that OPA serves either the old policy or the new one whole. What does not pass is logged once, and the
-    old one stays.
+    rename, so that OPA serves either the old policy or the new one whole. What does not pass is logged once and said in
+    a file (`why_refused`), and the old one stays.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class OpaChild:
         self._supervisor = supervisor
         self._child = self._make_child(new_nonce())
         self._running = AsyncExitStack()
+        self._revision = ""  # of the policy that is served
 
     @property
     def url(self) -> str:
@@ -96,12 +98,15 @@ class OpaChild:
             await self._publish(found)
         except (PolicyError, OSError) as error:
             _log.error("the changed policy is invalid, the old one stays active: %s", error)
+            (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8")
 
     async def _publish(self, bundle: Bundle) -> None:
         candidate = self._work / _BUNDLE
         candidate.write_bytes(bundle.data)
         await vet_bundle(self._opa, bundle, candidate, self._policies.schemas)
         candidate.replace(self._served / _BUNDLE)
+        self._revision = bundle.revision
+        (self._work / _REFUSED).unlink(missing_ok=True)
         _log.info("serving policy %s", bundle.revision)
 
     def _make_child(self, nonce: str) -> Child:
@@ -120,6 +125,18 @@ class OpaChild:
         # Nothing of ours in the environment, which policies could read. A folder of its own: --watch would follow a
         # log in it.
         return Child("opa", command, _ROOM, self._work / "opa.log", probe, cwd=self._served, patience=_STOP_LIMIT)
+
+
+def why_refused(work: Path, served: str) -> str:
+    """Return why the policy in the folders is not the one that is served, by its digest; "" where it is.
+
+    `work` is the folder of the child, or one in which no child has worked.
+    """
+    try:
+        revision, _, why = (work / _REFUSED).read_text(encoding="utf-8").partition("\n")
+    except FileNotFoundError:
+        return ""
+    return why if revision == served else ""
 
 
 def _look(policies: PolicyFolders) -> Bundle | PolicyError:

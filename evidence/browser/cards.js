@@ -34,6 +34,21 @@ export async function demandCards(facts) {
   }
 }
 
+/** Return a member of what may be no object. */
+const memberIn = (value, name) => (typeof value === "object" && value !== null ? value[name] : null) ?? null;
+
+/** What a receipt says was shown stands in the chain as a card that was shown. */
+export function demandReceipted(facts) {
+  for (const {name, record: {connector, operation, request, response}, leaf} of facts.receipts()) {
+    if (connector !== "slack" || !["post_card", "update_card"].includes(operation)) continue;
+    const card = memberIn(response, "card"), about = memberIn(request, "approval_id");
+    if (card === null) continue;
+    const isShown = leavesAbout(facts.bundle, String(about)).some(({event, seq, data: {digest}}) =>
+      event === "card.shown" && same(digest, card) && seq < leaf.seq);
+    if (!isShown) throw new Broken(name, `says that the card ${card} was shown, and no card.shown of it stands before it`);
+  }
+}
+
 /** A vote names the card that was shown last before it. */
 export function demandShown(facts) {
   for (const {record: {id}} of approvalsOf(facts)) {

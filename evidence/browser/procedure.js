@@ -7,7 +7,7 @@ import {
 import {demandBegunWith, demandIncluded, demandLogSigned, demandWitnessed} from "./audit_log.js";
 import {checkAuthority} from "./authority.js";
 import {demandBreakGlass, demandOfBreakGlassReview} from "./break_glass.js";
-import {demandCards, demandShown} from "./cards.js";
+import {demandCards, demandReceipted, demandShown} from "./cards.js";
 import {checkChain, checkRun, demandAbout, demandActors, demandEnd, demandInTime, demandRun} from "./chain.js";
 import {demandChildren} from "./child_runs.js";
 import {demandBlocksEnded, demandBranches, demandCases, demandEntered, demandRounds} from "./control_flow.js";
@@ -95,7 +95,8 @@ export const STEPS = [
     ["edits.entitled", demandEditors], ["edits.changes", demandChanges], ["edits.told", demandToldOfEdits],
     ["edits.apart", demandApart],
     ["acts.in-window", demandInWindow], ["effects.waiting", demandWaitedWell],
-    ["cards.about", demandCards], ["votes.shown", demandShown], ["delegations.recorded", demandDelegations],
+    ["cards.about", demandCards], ["votes.shown", demandShown],
+    ["cards.receipted", demandReceipted], ["delegations.recorded", demandDelegations],
   ]],
   [9, "The policies are those that decided", checkPolicies, ["policies.digest", "policies.there", "policies.used"], []],
   [10, "Votes, decisions and acts are in order", checkOrder, [

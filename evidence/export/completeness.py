@@ -13,17 +13,19 @@ from pydantic import ValidationError
 
 from evidence.export.approvals_table import check_rows
 from evidence.export.index import INDEX, Index, RunEntry
+from evidence.export.refused_table import check_refused
 from evidence.export.run_lines import RunTold, differing
 from evidence.verify.contents import BrokenError
 from evidence.verify.rules import counted
 from receipts import canonical
+from receipts.acts import REFUSED_ACTS
 from receipts.chain import RUN_QUEUED, VOTE_COUNTED, Leaf
 from receipts.checkpoint import LogKeys, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError, TileError
 from receipts.fields import timestamp
 from receipts.hashes import EMPTY, TreeHead, hash_leaf
 from receipts.note import NOTE_LIMIT, parse_note
-from receipts.tenant_acts import EvidenceExported
+from receipts.tenant_acts import EvidenceExported, chain_of
 from receipts.tiles import TILE_WIDTH, EntryBundle, read_bundle
 
 
@@ -52,10 +54,11 @@ class Unlisted:
 
 @dataclass
 class LogTold:
-    """What the entries tell: of the runs of an index, of others that were queued or voted on, and of exports."""
+    """What the entries tell: of the runs of an index, of others, of refused attempts, and of exports."""
 
     runs: dict[str, RunInLog] = field(default_factory=dict)
     others: list[Unlisted] = field(default_factory=list)
+    refused: list[tuple[int, Leaf]] = field(default_factory=list)  # each with its place
     exports: list[tuple[Leaf, str]] = field(default_factory=list)  # each with the latest time of a leaf before it
     newest: str = ""  # of the leaves that the export must know
     size: int = 0
@@ -78,6 +81,8 @@ def read_log(folder: Path, head: TreeHead, keys: LogKeys | None, known: int, lis
             _add(found.runs.setdefault(leaf.run_id, RunInLog(first=place)), leaf, listed[leaf.run_id], place < known)
         elif leaf.event == EvidenceExported.event:
             found.exports.append((leaf, newest))
+        elif leaf.event in REFUSED_ACTS:
+            found.refused.append((place, leaf))
         elif leaf.event in (RUN_QUEUED, VOTE_COUNTED):
             what = "queued" if leaf.event == RUN_QUEUED else "voted on"
             found.others.append(Unlisted(leaf.run_id, leaf.at, place, what))
@@ -159,15 +164,22 @@ def check_complete(index: Index, known: int, log: LogTold) -> str:
     if index.made_at < log.newest:
         raise BrokenError(INDEX, f"says that it was made at {index.made_at}, before the log's leaf of {log.newest}")
     for one in log.others:
-        if since <= one.at < until and _was_there(one, index, known):
+        if since <= one.at < until and _was_there(one.place, one.at, index, known):
             raise BrokenError(INDEX, f"{one.run_id}, {one.what} at {one.at}, stands in the log and not in the index")
     return f"{counted(len(index.entries), 'run')} of {counted(log.size, 'leaf', 'leaves')}, and no other of the period"
 
 
-def _was_there(one: Unlisted, index: Index, known: int) -> bool:
-    """Return whether it was there when the export was made, by its place or by the clock."""
-    waited = datetime.fromisoformat(index.made_at) - datetime.fromisoformat(one.at)
-    return one.place < known or waited > CLOCKS
+def _was_there(place: int, at: str, index: Index, known: int) -> bool:
+    """Return whether a leaf was there when the export was made, by its place or by the clock."""
+    return place < known or datetime.fromisoformat(index.made_at) - datetime.fromisoformat(at) > CLOCKS
+
+
+def check_refusals(index: Index, known: int, rows: Sequence[Mapping[str, str]], log: LogTold) -> str:
+    """Say how many records of refused attempts there are; raise BrokenError unless they are those of the log."""
+    since, until, chain = timestamp(index.period.since), timestamp(index.period.until), chain_of(index.tenant)
+    ours = [(place, leaf) for place, leaf in log.refused if leaf.run_id == chain]
+    there = (leaf for place, leaf in ours if since <= leaf.at < until and _was_there(place, leaf.at, index, known))
+    return f"{counted(check_refused(rows, [leaf for _, leaf in ours], there), 'record')}, as the entries tell them"
 
 
 def check_entries(index: Index, known: int, rows: Rows, log: LogTold) -> str:
@@ -216,8 +228,10 @@ def _unlike(index: Index, statement: str, leaf: Leaf, newest: str) -> str:
     `newest` is the latest time of a leaf that stands before it in the log, or its own.
     """
     asked = leaf.data.get("asked")
+    asked = asked if isinstance(asked, Mapping) else {}
     told = {
-        "statement": (statement, asked.get("statement") if isinstance(asked, Mapping) else None),
+        "statement": (statement, asked.get("statement")),
+        "format": (index.format, asked.get("format", 1)),
         "period": (_period(index), (leaf.data.get("from"), leaf.data.get("until"))),
         "number of runs": (len(index.runs), leaf.data.get("rows")),
         "person": (index.by, leaf.actor.id),

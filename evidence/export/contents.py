@@ -16,11 +16,13 @@ from evidence.export.index import (
     CHECKPOINT,
     EXCEPTIONS,
     INDEX,
+    REFUSED,
     RUNS,
     STATEMENT,
     ExportStatement,
     Index,
 )
+from evidence.export.refused_table import read_refused
 from evidence.statement import PAYLOAD_TYPE, largest, written_before_release
 from evidence.verify.contents import BrokenError, parse
 from evidence.verify.trust import Trust
@@ -31,7 +33,7 @@ from receipts.signing import EnvelopeError, Opened, PublicKey, verify_envelope
 
 NEEDED = frozenset({INDEX, RUNS, APPROVALS})
 """What every export has."""
-FILES = NEEDED | {EXCEPTIONS, CHECKPOINT}
+FILES = NEEDED | {REFUSED, EXCEPTIONS, CHECKPOINT}
 """What a statement may sign."""
 
 
@@ -68,6 +70,14 @@ class Contents:
     def rows(self) -> list[dict[str, str]]:
         """Return the lines of approvals.csv."""
         return read_rows(self.read(APPROVALS))
+
+    @cached_property
+    def refused(self) -> list[dict[str, str]] | None:
+        """Return the lines of refused.csv; None in an export of format 1, which has none."""
+        is_told = self.statement.tells_refused
+        if is_told != (REFUSED in self.signed):
+            raise BrokenError(REFUSED, "is not there" if is_told else "is there, and format 1 of exports has none")
+        return read_refused(self.read(REFUSED)) if is_told else None
 
     @cached_property
     def checkpoint(self) -> tuple[Note, Checkpoint] | None:

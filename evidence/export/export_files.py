@@ -13,6 +13,7 @@ from evidence.export.index import (
     CHECKPOINT,
     EXCEPTIONS,
     INDEX,
+    REFUSED,
     RUNS,
     STATEMENT,
     ExportStatement,
@@ -44,23 +45,27 @@ class Export:
         return sha256(self.statement)
 
 
-def make_export(
-    index: Index, approvals: bytes, exceptions: bytes | None, checkpoint: str | None, key: SigningKey
-) -> Export:
-    """Return a signed export; equal input gives equal bytes.
+@dataclass(frozen=True)
+class Tables:
+    """The tables of an export beside that of its runs; `exceptions` is None in one without bundles."""
 
-    `exceptions` is the table of an export with bundles, None without; `checkpoint` is a signed note, if there is one.
-    """
-    files = {INDEX: index.data(), RUNS: sheet_of(index.runs), APPROVALS: approvals}
-    if exceptions is not None:
-        files[EXCEPTIONS] = exceptions
+    approvals: bytes
+    refused: bytes
+    exceptions: bytes | None
+
+
+def make_export(index: Index, tables: Tables, checkpoint: str | None, key: SigningKey) -> Export:
+    """Return a signed export; equal input gives equal bytes. `checkpoint` is a signed note, if there is one."""
+    files = {INDEX: index.data(), RUNS: sheet_of(index.runs), APPROVALS: tables.approvals, REFUSED: tables.refused}
+    if tables.exceptions is not None:
+        files[EXCEPTIONS] = tables.exceptions
     if checkpoint is not None:
         files[CHECKPOINT] = checkpoint.encode()
     same = ("tenant", "first_day", "last_day", "made_at", "counts")
     statement = ExportStatement(
         _type="https://in-toto.io/Statement/v1",
         subject=[Subject(name=name, digest=Digests(sha256=sha256(data))) for name, data in sorted(files.items())],
-        predicateType="urn:countersign:period-evidence:v1",
+        predicateType="urn:countersign:period-evidence:v2",
         predicate=Predicate(**{name: getattr(index, name) for name in same}, key_id=key.public.key_id),
     )
     return Export(index, files, sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement.model_dump()), key))

@@ -122,6 +122,7 @@ INDEX = "index.json"
 RUNS = "runs.csv"
 APPROVALS = "approvals.csv"
 EXCEPTIONS = "exceptions.csv"
+REFUSED = "refused.csv"
 CHECKPOINT = "checkpoint.txt"
 BUNDLES = "bundles"
 
@@ -166,12 +167,16 @@ class LogWord(Exact):
 
 
 class Counts(Exact):
-    """How many runs there are, in which state and with which outcome, and how many votes."""
+    """How many runs there are, in which state and with which outcome, how many votes, and records of refused attempts.
+
+    `refused` is None in exports of format 1, which do not tell of them.
+    """
 
     runs: Count
     by_state: dict[str, Count]
     by_outcome: dict[str, Count]
     votes: Count
+    refused: Count | None = Field(default=None, exclude_if=lambda told: told is None)
 
 
 class Index(Exact):
@@ -195,6 +200,11 @@ class Index(Exact):
     def entries(self) -> list[RunEntry]:
         """Return every run that the index tells of."""
         return [*self.runs, *self.voted]
+
+    @property
+    def format(self) -> int:
+        """Return the number of its format: the second tells of refused attempts, the first, of 0.2.0, does not."""
+        return 1 if self.counts.refused is None else 2
 
     @property
     def period(self) -> Period:
@@ -224,14 +234,21 @@ class ExportStatement(Exact):
 
     statement_type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
     subject: list[Subject]
-    predicate_type: Literal["urn:countersign:period-evidence:v1"] = Field(alias="predicateType")
+    predicate_type: Literal["urn:countersign:period-evidence:v1", "urn:countersign:period-evidence:v2"] = Field(
+        alias="predicateType"
+    )
     predicate: Predicate
 
+    @property
+    def tells_refused(self) -> bool:
+        """Return whether its format is one that tells of refused attempts, as the second does, not that of 0.2.0."""
+        return self.predicate_type != "urn:countersign:period-evidence:v1"
 
-def counts_of(runs: Sequence[RunEntry], votes: int) -> Counts:
+
+def counts_of(runs: Sequence[RunEntry], votes: int, refused: int | None) -> Counts:
     """Count the runs of an index."""
     by_state, by_outcome = Counter(run.state for run in runs), Counter(run.outcome for run in runs)
-    return Counts(runs=len(runs), by_state=dict(by_state), by_outcome=dict(by_outcome), votes=votes)
+    return Counts(runs=len(runs), by_state=dict(by_state), by_outcome=dict(by_outcome), votes=votes, refused=refused)
 
 
 def sheet_of(runs: Sequence[RunEntry]) -> bytes:

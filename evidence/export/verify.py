@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evidence.export.approvals_table import by_run, check_of_run, check_rows, order_of
 from evidence.export.bundle_rows import check_bundle, exceptions_sheet, read_bundle
-from evidence.export.completeness import check_complete, check_entries, check_recorded
+from evidence.export.completeness import check_complete, check_entries, check_recorded, check_refusals
 from evidence.export.contents import FILES, NEEDED, Contents, UnreadError, UnsignedError, open_export
 from evidence.export.index import (
     APPROVALS,
@@ -17,6 +17,7 @@ from evidence.export.index import (
     CHECKPOINT,
     EXCEPTIONS,
     INDEX,
+    REFUSED,
     RUNS,
     STATEMENT,
     Index,
@@ -131,11 +132,27 @@ def _votes(contents: Contents) -> str:
     return counted(len(rows), "vote")
 
 
-@rule("export.in-time", "Nothing that the index or the table of votes tells is of a later time than the export.")
+@rule(
+    "export.refused",
+    "`refused.csv` is a table as exports write it, its lines in the order of `leaf`, each of one of the days, its"
+    " `data` in the form of its event. An export of format 1 has none.",
+)
+def _refused(contents: Contents) -> str:
+    rows, index = contents.refused, contents.index
+    since, until = timestamp(index.period.since), timestamp(index.period.until)
+    for row in rows or ():
+        if not since <= row["at"] < until:
+            raise BrokenError(REFUSED, f"leaf {row['leaf']} is of {row['at']!r}, on none of the days")
+    return _NONE_TOLD if rows is None else counted(len(rows), "record")
+
+
+@rule("export.in-time", "Nothing that the index or its tables tell is of a later time than the export.")
 def _in_time(contents: Contents) -> str:
     index = contents.index
     told = [moment for run in index.entries for moment in (run.created_at, run.finished_at) if moment]
-    latest = max([*told, *(row["at"] for row in contents.rows), index.log.until], default="")
+    latest = max(
+        [*told, *(row["at"] for row in [*contents.rows, *(contents.refused or ())]), index.log.until], default=""
+    )
     if latest > index.made_at:
         raise BrokenError(INDEX, f"says that it was made at {index.made_at}, and tells of {latest}")
     return index.made_at
@@ -147,23 +164,22 @@ def _in_time(contents: Contents) -> str:
 )
 def _sealed(contents: Contents) -> str:
     for run in contents.index.entries:
-        if not _is_told(run):
+        is_sealed = run.state == "sealed"
+        if not is_sealed == (run.sha256 is not None) == (run.size is not None) == (run.why == ""):
             raise BrokenError(INDEX, f"{run.run_id} is {run.state}, and what is said of its bundle does not fit that")
     runs = contents.index.entries
     without = sum(run.sha256 is None for run in runs)
     return f"{counted(len(runs) - without, 'bundle')}, {counted(without, 'run')} without"
 
 
-def _is_told(run: RunEntry) -> bool:
-    is_sealed = run.state == "sealed"
-    return is_sealed == (run.sha256 is not None) == (run.size is not None) == (run.why == "")
-
-
-@rule("export.counts", "The counts are those of the runs in `index.json`, and of the votes in `approvals.csv`.")
+@rule(
+    "export.counts",
+    "The counts are those of the runs in `index.json`, and of the lines of `approvals.csv` and `refused.csv`.",
+)
 def _counts(contents: Contents) -> str:
-    index, votes = contents.index, len(contents.rows)
-    if counts_of(index.runs, votes) != index.counts:
-        raise BrokenError(INDEX, "its counts are not those of its runs, or of the votes in approvals.csv")
+    index, votes, refused = contents.index, len(contents.rows), contents.refused
+    if counts_of(index.runs, votes, None if refused is None else len(refused)) != index.counts:
+        raise BrokenError(INDEX, "its counts are not those of its runs, or of the lines of its tables")
     return f"{counted(index.counts.runs, 'run')}, {counted(votes, 'vote')}"
 
 
@@ -292,19 +308,32 @@ def _entries(contents: Contents) -> str:
 @rule(
     "export.recorded",
     "Where the log is given, an `evidence.exported` in it has the SHA-256 of `index.json` and of the statement, the"
-    " period and the number of runs; it is by whom the index says, its time is that at which the export was made, or a"
-    " day later at most, and no more than a day before that of a leaf which stands before it.",
+    " format, the period and the number of runs; it is by whom the index says, its time is that at which the export was"
+    " made, or a day later at most, and no more than a day before that of a leaf which stands before it.",
 )
 def _recorded(contents: Contents) -> str:
     log = contents.logged
     return check_recorded(contents.index, contents.signed[INDEX], contents.sha256, log) if log else _NO_LOG
 
 
+@rule(
+    "export.refusals",
+    "Where the log is given, each line of `refused.csv` is as its leaf tells, and each leaf of the tenant's chain about"
+    " refused attempts that is of one of the days has its line if the export must know it.",
+)
+def _refusals(contents: Contents) -> str:
+    log, rows = contents.logged, contents.refused
+    if rows is None or log is None:
+        return _NO_LOG if log is None else _NONE_TOLD
+    return check_refusals(contents.index, contents.known, rows, log)
+
+
 _NO_LOG = "not held against the log"
+_NONE_TOLD = "not part of an export of format 1, as release 0.2.0 made them"
 
 RULES: tuple[Rule[Contents], ...] = (
-    *(_files, _index, _key_counted, _runs, _sealed, _counts, _sheet, _votes, _in_time, _bundles),
-    *(_log, _witnessed, _derived, _exceptions, _complete, _entries, _recorded),
+    *(_files, _index, _key_counted, _runs, _sealed, _refused, _counts, _sheet, _votes, _in_time, _bundles),
+    *(_log, _witnessed, _derived, _exceptions, _complete, _entries, _refusals, _recorded),
 )
 
 

@@ -74,4 +74,29 @@ def _shown(facts: Facts) -> str:
     return counted(sum(len(approval.votes) for approval in facts.approvals.values()), "vote")
 
 
-RULES: tuple[Rule[Facts], ...] = (_about, _shown)
+_POSTS = ("post_card", "update_card")
+
+
+@rule(
+    "cards.receipted",
+    "The response of `slack::post_card` and `slack::update_card` may say as `card` the digest of what was shown: a"
+    " `card.shown` with that `digest`, about the approval that the request names, then stands before the receipt's"
+    " leaf.",
+)
+def _receipted(facts: Facts) -> str:
+    found = 0
+    for name, receipt, leaf in ((one.name, one.record, one.leaf) for one in facts.receipts):
+        response = receipt.response
+        if receipt.connector != "slack" or receipt.operation not in _POSTS or not isinstance(response, dict):
+            continue
+        if (card := response.get("card")) is None:
+            continue
+        about = receipt.request.get("approval_id") if isinstance(receipt.request, dict) else None
+        shown = facts.contents.leaves_about.get(about, ()) if isinstance(about, str) else ()
+        if not any(one.event == CARD_SHOWN and one.data.get("digest") == card and one.seq < leaf.seq for one in shown):
+            raise BrokenError(name, f"says that the card {card} was shown, and no card.shown of it stands before it")
+        found += 1
+    return counted(found, "receipt")
+
+
+RULES: tuple[Rule[Facts], ...] = (_about, _shown, _receipted)

@@ -82,10 +82,10 @@ async def tell_of_delegation(
     trigger = Trigger(
         tenant=tenant,
         type=DELEGATION,
-        ref=f"{about.delegation_id}:{act}",
+        ref=f"{about.delegate} for {about.delegator}: {act} ({about.delegation_id})",  # lists of runs show it
         payload={"delegation_id": about.delegation_id, "act": act},
         requested_by=PROGRAM,
-        submitted_by=PROGRAM.id,
+        submitted_by=by.id,
         request_id=matter.notification.request_id,
     )
     claimed = await claim_in(matter.engine, BatchedReads(conn), delegation_definition(), trigger)

@@ -1,15 +1,17 @@
 """Retries by operators: waiting effects and reads, a stuck bundle, a dead letter, or a failed delivery tried again now.
 
-A dead letter is requeued or dropped. A delivery to a subscriber that failed is sent again as a requeued dead letter.
-Each act is a notification of its own.
+A dead letter is requeued or dropped. A delivery to a subscriber that failed is sent again as a requeued dead letter;
+the last letter of a subscription takes with it what was under way when it ended. Each act is a notification of its own.
 """
 
+from receipts.chain import PROGRAM
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.commands import DeliveryPayload, DropPayload, RequeuePayload, RetryBundlePayload, RetryPayload
 from runtime.model.notification import ApplyResult
 from runtime.model.states import NotificationStatus
+from runtime.model.subscription import letter_key
 from runtime.outbox.webhooks import send_again
-from runtime.store import bundles, effects, notifications, steps
+from runtime.store import bundles, dead_letters, effects, notifications, steps
 
 
 async def apply_retry(matter: NotificationContext, payload: RetryPayload) -> ApplyResult:
@@ -54,6 +56,11 @@ async def apply_dead_letter(matter: NotificationContext, payload: RequeuePayload
     now = engine.clock()
     if isinstance(payload, RequeuePayload):
         await notifications.move(conn, payload.dead_letter_id, status, NotificationStatus.RECEIVED, None, now)
+        said = [
+            engine.notification(one, by=PROGRAM, about=key, key=letter_key(one.effect_id))
+            for key, one in await dead_letters.unsent_with(conn, payload.dead_letter_id)
+        ]
+        await notifications.record_all(conn, said, now, now)
         conn.on_commit(engine.wakeup.poke)
     else:
         dropped = {

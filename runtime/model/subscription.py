@@ -77,5 +77,10 @@ def dead_letter_key(name: str, digest: str) -> str:
     return f"delivery:{name}:{digest}"
 
 
+def letter_key(effect_id: str) -> str:
+    """Return the dedupe key of what is said of a delivery that failed: it is a dead letter, or is sent again."""
+    return f"word_delivery:{effect_id}"
+
+
 def _like(patterns: Sequence[str], name: str) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -15,7 +15,15 @@ from runtime.model.action import Tier, dedupe_key
 from runtime.model.commands import DeliveryPayload
 from runtime.model.effect import Effect, NewEffect, OnDoubt, Purpose
 from runtime.model.states import NotificationStatus
-from runtime.model.subscription import CONNECTOR, OPERATION, EventName, Subscription, dead_letter_key, gone_key
+from runtime.model.subscription import (
+    CONNECTOR,
+    OPERATION,
+    EventName,
+    Subscription,
+    dead_letter_key,
+    gone_key,
+    letter_key,
+)
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import dead_letters, notifications
@@ -169,15 +177,22 @@ async def send_again(engine: Engine, tx: RunTx, failed: Effect, to: Subscription
 async def dead_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, *, ends: bool) -> None:
     """Make a dead letter of a delivery that is tried no more; one that `ends` the subscription is the last.
 
-    A receiver that is gone, and what policy or our own rules refuse, would refuse each event alike.
+    A receiver that is gone, and what policy or our own rules refuse, would refuse each event alike. What was under way
+    when that came out has no letter of its own: whoever requeues the last has it sent, too.
     """
-    name = str(failed.fields["subscription"])
-    key, end = await _key_of(tx, name, str(failed.fields["configuration"]), ends=ends)
+    name, configuration = str(failed.fields["subscription"]), str(failed.fields["configuration"])
+    gone = gone_key(name, configuration)
+    key, end = await _key_of(tx, name, configuration, ends=ends)
     payload = DeliveryPayload(run_id=tx.run_id, effect_id=failed.effect_id, subscription=name)
-    dedupe = f"word_delivery:{failed.effect_id}"
+    dedupe = letter_key(failed.effect_id)
+    if key == gone:  # one for all that end it at this moment, here or in other transactions
+        dedupe = letter_key(f"{tx.tenant}:{gone}:{await dead_letters.count_all(tx.conn, tx.tenant, gone)}")
     letter = engine.notification(payload, by=PROGRAM, about=key, key=dedupe, request_id=tx.request_id)
+    has_ended = await dead_letters.has_dead_letter(tx.conn, tx.tenant, gone)
+    if has_ended or not await notifications.record_all(tx.conn, [letter], tx.now, tx.now):
+        log.warning("delivery %s is not sent, webhook %s has ended: %s", failed.effect_id, name, why)
+        return
     log.warning("delivery %s is a dead letter: webhook %s: %s%s", failed.effect_id, name, why, end)
-    await notifications.record_all(tx.conn, [letter], tx.now, tx.now)
     facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}{end}"}
     await notifications.mark(tx.conn, letter.notification_id, NotificationStatus.DEAD_LETTER, facts, tx.now)
 

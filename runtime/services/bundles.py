@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from receipts.acts import CommandRefused, DelegationRefused, RequestRefused
+from receipts.acts import REFUSED_ACTS, Refused
 from receipts.tenant_acts import BundleFetched, EvidenceExported, chain_of
 from runtime.model.approval import AskKind
 from runtime.model.requirement import Requirement
@@ -100,11 +100,6 @@ def _account(row: Mapping[str, Any]) -> str:
     return f"none: by {row['brought_by'] or row['via']}"
 
 
-Refused = CommandRefused | DelegationRefused | RequestRefused
-
-_FORMS: dict[str, type[Refused]] = {form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused)}
-
-
 @dataclass(frozen=True)
 class RefusedAttempt:
     """A refused attempt: when it was recorded (RFC 3339), by whom it was made, and the leaf that records it."""
@@ -121,7 +116,7 @@ async def find_refusals(conn: Conn, tenant: str, since: datetime, until: datetim
     found = []
     for row in await refusals_between(conn, tenant, since, until):
         leaf = row["leaf"]
-        act = _FORMS[leaf["event"]].model_validate(leaf["data"])
+        act = REFUSED_ACTS[leaf["event"]].model_validate(leaf["data"])
         found.append(RefusedAttempt(leaf["at"], leaf["actor"]["id"], act, chain_of(tenant), row["seq"]))
     return found
 

@@ -1,7 +1,9 @@
-"""Dead letters under a key: whether one stands there, and how many came lately."""
+"""Dead letters under a key: whether one stands there, how many came lately, and what a letter left unsent."""
 
 from datetime import datetime
 
+from runtime.model.commands import DeliveryPayload
+from runtime.model.subscription import CONNECTOR
 from runtime.store.database.pool import Conn
 
 
@@ -12,6 +14,31 @@ async def has_dead_letter(conn: Conn, tenant: str, correlation_key: str) -> bool
         " AND status IN ('dead_letter', 'dropped') LIMIT 1"
     )
     return await conn.row(query, (tenant, correlation_key)) is not None
+
+
+async def count_all(conn: Conn, tenant: str, correlation_key: str) -> int:
+    """Return how many notifications there have been under the key."""
+    query = "SELECT count(*) AS n FROM notifications WHERE tenant = %s AND correlation_key = %s"
+    row = await conn.row(query, (tenant, correlation_key))
+    return row["n"] if row else 0
+
+
+async def unsent_with(conn: Conn, letter_id: str) -> list[tuple[str, DeliveryPayload]]:
+    """Return what else was to be sent for a subscription that this letter ended, with the letter's correlation key."""
+    query = """
+        SELECT l.correlation_key, e.run_id, e.effect_id, e.fields ->> 'subscription' AS subscription
+          FROM notifications l
+          JOIN effects e ON e.tenant = l.tenant AND e.purpose = 'message' AND e.connector = %s
+                        AND e.status IN ('failed', 'rejected')
+         WHERE l.notification_id = %s AND l.kind = 'delivery'
+           AND l.correlation_key = 'gone:' || (e.fields ->> 'subscription') || ':' || (e.fields ->> 'configuration')
+           AND NOT EXISTS (SELECT FROM notifications o WHERE o.dedupe_key = 'word_delivery:' || e.effect_id)
+           AND NOT EXISTS (SELECT FROM notifications o WHERE o.correlation_key = l.correlation_key
+                              AND o.payload ->> 'effect_id' = e.effect_id)
+         ORDER BY e.created_at, e.effect_id
+    """
+    rows = await conn.rows(query, (CONNECTOR, letter_id))
+    return [(row.pop("correlation_key"), DeliveryPayload(**row)) for row in rows]
 
 
 async def count_dead_letters(conn: Conn, tenant: str, correlation_key: str, since: datetime, most: int) -> int:

@@ -6,7 +6,7 @@ Refused clicks are counted by person, request and reason, so that clicks do not 
 from datetime import datetime
 from typing import Any
 
-from receipts.acts import CommandRefused, DelegationRefused, RequestRefused
+from receipts.acts import REFUSED_ACTS
 from runtime.store.database.pool import Conn
 
 
@@ -38,9 +38,6 @@ async def is_refused(conn: Conn, run_id: str, actor: str, code: str, step: str |
     return await found.fetchone() is not None
 
 
-_EVENTS = [CommandRefused.event, DelegationRefused.event, RequestRefused.event]
-
-
 async def refusals_between(conn: Conn, tenant: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
     """Return number and leaf of each refusal that was recorded from one moment until before another, oldest first."""
     query = """
@@ -49,4 +46,4 @@ async def refusals_between(conn: Conn, tenant: str, since: datetime, until: date
            AND (leaf ->> 'at')::timestamptz >= %s AND (leaf ->> 'at')::timestamptz < %s
          ORDER BY seq
     """
-    return await conn.rows(query, (tenant, _EVENTS, since, until))
+    return await conn.rows(query, (tenant, list(REFUSED_ACTS), since, until))

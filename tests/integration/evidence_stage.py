@@ -14,7 +14,7 @@ import shutil
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,19 @@ from countersign.embedded.opa import OpaChild
 from countersign.settings import Settings
 from evidence.export.approvals_table import VOTE_COLUMNS, order_of
 from evidence.export.bundle_rows import exceptions_sheet
-from evidence.export.export_files import make_export, write_files
-from evidence.export.index import CHECKPOINT, INDEX, Index, RunEntry, counts_of, csv_of
+from evidence.export.export_files import Export, Tables, make_export, write_files
+from evidence.export.index import CHECKPOINT, INDEX, REFUSED, Index, RunEntry, counts_of, csv_of
+from evidence.export.refused_table import REFUSED_COLUMNS
 from evidence.export.verify import ExportFault, verify_export
 from evidence.local import LocalArchive
 from evidence.sealer import Sealer
-from evidence.statement import sha256
+from evidence.statement import PAYLOAD_TYPE, sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.checkpoint import LogKeys
 from receipts.fields import timestamp
 from receipts.note import Algorithm, NoteSigner
-from receipts.signing import SigningKey, load_or_create
+from receipts.signing import SigningKey, load_or_create, sign_envelope, verify_envelope
 from runtime.clock import utc_now
 from runtime.services.health import open_bundles
 from runtime.services.sealing import Story
@@ -134,6 +135,19 @@ def entries_of(log: Path) -> list[bytes]:
     return found
 
 
+def _of_format_1(export: Export, key: SigningKey) -> Export:
+    """Return an export as release 0.2.0 made them."""
+    said = canonical.loads(verify_envelope(export.statement, key.public).payload)
+    said["subject"] = [one for one in said["subject"] if one["name"] != REFUSED]
+    said["predicateType"] = "urn:countersign:period-evidence:v1"
+    files = {name: data for name, data in export.files.items() if name != REFUSED}
+    return replace(export, files=files, statement=sign_envelope(PAYLOAD_TYPE, canonical.dumps(said), key))
+
+
+def _rows(table: bytes) -> list[Json]:
+    return [dict(row) for row in csv.DictReader(io.StringIO(table.decode(), newline=""))]
+
+
 @dataclass
 class ForgedExport:
     """An export, free to be changed: counts, `runs.csv` and the signature follow when it is written."""
@@ -145,17 +159,18 @@ class ForgedExport:
     runs: Mapping[str, str]
     old_checkpoint: str
     resealed: bytes
+    refused: list[Json] | None  # None in an export as release 0.2.0 made them
     counts: Json = field(default_factory=dict)
     exceptions: bytes | None = None
 
     @classmethod
     def of(cls, genuine: Genuine) -> "ForgedExport":
         """Return a copy of the genuine one."""
-        table = csv.DictReader(io.StringIO(genuine.files["approvals.csv"].decode(), newline=""))
         bundles = {name: data for name, data in genuine.files.items() if name.startswith("bundles/")}
         return cls(
             index=copy.deepcopy(canonical.loads(genuine.files[INDEX])),
-            votes=[dict(row) for row in table],
+            votes=_rows(genuine.files["approvals.csv"]),
+            refused=_rows(genuine.files["refused.csv"]),
             bundles=bundles,
             checkpoint=genuine.files[CHECKPOINT].decode(),
             runs=genuine.runs,
@@ -206,13 +221,19 @@ class ForgedExport:
         for part in ("runs", "voted"):
             self.index[part].sort(key=lambda line: (line["created_at"], line["run_id"]))
         lines = [RunEntry.model_validate(line) for line in self.index["runs"]]
-        self.index["counts"] = {**counts_of(lines, len(self.votes)).model_dump(), **self.counts}
+        self.index["counts"] = {**self._counted(lines), **self.counts}
         index = Index.model_validate(self.index)
         folder.mkdir()
         exceptions = self._put_bundles(index, folder) if has_bundles else None
-        export = make_export(index, csv_of(VOTE_COLUMNS, self.votes), exceptions, self.checkpoint, load_or_create(key))
+        tables = Tables(csv_of(VOTE_COLUMNS, self.votes), csv_of(REFUSED_COLUMNS, self.refused or []), exceptions)
+        export = make_export(index, tables, self.checkpoint, load_or_create(key))
+        export = _of_format_1(export, load_or_create(key)) if self.refused is None else export
         write_files(export, folder)
         return index, export.sha256
+
+    def _counted(self, lines: Sequence[RunEntry]) -> Json:
+        refused = None if self.refused is None else len(self.refused)
+        return counts_of(lines, len(self.votes), refused).model_dump()
 
     def _put_bundles(self, index: Index, folder: Path) -> bytes:
         """Write the bundles; return the table of exceptions that they give, or the one that is forged."""

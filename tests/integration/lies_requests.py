@@ -298,6 +298,20 @@ def _unnamed(forged: Forged) -> None:
     del forged.leaf("vote.counted")["data"]["card"]
 
 
+def _posted(forged: Forged, operation: str) -> None:
+    """Let the receipt of a card be as the bot writes it: it says the digest of what was shown."""
+    receipt = next(one for one in forged.receipts.values() if one["operation"] == operation)
+    receipt["response"] = {**receipt["response"], "card": canonical.digest(forged.approval()["cards"][0])}
+
+
+def _unshown_at_all(forged: Forged) -> None:
+    """Leave out every card of an approval, that it was shown, and that people voted on it."""
+    _posted(forged, "post_card")
+    _unshown(forged)
+    for vote in forged.all("vote.counted"):
+        vote["data"].pop("card", None)
+
+
 def _about(**other: str) -> Bend:
     """Return what lets the buttons of a card be about something else."""
 
@@ -340,6 +354,8 @@ SHOWN: dict[str, Lie] = {
     "a vote on a card that nobody was shown": ("votes.shown", "filed", _unshown),
     "a card that was shown after the vote": ("votes.shown", "filed", _shown_late),
     "a vote on no card though one was shown": ("votes.shown", "filed", _unnamed),
+    "a card that was posted, and left out with what names it": ("cards.receipted", "filed", _unshown_at_all),
+    "a card that was posted before it was shown": ("cards.receipted", "filed", lambda f: _posted(f, "post_card")),
     "a card about another request": ("cards.about", "filed", _about(id="apr_other")),
     "a card about another action": ("cards.about", "filed", _about(digest="0" * 16)),
     "a card about another requirement": ("cards.about", "filed", _about(stamp="0" * 16)),

@@ -15,8 +15,10 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.services import listings
+from runtime.store.operator_lists import Wanted
 from sandbox.harness import SandboxUser, messages
-from tests.bench import Bench
+from tests.bench import TENANT, Bench
 from tests.integration.acts_stage import delegate, undelegate
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
@@ -87,6 +89,18 @@ async def test_who_has_quiet_hours_is_told_of_a_delegation_after_them(bench: Ben
 async def test_a_delegation_that_is_refused_tells_nobody(bench: Bench) -> None:
     assert (await delegate(bench, "ann", "ann"))["status"] == "refused"
     assert await _told(bench, "delegation_changed") == []
+
+
+async def test_lists_of_runs_say_of_a_delegation_whose_it_is_and_what_became_of_it(bench: Bench) -> None:
+    done = await delegate(bench, "ann", "sam")
+    bench.clock.move(minutes=1)
+    await undelegate(bench, done["delegation_id"])
+    async with bench.engine.pool.connection() as conn:
+        listed = await listings.list_runs(conn, TENANT, Wanted(limit=5))
+    assert [(run["definition_name"], run["reference"] or run["trigger_ref"]) for run in listed] == [
+        ("countersign-delegation", f"sam for ann: {act} ({done['delegation_id']})") for act in ("ended", "recorded")
+    ]
+    assert [run["submitted_by"] for run in listed] == ["omar", "omar"]
 
 
 async def test_nobody_is_told_that_the_run_which_told_of_a_delegation_has_ended(bench: Bench) -> None:

@@ -20,7 +20,8 @@ from runtime.clock import utc_now
 from tests.files import DIRECTORY
 from tests.integration.program_stage import SECRETS, command, composed, database, environment, sandbox, settings_of
 from tests.integration.servers import PASSWORD, USER, MinioServer, minio_server
-from tests.opa_server import copy_policies, own_opa
+from tests.opa_server import copy_policies, own_opa, start_opa
+from tests.patience import until
 
 ALL = frozenset(Role)
 CANARY = "canary-2b6d"
@@ -254,6 +255,32 @@ async def test_a_policy_that_answers_nonsense_is_found(well: dict[str, Any], tmp
         found = await ill(settings_of(**{**well, "opa": url}))
     assert "acme: access::revoke: policy unavailable" in found["policy"]
     assert ".outcome: " in found["policy"]
+
+
+async def test_a_policy_that_is_in_force_because_its_change_was_refused_is_found(
+    well: dict[str, Any], tmp_path: Path
+) -> None:
+    policies, home = copy_policies(tmp_path / "rego"), tmp_path / "home"
+    text = (policies / "countersign/decision.rego").read_text()
+    async with start_opa(policies, home / "opa") as child:
+        settings = settings_of(**{**well, "opa": child.url, "home": home, "policies": policies})
+        assert "policy" not in await ill(settings)
+        (policies / "countersign/decision.rego").write_text(f"{text}\nnonsense")
+        await until(lambda: _is_ill(settings))
+        found = (await ill(settings))["policy"]
+        assert found.startswith("the changed policy is refused, and the one before is in force, ")
+        assert "decision.rego" in found
+        (policies / "countersign/decision.rego").write_text(text)
+        await until(lambda: _is_well(settings))
+
+
+async def _is_ill(settings: Settings) -> bool:
+    return not await _is_well(settings)
+
+
+async def _is_well(settings: Settings) -> bool:
+    facts = [fact for fact in await examine(settings, utc_now, ALL) if fact.name == "policy"]
+    return all(fact.ok for fact in facts)
 
 
 async def test_a_signing_key_among_the_data_or_open_to_others_is_found(well: dict[str, Any], tmp_path: Path) -> None:

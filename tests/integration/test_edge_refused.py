@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from countersign.embedded.opa import OpaChild
 from countersign.system import System
-from edge.callers import EVERY
-from receipts.acts import MOST_TRIED, RequestRefused
+from edge.callers import EVERY, Tallies
+from receipts.acts import MOST_TRIED, RequestRefused, Tried
 from receipts.chain import Leaf, in_place
 from receipts.tenant_acts import act_of, chain_of
 from tests.integration.program_stage import (
@@ -45,6 +46,12 @@ class Office:
 
     def acts(self) -> list[tuple[str, RequestRefused]]:
         return refused(self.dsn)
+
+    def counts(self) -> dict[str, int]:
+        counted = Counter[str]()
+        for _, act in self.acts():
+            counted[act.rule] += act.count
+        return dict(counted)
 
     async def is_on_record(self) -> bool:
         return bool(self.acts())
@@ -225,12 +232,39 @@ async def test_a_refusal_is_on_record_once_the_database_is_back(
             await _refused_unrecorded(edge, caplog)
         with down(office.dsn):
             assert is_problem(await vote_for(edge, "sena"), 503), "who may do what stands in the database"
-        await until(lambda: _is_denied(edge))
-    assert sum(act.count for _, act in office.acts()) == 2
+        answers = [503]
+        await until(lambda: _is_denied(edge, answers))
+    assert office.counts() == {"caller.answers_for": 2, "database.away": answers.count(503)}
 
 
-async def _is_denied(edge: Edge) -> bool:
-    return (await vote_for(edge, "sena")).status == 403
+async def _is_denied(edge: Edge, answers: list[int]) -> bool:
+    answers.append((await vote_for(edge, "sena")).status)
+    return answers[-1] == 403
+
+
+async def test_what_could_not_be_answered_is_on_record_with_its_caller_once_the_database_is_back(
+    office: Office,
+) -> None:
+    async with edge_of(office.system) as edge:
+        with down(office.dsn):
+            assert is_problem(await edge.send("GET", "/v1/tasks/apr_1", by="servicenow"), 503)
+            assert (await edge.send("POST", "/v1/triggers/other", b"{}", signed={})).status == 401
+    ((caller, act),) = office.acts()
+    assert (caller, act.route, act.rule, act.count) == ("servicenow", "GET /v1/tasks/{task_id}", "database.away", 1)
+    assert [vars(one) for one in act.tried] == [{"subject": "servicenow", "path": "/v1/tasks/apr_1"}]
+
+
+def test_what_is_counted_is_written_within_ten_seconds() -> None:
+    tallies, now = Tallies(), 100.0
+    at = "2026-01-05T09:00:00.000000Z"
+    one = RequestRefused(
+        route="GET /", rule="act.denied", count=1, first_at=at, last_at=at, tried=[Tried(subject="a", path="/")]
+    )
+    for moment in (now, now + 0.5, now + 3.0):
+        tallies.add("portal", one)
+        assert [act.count for _, act in tallies.take(moment)] == ([1] if moment == now else [])
+    assert tallies.next_due() == now + 10
+    assert [act.count for _, act in tallies.take(now + 10)] == [2]
 
 
 async def test_a_process_that_ends_without_its_database_says_how_many_refusals_are_on_no_record(

@@ -10,9 +10,14 @@ import pytest
 
 from countersign.settings import ROOT, Settings
 from evidence.local import LocalArchive
+from receipts import canonical
+from receipts.acts import CommandRefused, RequestRefused, Tried
+from receipts.chain import Actor
+from receipts.fields import timestamp
 from receipts.signing import load_or_create
 from runtime.services.sealing import SealingService
 from runtime.services.sequencer import Sequencer
+from runtime.store.tenants import put_act
 from tests.bench import TENANT, Bench
 from tests.integration.evidence_stage import Auditor, ForgedExport, Genuine, entries_of, later
 from tests.integration.forger import Forged
@@ -84,6 +89,12 @@ def _unsealed(f: ForgedExport) -> None:
     f.say("file", state="unsealed", sha256=None, size=None, why="not sealed: no worker has claimed it yet")
 
 
+def _refused_fewer(f: ForgedExport) -> None:
+    assert f.refused is not None
+    said = {**canonical.loads(f.refused[1]["data"].encode()), "count": 1}
+    f.refused[1].update(count="1", data=canonical.dumps(said).decode())
+
+
 def _says(name: str, **change: Any) -> Any:
     return lambda f: f.say(name, **change)
 
@@ -132,6 +143,12 @@ FORGED: dict[str, Any] = {
     "a vote's account": _vote(account="T0ACME UEVE"),
     "a vote left out": _drop_vote,
     "a vote invented": _invent_vote,
+    "a refused attempt left out": lambda f: f.refused.pop(0),
+    "a refused attempt changed": _refused_fewer,
+    "who made a refused attempt": lambda f: f.refused[0].update(actor="eve"),
+    "a refused attempt invented": lambda f: f.refused.append({**f.refused[0], "leaf": int(f.refused[-1]["leaf"]) + 1}),
+    "all refused attempts left out, as of format 1": lambda f: setattr(f, "refused", None),
+    "the number of refused attempts": lambda f: f.counts.update(refused=7),
     "the number of runs": lambda f: f.counts.update(runs=7),
     "the number of votes": lambda f: f.counts.update(votes=7),
     "a bundle sealed again with another reason": _reseal,
@@ -161,6 +178,7 @@ async def _play(bench: Bench, folder: Path) -> Genuine:
     assert [await sealer(), await sealer()] == [1, 1]
     await _publish(bench, notary)
     old = (folder / f"evidence/log/{TENANT}/checkpoint").read_text()
+    await _refuse(bench)
     bench.clock.move(days=1)
     runs["asked"] = (await bench.start("bench.file", FILE, ref="asked")).run_id
     await bench.settle()
@@ -181,6 +199,19 @@ async def _play(bench: Bench, folder: Path) -> Genuine:
         runs=runs,
         resealed=await _resealed(bench, settings, runs["file"]),
     )
+
+
+async def _refuse(bench: Bench) -> None:
+    """Put two records of refused attempts into the tenant's chain."""
+    at = timestamp(bench.clock())
+    at_slack = CommandRefused(team="T1", user="U1", command="show", code="identity.guest")
+    tried = [Tried(subject="sena", path="/v1/tasks/apr_1/answer")]
+    requests = RequestRefused(
+        route="GET /v1/tasks", rule="caller.answers_for", count=1200, first_at=at, last_at=at, tried=tried
+    )
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await put_act(conn, TENANT, at_slack, Actor(id="slack:T1:U1", kind="person"), bench.clock())
+        await put_act(conn, TENANT, requests, Actor(id="portal", kind="agent"), bench.clock())
 
 
 async def _publish(bench: Bench, notary: Any) -> None:

@@ -8,6 +8,7 @@ Each table whose rows stand in evidence is compared by the audit: what was chang
 """
 
 import asyncio
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
@@ -139,6 +140,50 @@ async def test_the_command_shows_both_keys_and_who_rotated_them_is_on_record(off
         ("countersign", old),
         ("omar", new),
     ]
+
+
+async def test_where_the_new_key_cannot_be_put_on_record_the_old_one_signs_on(office: Office) -> None:
+    await office.seal()
+    env = environment(office.settings)
+    old = log_keys(office.settings)
+    await office.bench.meddle("ALTER TABLE tenant_leaves ADD CONSTRAINT no_more CHECK (seq < 0) NOT VALID")
+    failed = await command("log", "rotate", "--as", "omar", env=env)
+    assert failed.code != 0
+    assert log_keys(office.settings) == old
+    await office.bench.meddle("ALTER TABLE tenant_leaves DROP CONSTRAINT no_more")
+    assert (await command("log", "rotate", "--as", "omar", env=env)).code == 0
+    new = log_keys(office.settings).keys[0]
+    assert [leaf["actor"]["id"] for leaf in await office.seen() if leaf["data"]["key"] == str(new)] == ["omar"]
+
+
+_DIES = """
+import os, sys
+from pathlib import Path
+from countersign.log_key import rotate_log_key
+from countersign.settings import Settings
+
+def record(key):
+    sys.stdout.write(str(key))
+    sys.stdout.flush()
+    os._exit(9)
+
+rotate_log_key(Settings(home=Path(sys.argv[1]), tenant=sys.argv[2]), record)
+"""
+
+
+async def test_a_rotation_that_died_once_it_was_on_record_is_gone_on_with(office: Office) -> None:
+    await office.seal()
+    old = log_keys(office.settings)
+    dying = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _DIES, str(office.settings.home), TENANT, stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await dying.communicate()
+    assert dying.returncode == 9
+    assert log_keys(office.settings) == old, "the key that is not in place yet signs nothing"
+    await office.seal()
+    keys = rotate_log_key(office.settings)
+    assert [str(key) for key in keys.keys] == [told.decode(), str(old.keys[0])]
+    assert verify(await office.seal(), office.trust(keys))
 
 
 async def test_who_reads_the_key_while_it_is_rotated_has_one_or_the_other(tmp_path: Path) -> None:

@@ -231,6 +231,29 @@ async def test_a_receiver_that_is_gone_is_told_nothing_more_until_somebody_says_
     assert len(ears.ids) == 3
 
 
+@pytest.mark.parametrize("wrong", ["gone", "policy"])
+async def test_what_was_under_way_when_a_subscription_ended_has_one_letter_and_is_sent_with_it(
+    bench: Bench, ears: Ears, wrong: str
+) -> None:
+    ears.default = 410
+    elsewhere = ears.url.replace("localhost", "127.0.0.1") if wrong == "policy" else ears.url
+    ends = subscription(elsewhere, "run.completed")
+    for number in range(5):
+        await _noted(subscribed(bench, ends, delivers=False), f"{number}")
+    told = subscribed(bench, ends)
+    await told.later(minutes=1)
+    assert {one["status"] for one in await deliveries(bench)} == {"rejected" if wrong == "policy" else "failed"}
+    (letter,) = await dead_letters(bench)
+    ears.default, before = 200, set(ears.ids)
+    right = subscribed(bench, subscription(ears.url, "run.completed"))
+    desk = OperatorService(bench.engine.pool, bench.clock, TENANT)
+    await inbox.apply(right.engine, await desk.requeue("omar", letter["notification_id"], "it is back"))
+    await right.later(seconds=3)
+    sent = ears.ids[len(before) :]
+    assert (len(sent), len(set(sent)), before <= set(sent)) == (5, 5, True)
+    assert {one["status"] for one in await dead_letters(bench)} == {"applied"}
+
+
 async def _fail(told: Bench, ears: Ears, *names: str) -> None:
     """Have deliveries of these runs fail until they are dead letters."""
     ears.default = 500

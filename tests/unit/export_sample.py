@@ -9,8 +9,9 @@ from typing import Any
 from evidence.build import build
 from evidence.export.approvals_table import VOTE_COLUMNS
 from evidence.export.bundle_rows import exceptions_sheet
-from evidence.export.export_files import make_export
-from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, csv_of, sheet_of
+from evidence.export.export_files import Tables, make_export
+from evidence.export.index import INDEX, REFUSED, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, csv_of, sheet_of
+from evidence.export.refused_table import REFUSED_COLUMNS, refused_row
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
 from receipts.checkpoint import sign_checkpoint
@@ -102,12 +103,23 @@ def run(number: int, **more: Any) -> dict[str, Any]:
 OPEN = {"state": "open", "why": "not ended: waiting", "finished_at": None, "outcome": "waiting"}
 
 
+def refused(leaf: int = 5, **more: Any) -> dict[str, Any]:
+    """Return the line of the record about a command that was refused."""
+    said = {"team": "T1", "user": "U1", "command": "show", "code": "identity.guest"}
+    return {**refused_row("2026-02-01T00:00:00.000000Z", "slack:T1:U1", "command.refused", said, leaf), **more}
+
+
+def _length(rows: list[dict[str, Any]] | None) -> int | None:
+    return None if rows is None else len(rows)
+
+
 @dataclass
 class Sample:
     """What an export is made of. A change of `index` is one by whoever signs it, and so is one of `signed` files."""
 
     runs: list[dict[str, Any]] = field(default_factory=lambda: [run(1), run(2, **OPEN), sealed()])
     votes: list[dict[str, Any]] | None = None
+    refused: list[dict[str, Any]] | None = field(default_factory=list)  # None in an export as 0.2.0 made them
     index: dict[str, Any] = field(default_factory=dict)
     predicate: dict[str, Any] = field(default_factory=dict)
     signed: Mapping[str, bytes] = field(default_factory=dict)
@@ -129,7 +141,7 @@ class Sample:
             "by": "omar",
             "made_at": MADE_AT,
             "has_bundles": True,
-            "counts": counts_of(entries, len(table)).model_dump(),
+            "counts": counts_of(entries, len(table), _length(self.refused)).model_dump(),
             "log": LogWord(**log).model_dump(),
             "runs": self.runs,
             "voted": [],
@@ -140,8 +152,11 @@ class Sample:
         index = Index.model_validate(told)
         there = index.model_copy(update={"runs": [one for one in index.runs if one.run_id == SEALED]})
         exceptions = exceptions_sheet(there, folder) if {**told, **self.index}["has_bundles"] else None
-        export = make_export(index, csv_of(VOTE_COLUMNS, table), exceptions, self.checkpoint, self.key)
+        tables = Tables(csv_of(VOTE_COLUMNS, table), csv_of(REFUSED_COLUMNS, self.refused or []), exceptions)
+        export = make_export(index, tables, self.checkpoint, self.key)
         files = dict(export.files)
+        if self.refused is None:
+            del files[REFUSED]
         files |= {INDEX: canonical.dumps({**told, **self.index}), RUNS: sheet_of(entries), **self.signed}
         for name, data in (*files.items(), (STATEMENT, self._statement(told, files))):
             (folder / name).write_bytes(data)
@@ -152,7 +167,7 @@ class Sample:
         statement = {
             "_type": "https://in-toto.io/Statement/v1",
             "subject": [{"name": name, "digest": {"sha256": sha256(data)}} for name, data in sorted(files.items())],
-            "predicateType": "urn:countersign:period-evidence:v1",
+            "predicateType": f"urn:countersign:period-evidence:v{1 if self.refused is None else 2}",
             "predicate": {**{name: told[name] for name in same}, "key_id": key_id, **self.predicate},
         }
         return sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), self.key)

@@ -24,7 +24,7 @@ from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.checkpoint import LogKeys, sign_checkpoint
-from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, run
+from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, refused, run
 from tests.unit.log_sample import MemoryLog, key_of, publish, signer, vkey
 
 TRUST = Trust(key_of(1).public, log=LogKeys((vkey(LOG),)))
@@ -32,6 +32,7 @@ SIZE = 300
 """Leaves before the one that puts the export on record."""
 MOMENT = "2026-02-01T00:00:00.000000Z"
 SHA256 = "e" * 64
+LATER = "2026-02-01T00:00:01.000000Z"
 BUNDLED = {"state": "sealed", "why": "", "sha256": SHA256, "size": 7}
 
 
@@ -62,6 +63,7 @@ class Office:
             run(3, log_index=30, leaves=2, **OPEN),
         ]
     )
+    refused: list[dict[str, Any]] = field(default_factory=lambda: [refused(5), refused(6, at=LATER)])
     said: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -73,6 +75,9 @@ class Office:
             self.said[one["log_index"] + 4] = ended
         self.said[15] = leaf("run_1", "evidence.sealed", MOMENT, 3, sha256=SHA256, size=7)
         self.said[35] = leaf("run_3", "run.waiting", MOMENT, 2)
+        for place, row in zip((50, 60), self.refused, strict=True):
+            actor, data = {"id": row["actor"], "kind": "person"}, canonical.loads(row["data"].encode())
+            self.said[place] = leaf("tenant_acme", row["event"], row["at"], row["leaf"], actor=actor, **data)
         self.said[0] = leaf("run_before", "run.queued", "2025-12-31T23:59:59.999999Z")
         self.said[299] = leaf("run_after", "run.queued", "2026-04-01T00:00:00.000000Z")
 
@@ -81,17 +86,18 @@ class Office:
         other = leaf("tenant_acme", "definition.stored", MOMENT)
         return [canonical.dumps(self.said.get(place, other)) for place in range(SIZE)]
 
-    def act(self, folder: Path, at: str, by: str = "omar", **more: Any) -> bytes:
+    def act(self, folder: Path, at: str, by: str = "omar", asked: Any = None, **more: Any) -> bytes:
         """Return the entry that puts the export on record."""
         index = (folder / "index.json").read_bytes()
         told = {
             "from": "2026-01-01T00:00:00.000000Z",
             "until": "2026-04-01T00:00:00.000000Z",
-            "asked": {"bundles": False, "statement": sha256((folder / "statement.dsse.json").read_bytes())},
+            "asked": {"statement": sha256((folder / "statement.dsse.json").read_bytes()), "format": 2},
             "rows": len(canonical.loads(index)["runs"]),
             "sha256": sha256(index),
             **more,
         }
+        told["asked"] = {**told["asked"], **(asked or {})}
         actor = {"id": by, "kind": "person"}
         return canonical.dumps(leaf("tenant_acme", "evidence.exported", at, 9, actor=actor, **told))
 
@@ -103,11 +109,13 @@ class Office:
         log_size: int | None = None,
         meddle: Callable[[list[bytes]], object] | None = None,
         act: dict[str, Any] | None = None,
+        refused: list[dict[str, Any]] | None = None,
     ) -> ExportReport | ExportFault:
         """Verify an export with a checkpoint over so many leaves against the log with the act about it."""
         head = MemoryLog().append(*self.entries).head(signed)
         made: dict[str, Any] = {"made_at": made_at}
         sample = Sample(self.runs if runs is None else runs, index={**made, "has_bundles": False}, predicate=made)
+        sample.refused = self.refused if refused is None else refused
         sample.log = {"size": signed if log_size is None else log_size, "until": min(made_at, MOMENT)}
         sample.checkpoint = bytes(sign_checkpoint(LOG, head)).decode()
         folder = self.folder.with_name("export")
@@ -134,9 +142,10 @@ def broken(found: ExportReport | ExportFault, rule: str = "export.complete") -> 
 def test_an_index_with_every_run_of_the_period_is_complete(office: Office) -> None:
     report = office.verify()
     assert isinstance(report, ExportReport)
-    assert [passed.found for passed in report.rules[-3:]] == [
+    assert [passed.found for passed in report.rules[-4:]] == [
         "3 runs of 301 leaves, and no other of the period",
         "3 runs and 0 votes, as the entries tell them",
+        "2 records, as the entries tell them",
         f"by omar at {MADE_AT}",
     ]
 

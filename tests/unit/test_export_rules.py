@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from evidence.export.index import csv_of
+from evidence.export.refused_table import REFUSED_COLUMNS
 from evidence.export.verify import FIRST_RULES, RULES, ExportFault, ExportReport, verify_export
 from evidence.statement import PAYLOAD_TYPE
 from evidence.verify.judgement import Standing
@@ -21,7 +23,7 @@ from receipts.checkpoint import LogKeys
 from receipts.note import VerifierKey
 from receipts.register import Register, entry, revoked, succeeded
 from receipts.signing import sign_envelope
-from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, run, sealed, votes
+from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, refused, run, sealed, votes
 from tests.unit.log_sample import key_of, signer, vkey, witness_key
 
 FORMAT = Path(__file__).parents[2] / "docs/evidence-format.md"
@@ -45,17 +47,28 @@ def log_key(*keys: VerifierKey) -> Trust:
 
 
 def test_a_genuine_export_holds_by_every_rule(tmp_path: Path) -> None:
-    report = verified(tmp_path, Sample(), log_key(vkey(LOG)))
+    report = verified(tmp_path, Sample(refused=[refused(5), refused(17)]), log_key(vkey(LOG)))
     assert isinstance(report, ExportReport)
     assert {passed.rule for passed in report.rules} == set(SENTENCES) - {"export.read"}
     assert {passed.rule: passed.found for passed in report.rules}["export.sealed"] == "1 bundle, 2 runs without"
-    assert report.index.counts.votes == 2
+    assert (report.index.counts.votes, report.index.counts.refused) == (2, 2)
 
 
 def test_an_export_without_bundles_and_without_a_log_holds(tmp_path: Path) -> None:
     sample = Sample(index={"has_bundles": False}, checkpoint=None)
     report = verified(tmp_path, sample, meddle=lambda folder: rmtree(folder / "bundles"))
     assert isinstance(report, ExportReport)
+
+
+def test_an_export_as_release_0_2_0_made_them_holds_and_tells_of_no_refused_attempts(tmp_path: Path) -> None:
+    report = verified(tmp_path, Sample(refused=None))
+    assert isinstance(report, ExportReport)
+    told = (tmp_path / "export/index.json").read_text(), (tmp_path / "export/statement.dsse.json").read_bytes()
+    assert ("refused" in told[0], b"period-evidence:v1" in base64.b64decode(canonical.loads(told[1])["payload"])) == (
+        *(False, True),
+    )
+    found = {passed.rule: passed.found for passed in report.rules}["export.refused"]
+    assert found == "not part of an export of format 1, as release 0.2.0 made them"
 
 
 def test_an_export_from_before_the_release_is_refused_by_name(tmp_path: Path) -> None:
@@ -146,7 +159,9 @@ def test_what_was_changed_after_it_was_signed_is_found(tmp_path: Path, name: str
 
 
 BY_STATE = {"sealed": 1, "unsealed": 1, "open": 1}
-COUNTS = {"runs": 3, "by_state": BY_STATE, "by_outcome": {"succeeded": 2, "waiting": 1}, "votes": 3}
+COUNTS = {"runs": 3, "by_state": BY_STATE, "by_outcome": {"succeeded": 2, "waiting": 1}, "votes": 3, "refused": 0}
+FORMULA = csv_of(REFUSED_COLUMNS, [refused()]).replace(b"slack:T1", b"=lack:T1")
+OLD = {name: number for name, number in {**COUNTS, "votes": 2}.items() if name != "refused"}
 EARLY = {"made_at": "2026-01-31T09:09:59.999999Z"}
 EARLIER = {"made_at": "2026-01-31T09:08:59.999999Z"}
 ENDED = {"log": {"size": 120, "runs": 4, "until": "2026-01-31T09:00:00.000000Z", "findings": []}}
@@ -186,6 +201,26 @@ TOLD: dict[str, tuple[Sample, str]] = {
     "another reason than its bundle": (Sample(votes=votes(reason="seen")), "export.derived"),
     "a vote that its bundle does not have": (Sample(votes=votes(person="eve")), "export.derived"),
     "a vote less than its bundle": (Sample(votes=votes()[1:]), "export.derived"),
+    "refused attempts of format 2 left out": (
+        Sample(index={"counts": OLD}, predicate={"counts": OLD}),
+        "export.counts",
+    ),
+    "refused attempts in format 1": (Sample(refused=None, signed={"refused.csv": b"at\r\n"}), "export.refused"),
+    "refused attempts that are no table": (Sample(signed={"refused.csv": b"at\r\n"}), "export.refused"),
+    "refused attempts out of order": (Sample(refused=[refused(6), refused(5)]), "export.refused"),
+    "a refused attempt twice": (Sample(refused=[refused(5), refused(5)]), "export.refused"),
+    "a refused attempt of another day": (
+        *(Sample(refused=[refused(at="2025-12-31T23:59:59.999999Z")]), "export.refused"),
+    ),
+    "a refused attempt of no such kind": (Sample(refused=[refused(event="run.queued")]), "export.refused"),
+    "a refused attempt that says nothing": (Sample(refused=[refused(data="{}")]), "export.refused"),
+    "a refused attempt in no JSON": (Sample(refused=[refused(data="{")]), "export.refused"),
+    "a refused attempt counted twice": (Sample(refused=[refused(count=2)]), "export.refused"),
+    "a refused attempt without a leaf": (Sample(refused=[refused() | {"leaf": "first"}]), "export.refused"),
+    "a refused attempt as a formula": (Sample(refused=[refused()], signed={"refused.csv": FORMULA}), "export.refused"),
+    "a refused attempt after the export": (
+        *(Sample(refused=[refused()], index={**EARLIER, **ENDED}, predicate=EARLIER), "export.in-time"),
+    ),
     "a table that says something else": (Sample(signed={"runs.csv": b"run_id\r\n"}), "export.sheet"),
     "bundles that it should not have": (Sample(index={"has_bundles": False}), "export.bundles"),
     "exceptions left out": (Sample(signed={"exceptions.csv": b"at\r\n"}), "export.exceptions"),
@@ -254,5 +289,5 @@ def test_the_page_has_each_rule_with_its_sentence_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_bend_breaks_every_rule(name: str) -> None:
-    bends = (Path(__file__), Path(__file__).with_name("test_export_complete.py"))
+    bends = (Path(__file__).with_name(f"test_export_{part}.py") for part in ("rules", "complete", "refused"))
     assert any(f'"{name}"' in path.read_text() for path in bends)
