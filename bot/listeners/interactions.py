@@ -208,7 +208,7 @@ class Interactions(Listener):
         if person is None or view is None:
             return
         try:
-            await self._desk.metrics.looked(view.approval_id, person)
+            await self._desk.looked(view.approval_id, person)
         except Exception as error:  # noqa: BLE001 - evidence then says that opening was not recorded
             self._log.warning("the opening of a form was not recorded: %s", type(error).__name__)
 
@@ -257,7 +257,7 @@ class Interactions(Listener):
             identity = await self._identity(payload.user)
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
-                await self._desk.metrics.looked(view.approval_id, identity.person)
+                await self._desk.looked(view.approval_id, identity.person)
             view = (await self._in_whose_name(Seen(identity, view, identity.refusal))).view
             view = await self._for_one(view, identity) if view else None
         await ack()

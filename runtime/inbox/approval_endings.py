@@ -15,7 +15,7 @@ from runtime.outbox import messages
 from runtime.planning.advance import advance
 from runtime.planning.plan_builder import CHANGES_KEY
 from runtime.planning.transition import StepMoved
-from runtime.store import approvals, directory, effects, steps, waits
+from runtime.store import approvals, effects, steps, waits
 from runtime.store.break_glass import break_glass_of
 from runtime.store.run_tx import RunTx
 
@@ -32,7 +32,8 @@ async def end_approval(
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
-    if approval.kind is AskKind.TASK:  # whose end makes one revision
+    if approval.kind is AskKind.TASK or (approval.kind is AskKind.EFFECT and status is ApprovalStatus.APPROVED):
+        # whose end makes one revision
         await messages.card_moved_on(engine, tx, replace(approval, status=status, revision=approval.revision + 1))
     else:
         await messages.card_changed(engine, tx, approval.approval_id)
@@ -49,7 +50,7 @@ async def end_approval(
             changes=_wants_changes(votes),
         )
         name = f"approval:{approval.approval_id}"
-        await messages.tell_requester(engine, tx, name, said, approval.approval_id)
+        await messages.tell_requester(engine, tx, name, said, approval.approval_id, is_new=True)
 
 
 async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
@@ -68,8 +69,7 @@ async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vot
     name = f"not_justified:{approval.approval_id}"
     await messages.tell_groups(engine, tx, broken["tell"], name, said, approval.approval_id)
     for person in dict.fromkeys((broken["person"], tx.row["requested_by"])):
-        accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, person)
-        await messages.tell_accounts(engine, tx, accounts, name, said, approval.approval_id)
+        await messages.tell_person(engine, tx, person, name, said, approval.approval_id)
 
 
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:

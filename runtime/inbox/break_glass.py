@@ -4,25 +4,31 @@ Whoever has to know is told at once. Of a review that is late, those who are ask
 again each time that its time has passed.
 """
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from receipts.fields import timestamp
-from runtime.approvals.break_glass_review import open_break_glass_review
-from runtime.approvals.requests import passage_of
+from runtime.approvals.requests import ask, passage_of
 from runtime.approvals.rules import refuse_break_glass
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import accounts_of, ballot_of, refuse_stale, refuse_way
-from runtime.model.approval import Approval, AskKind
+from runtime.model.approval import Approval, AskKind, NewApproval
 from runtime.model.messages import BreakGlassUsed, ReviewLate
 from runtime.model.metrics import Mark
 from runtime.model.payloads import VotePayload
 from runtime.model.person import Person
+from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.outbox import messages
+from runtime.planning.effect_tx import EffectTx
 from runtime.store.break_glass import count_break_glass, late_reviews, lock_break_glass_count
 from runtime.store.metrics import put_mark
 from runtime.store.run_tx import RunTx
+
+_CARD_LASTS = timedelta(days=365)
+"""How long it is tried to post the card: a review that is late is asked for still."""
 
 
 async def check_break_glass(
@@ -51,7 +57,7 @@ async def request_review(engine: Engine, tx: RunTx, approval: Approval, vote: Vo
     break_glass = approval.requirement.break_glass
     if break_glass is None or vote.break_glass is None:
         return
-    await open_break_glass_review(await passage_of(engine, tx, approval), approval, vote)
+    await _open_review(await passage_of(engine, tx, approval), approval, vote)
     said = BreakGlassUsed(
         run=await messages.run_name(tx),
         step=approval.step,
@@ -63,6 +69,32 @@ async def request_review(engine: Engine, tx: RunTx, approval: Approval, vote: Vo
     await messages.tell_thread(engine, tx, approval.approval_id, name, said)
     await messages.tell_groups(engine, tx, list(break_glass.tell), name, said, approval.approval_id)
     await messages.tell_requester(engine, tx, name, said, approval.approval_id)
+
+
+async def _open_review(passage: EffectTx, approval: Approval, vote: Vote) -> None:
+    """Ask one person of those whom policy named, none of those who wanted it or did it. It stays open until closed."""
+    break_glass = approval.requirement.break_glass
+    if break_glass is None or vote.break_glass is None:
+        raise ValueError("nobody used break-glass")
+    row = passage.tx.row
+    barred = sorted({vote.person, row["requested_by"], row["submitted_by"]})
+    asked = Requirement.of_one(break_glass.review_by, break_glass.review_lasts, reason_required=True)
+    ticket = vote.break_glass["ticket"]
+    new = NewApproval(
+        approval_id=passage.engine.new_id("apr"),
+        effect_id=approval.effect_id,
+        step=approval.step,
+        kind=AskKind.AFTERWARDS,
+        digest=approval.digest,
+        tier=approval.tier,
+        requirement=replace(asked, expires_in=break_glass.review_within, exclude=tuple(barred)),
+        reasons=[{"code": "break_glass.used", "msg": f"{vote.person_name} used break-glass ({ticket}): {vote.reason}"}],
+        before={},
+        purpose="Look at what was done without the signatures of others, and say whether that was right.",
+    )
+    new = await ask(passage, new)
+    until = passage.tx.now + _CARD_LASTS
+    await messages.post_cards(passage.engine, passage.tx, new, until)
 
 
 REVIEW_BATCH = 64

@@ -131,8 +131,7 @@ async def _tell_both(
     card_of: str | None,
 ) -> None:
     for person in people:
-        accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, person)
-        await messages.tell_accounts(engine, tx, accounts, name, said, card_of)
+        await messages.tell_person(engine, tx, person, name, said, card_of)
 
 
 async def _person_name(conn: Conn, tenant: str, person: str) -> str:

@@ -18,7 +18,7 @@ from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote
 from runtime.outbox import messages
-from runtime.store import approvals, directory
+from runtime.store import approvals
 from runtime.store.database.pool import Conn
 from runtime.store.electorate import directory_state, electorate_of, open_request, open_requests, set_shortfall
 from runtime.store.run_tx import RunTx
@@ -126,8 +126,7 @@ async def _tell_votes(
         )
         name = f"standing:{approval.approval_id}:{seq}"
         await messages.tell_thread(engine, tx, approval.approval_id, name, said)
-        accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, vote.person)
-        await messages.tell_accounts(engine, tx, accounts, name, said, approval.approval_id)
+        await messages.tell_person(engine, tx, vote.person, name, said, approval.approval_id)
 
 
 async def _tell_shortfall(engine: Engine, tx: RunTx, approval: Approval, why: str) -> None:

@@ -289,7 +289,10 @@ async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> Vot
     `step` is that of the request.
     """
     approval_id, person_id = payload.approval_id, payload.person_id
-    looks = looks_ahead(tx, await tx.definition(), event, approval_id) if (event := _event(payload, step)) else ()
+    event = _event(payload, step)
+    looks = looks_ahead(tx, await tx.definition(), event, approval_id) if event else []
+    if payload.assertion:
+        looks.append(_look_at_requester(tx))
     approval, votes, person, accounts, seen, key, *_ = await at_once(
         tx.loads.approval(approval_id),
         tx.loads.votes(approval_id),
@@ -300,9 +303,22 @@ async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> Vot
         tx.privacy(),
         *looks,
     )
+    if approval and payload.assertion:
+        tx.ahead[approval_id] = approval  # its tier says whether quiet hours hold for word of its end
     return None if approval is None else VoteContext(approval, votes, person, accounts, seen.card, seen.opened_at, key)
 
 
+async def _look_at_requester(tx: RunTx) -> None:
+    """Read ahead how whoever asked is reached: they hear of the end."""
+    person = (tx.tenant, tx.row["requested_by"])
+    await tx.look(person, tx.loads.reached(person))
+
+
 def _event(payload: VotePayload, step: str | None) -> StepMoved | None:
-    """Return what follows if the vote decides; None where whoever brings it does not wait until it is counted."""
-    return StepMoved(step, StepStatus.SUCCEEDED) if step and payload.via is not Via.SLACK else None
+    """Return what follows if the vote decides; None where whoever brings it does not wait until it is counted.
+
+    What is signed is the approval of an effect, which its step is then ready for; what comes by HTTP is a review.
+    """
+    if step is None or (payload.via is Via.SLACK and payload.assertion is None):
+        return None
+    return StepMoved(step, StepStatus.READY if payload.assertion else StepStatus.SUCCEEDED)

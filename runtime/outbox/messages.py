@@ -13,7 +13,7 @@ from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
 from runtime.model.approval import Approval, AskKind, NewApproval, StandingChange
 from runtime.model.chat_message import CardTampered, Message, RunName
-from runtime.model.delivery import NOTHING_SAID, Rank, rank_of
+from runtime.model.delivery import NOTHING_SAID, Notices, Rank, rank_of
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
     ApprovalOpened,
@@ -132,10 +132,19 @@ async def tell_thread_once(engine: Engine, tx: RunTx, approval: Approval, name: 
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE, is_new=True)
 
 
-async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_of: str | None) -> None:
-    """Tell the person who asked, if they have an active Slack account, with the way to the card of that approval."""
-    accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
-    await tell_accounts(engine, tx, accounts, name, said, card_of)
+async def tell_requester(
+    engine: Engine, tx: RunTx, name: str, said: Said, card_of: str | None, *, is_new: bool = False
+) -> None:
+    """Tell the person who asked, with the way to the card of that approval; see `tell_person`."""
+    await tell_person(engine, tx, tx.row["requested_by"], name, said, card_of, is_new=is_new)
+
+
+async def tell_person(
+    engine: Engine, tx: RunTx, person: str, name: str, said: Said, card_of: str | None, *, is_new: bool = False
+) -> None:
+    """Tell one person of the directory, if they have an active Slack account; `is_new` is as for `propose`."""
+    for user, notices in (await tx.once(tx.loads.reached, (tx.tenant, person))).items():
+        await _tell_user(engine, tx, user, notices, name, said, card_of, is_new=is_new)
 
 
 async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:
@@ -146,8 +155,7 @@ async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:
         name = f"opened:{approval.approval_id}"
         await tell_requester(engine, tx, name, said, approval.approval_id)
         for voter in voters:
-            accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, voter)
-            await tell_accounts(engine, tx, accounts, name, said, approval.approval_id)
+            await tell_person(engine, tx, voter, name, said, approval.approval_id)
 
 
 async def _opened(tx: RunTx, approval: Approval, *, is_first: bool) -> ApprovalOpened | StandingChanged:
@@ -192,23 +200,40 @@ async def tell_people(
 ) -> None:
     """Write to people by their Slack accounts, to each when their quiet hours are over; an alarm goes out at once."""
     for user in users:
-        message = DirectMessage(user=user, said=said, card_of=card_of)
-        is_alarm = rank_of(said.kind, asks=False) is Rank.ALARM
-        first, last = (None, None) if is_alarm else await _when_told(engine, tx, user, card_of)
-        # of several reminders that wait for the end of the same quiet hours, one goes out
-        waits = isinstance(said, Reminder) and first is not None and first > tx.now
-        key = f"dm:{tx.run_id}:{f'reminded:{card_of}:{timestamp(first)}' if waits and first else name}:{user}"
-        await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)
+        notices = NOTHING_SAID if _is_alarm(said) else await tx.loads.notices((tx.tenant, user))
+        await _tell_user(engine, tx, user, notices, name, said, card_of)
+
+
+def _is_alarm(said: Said) -> bool:
+    return rank_of(said.kind, asks=False) is Rank.ALARM
+
+
+async def _tell_user(
+    engine: Engine,
+    tx: RunTx,
+    user: str,
+    notices: Notices,
+    name: str,
+    said: Said,
+    card_of: str | None,
+    *,
+    is_new: bool = False,
+) -> None:
+    message = DirectMessage(user=user, said=said, card_of=card_of)
+    first, last = (None, None) if _is_alarm(said) else await _when_told(engine, tx, notices, card_of)
+    # of several reminders that wait for the end of the same quiet hours, one goes out
+    waits = isinstance(said, Reminder) and first is not None and first > tx.now
+    key = f"dm:{tx.run_id}:{f'reminded:{card_of}:{timestamp(first)}' if waits and first else name}:{user}"
+    await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first, is_new=is_new)
 
 
 async def _when_told(
-    engine: Engine, tx: RunTx, user: str, card_of: str | None
+    engine: Engine, tx: RunTx, notices: Notices, card_of: str | None
 ) -> tuple[datetime, datetime] | tuple[None, None]:
     """Return from when until when it is tried to tell somebody who has quiet hours: they are not part of that time."""
-    notices = await tx.loads.notices((tx.tenant, user))
     if not notices.is_ever_quiet:
         return None, None
-    approval = await tx.loads.approval(card_of) if card_of else None
+    approval = await tx.once(tx.loads.approval, card_of) if card_of else None
     first, lasts = notices.from_when(tx.now, approval.tier if approval else None), engine.timing.effect_deadline
     last = notices.from_when(first + lasts, None)
     return first, last if last == first + lasts else last + lasts

@@ -8,6 +8,7 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.approval import AskKind, ResultCode
 from runtime.model.delegation import StandIn
+from runtime.model.metrics import Mark
 from runtime.model.notification import Addressed
 from runtime.model.person import Person
 from runtime.model.questions import paused_until
@@ -35,7 +36,7 @@ from runtime.store.database.pool import Conn
 from runtime.store.delegations import stand_ins_in
 from runtime.store.edits import replacement_of
 from runtime.store.electorate import request_after
-from runtime.store.metrics import before_votes
+from runtime.store.metrics import before_votes, put_mark
 from runtime.store.questions import questions_of
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -170,6 +171,11 @@ class ApprovalService(CompensationService):
         seen, way = found
         view = view_of(seen.row, seen.votes, mocked=self.engine.mocked)
         return Standing(replace(view, votes_for=_name_of(way)), way if isinstance(way, Refusal) else None)
+
+    async def looked(self, approval_id: str, person: Person) -> None:
+        """Record that a person has opened a request's details or the form of a vote; the first time counts."""
+        async with self.engine.pool.connection() as conn:
+            await put_mark(conn, approval_id, Mark.LOOKED, person.id, self.engine.clock())
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""

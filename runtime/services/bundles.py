@@ -14,8 +14,8 @@ from runtime.model.approval import AskKind
 from runtime.model.requirement import Requirement
 from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
 from runtime.model.votes import Via, VoteVerdict
+from runtime.services.approval_rows import shown_fields
 from runtime.services.approval_view import FieldView
-from runtime.services.fields import shown_fields
 from runtime.services.operator import person_of
 from runtime.store import bundle_search
 from runtime.store.bundle_search import find_runs

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from runtime.engine import Engine
-from runtime.model.metrics import Mark, Metrics
+from runtime.model.metrics import Metrics
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
-from runtime.store.metrics import count_metrics, groups_escalating_to, put_mark
+from runtime.store.metrics import count_metrics, groups_escalating_to
 
 PERIOD = timedelta(days=30)
 _KNOWN_FOR = timedelta(minutes=1)
@@ -29,11 +29,6 @@ class MetricsQueries:
     engine: Engine
     tenant: str
     _lines: _Lines = field(default_factory=_Lines)
-
-    async def looked(self, approval_id: str, person: Person) -> None:
-        """Record that a person has opened a request's details or the form of a vote; the first time counts."""
-        async with self.engine.pool.connection() as conn:
-            await put_mark(conn, approval_id, Mark.LOOKED, person.id, self.engine.clock())
 
     async def leads(self, person: Person) -> bool:
         """Return whether there are metrics for the person."""

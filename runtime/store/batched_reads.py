@@ -22,7 +22,7 @@ from runtime.model.votes import Vote
 from runtime.model.wait import NamedWait, Wait
 from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import AWAY, Conn
-from runtime.store.direct_messages import notices_of
+from runtime.store.direct_messages import notices_of, people_reached
 from runtime.store.directory import KnownSender, Sender, actors, known_senders
 from runtime.store.effects import insert_messages
 from runtime.store.metrics import SeenByVoter, seen_by_voters
@@ -196,6 +196,8 @@ class BatchedReads:
         self.actor = Batcher(partial(actors, conn), most=_MOST, at_once=1)
         self.notices: Batcher[tuple[str, str], Notices]
         self.notices = Batcher(partial(notices_of, conn), most=_MOST, at_once=1)
+        self.reached: Batcher[tuple[str, str], dict[str, Notices]]
+        self.reached = Batcher(partial(people_reached, conn), most=_MOST, at_once=1)
         self.seen: Batcher[tuple[str, str], SeenByVoter]
         self.seen = Batcher(partial(seen_by_voters, conn), most=_MOST, at_once=1)
         self.message: Batcher[Sequence[Any], bool]

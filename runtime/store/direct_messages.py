@@ -181,6 +181,29 @@ async def notices_of(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[Noti
     return [found.get(one, NOTHING_SAID) for one in wanted]
 
 
+async def people_reached(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str, Notices]]:
+    """Return, of many people (tenant, id) in one read, the Slack users at which each reads what is sent, and when.
+
+    They do not read it where they are deactivated.
+    """
+    rows = await conn.look(
+        """
+        SELECT s.tenant, s.actor_id, s.account, a.notices FROM slack_accounts s JOIN actors a USING (tenant, actor_id)
+         WHERE (s.tenant, s.actor_id) IN (SELECT * FROM unnest(%(tenants)b::text[], %(people)b::text[]))
+           AND NOT EXISTS (SELECT FROM slack_absentees x
+                            WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
+         ORDER BY s.team, s.account
+        """,
+        {"tenants": [tenant for tenant, _ in wanted], "people": [person for _, person in wanted]},
+        table="actors",
+        keys=(),
+    )
+    found: dict[tuple[str, str], dict[str, Notices]] = {}
+    for row in rows:
+        found.setdefault((row["tenant"], row["actor_id"]), {})[row["account"]] = Notices.of(row["notices"])
+    return [found.get(one, {}) for one in wanted]
+
+
 async def remind_of(conn: Conn, tenant: str) -> dict[str, Any]:
     """Return when the tenant has those reminded who are asked, as `reminder_times` reads it; {} for never."""
     query = "SELECT remind FROM directories WHERE tenant = %s"

@@ -68,6 +68,26 @@ _SETTLED = WriteKind(
     lost=LeaseLostError,
 )
 
+_RELEASED = WriteKind(
+    "released",
+    "effects",
+    """
+    UPDATE effects SET status = r.status, error = r.error, next_try_at = r.now, give_up_at = r.give_up_at,
+           claimed = effects.claimed AND r.status = 'dispatched', tries = 0, started_at = NULL, asked = false,
+           approval_id = CASE WHEN r.before = 'in_doubt' THEN NULL ELSE effects.approval_id END
+      FROM {r} WHERE effects.effect_id = r.effect_id AND effects.status = r.before RETURNING effects.effect_id AS id
+    """,
+    (
+        ("effect_id", "text"),
+        ("before", "text"),
+        ("status", "text"),
+        ("error", "text"),
+        ("now", "timestamptz"),
+        ("give_up_at", "timestamptz"),
+    ),
+    key=1,
+    lost=LeaseLostError,
+)
 _PROPOSED = WriteKind(
     "proposed",
     "effects",
@@ -295,26 +315,12 @@ async def release(
     give_up_at: datetime,
     error: str = "",
 ) -> None:
-    """Move an unleased effect on a person's word or a deadline: deferred or in_doubt to its next status."""
+    """Move an unleased effect on a person's word or a deadline: deferred or in_doubt to its next status.
+
+    LeaseLostError at the commit if it has moved on.
+    """
     check(EFFECT, before, status)
-    done = await conn.execute(
-        """
-        UPDATE effects SET status = %(status)s, error = %(error)s, next_try_at = %(now)s, give_up_at = %(give_up_at)s,
-               claimed = claimed AND %(status)s = 'dispatched', tries = 0, started_at = NULL, asked = false,
-               approval_id = CASE WHEN %(before)s = 'in_doubt' THEN NULL ELSE approval_id END
-         WHERE effect_id = %(effect_id)s AND status = %(before)s
-        """,
-        {
-            "status": status,
-            "error": error,
-            "now": now,
-            "give_up_at": give_up_at,
-            "effect_id": effect_id,
-            "before": before,
-        },
-    )
-    if done.rowcount != 1:
-        raise LeaseLostError(effect_id)
+    await conn.gather(_RELEASED, (effect_id, before, status, error, now, give_up_at))
 
 
 async def list_hiding(conn: Conn, run_ids: Collection[str]) -> list[Effect]:

@@ -12,13 +12,15 @@ A request without enough eligible approvers is seen when it is asked: on record,
 """
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
-from runtime.model.states import ApprovalStatus
+from runtime.model.effect import LeaseLostError
+from runtime.model.states import ApprovalStatus, EffectStatus
 from runtime.model.votes import CardAct, Refusal, RefusalCode
-from runtime.store import approvals
+from runtime.store import approvals, effects
 from tests.bench import Bench
 from tests.integration.acts_stage import delegate, say, undelegate
 from tests.integration.conftest import Targets
@@ -63,6 +65,17 @@ async def test_a_request_that_is_still_open_is_not_used(bench: Bench) -> None:
     await bench.start("bench.file", FILE)
     await bench.settle()
     assert not await use(bench, await bench.approval_id(), left=timedelta(hours=1))
+
+
+async def test_an_effect_that_has_moved_on_is_not_released(bench: Bench) -> None:
+    approval_id = await approved(bench)
+    query = "SELECT effect_id, status, error FROM effects WHERE approval_id = %s"
+    (before,) = await bench.rows(query, approval_id)
+    released = partial(effects.release, now=bench.clock(), give_up_at=bench.clock())
+    with pytest.raises(LeaseLostError, match=before["effect_id"]):
+        async with bench.engine.pool.connection() as conn, conn.transaction():
+            await released(conn, before["effect_id"], EffectStatus.DEFERRED, EffectStatus.REJECTED)
+    assert await bench.rows(query, approval_id) == [before]
 
 
 async def test_an_approval_that_has_ended_is_not_ended_again(bench: Bench) -> None:

@@ -275,7 +275,7 @@ async def _shown(case: Case, approval: str) -> str:
 async def test_a_card_says_that_the_signer_reviewed_the_run_and_signed_soon_after_opening(case: Case) -> None:
     _, approval = await case.to_filing()
     case.bench.clock.move(seconds=2)
-    await case.bench.desk.metrics.looked(approval, Person("ben", "Ben", ()))
+    await case.bench.desk.looked(approval, Person("ben", "Ben", ()))
     case.bench.clock.move(seconds=4)
     assert (await case.bench.click("ben", approval)).counted
     said = "Ben approved (4 s after opening it, reviewed this run 6 s before)"
@@ -292,7 +292,7 @@ async def test_a_card_says_that_the_signer_reviewed_the_run_and_signed_soon_afte
 
 async def test_a_card_says_nothing_of_a_vote_that_was_thought_over_by_another_person(case: Case) -> None:
     _, approval = await case.to_filing()
-    await case.bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
+    await case.bench.desk.looked(approval, Person("ann", "Ann", ()))
     case.bench.clock.move(seconds=11)
     assert (await case.bench.click("ann", approval)).counted
     shown = await _shown(case, approval)

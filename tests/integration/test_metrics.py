@@ -63,9 +63,9 @@ async def test_a_request_counts_with_its_end_and_its_times(bench: Bench) -> None
     waiting = of_group(await metrics_of(bench), "compliance")
     assert (waiting.asked, waiting.open, waiting.decision, waiting.first_look) == (1, 1, NONE, NONE)
     bench.clock.move(minutes=10)
-    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.looked(approval, Person("ann", "Ann", ()))
     bench.clock.move(minutes=10)
-    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.looked(approval, Person("ann", "Ann", ()))
     await bench.click("ann", approval)
     bench.clock.move(minutes=10)
     await bench.click("ben", approval)
@@ -80,9 +80,9 @@ async def test_a_request_counts_with_its_end_and_its_times(bench: Bench) -> None
 async def test_a_vote_is_on_record_with_when_its_person_first_opened_the_request(bench: Bench) -> None:
     approval = await asked(bench)
     opened = bench.clock()
-    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.looked(approval, Person("ann", "Ann", ()))
     bench.clock.move(seconds=4)
-    await bench.desk.metrics.looked(approval, Person("ann", "Ann", ()))
+    await bench.desk.looked(approval, Person("ann", "Ann", ()))
     bench.clock.move(seconds=5)
     await bench.click("ann", approval)
     await bench.click("ben", approval)
@@ -155,7 +155,7 @@ async def test_metrics_are_for_those_who_are_next_in_line_and_for_operators(benc
 
 
 async def test_a_look_at_no_request_is_none(bench: Bench) -> None:
-    await bench.desk.metrics.looked("apr_none", Person("ann", "Ann", ()))
+    await bench.desk.looked("apr_none", Person("ann", "Ann", ()))
     assert await bench.rows("SELECT * FROM marks") == []
 
 

@@ -169,12 +169,13 @@ SET = WriteKind(
 )
 
 
+_THINGS = "CREATE TEMP TABLE things (id text CONSTRAINT things_pkey PRIMARY KEY, n int, document json)"
+
+
 @pytest.fixture
 async def gathered_conn(dsn: str) -> AsyncIterator[Conn]:
     async with make_pool(dsn, size=1, behind_pooler=False) as pool, pool.connection() as conn:
-        await conn.execute(
-            "CREATE TEMP TABLE things (id text CONSTRAINT things_pkey PRIMARY KEY, n int, document json)"
-        )
+        await conn.execute(_THINGS)
         yield conn
 
 
@@ -253,6 +254,18 @@ async def test_a_row_that_took_no_effect_undoes_all_of_its_transaction(gathered_
     with pytest.raises(LeaseLostError, match="nobody"):
         await _change_nothing(gathered_conn)
     assert await _things(gathered_conn) == {}
+
+
+async def test_a_row_that_has_to_take_effect_is_committed_in_the_round_trip_that_writes_it(
+    conn: Conn, road: Trips
+) -> None:
+    await conn.execute(_THINGS)
+    await conn.execute("INSERT INTO things VALUES ('a', 1)")
+    road.made.clear()
+    async with conn.transaction():
+        await conn.gather(SET, ("a", 2))
+    assert len(road.made) == 1
+    assert await _things(conn) == {"a": 2}
 
 
 async def _add(conn: Conn) -> None:

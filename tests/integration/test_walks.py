@@ -19,7 +19,7 @@ from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
 from tests.walk import ROOT, Noting, Walk, walked
 
-VOTE_FILES, VOTE_STATEMENTS = 63, 16
+VOTE_FILES, VOTE_STATEMENTS = 61, 16
 EFFECT_FILES = 66
 SHOW_FILES = 15
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t0ken-of-a-test"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from psycopg import AsyncConnection, AsyncCursor, Error, InterfaceError, ProgrammingError
-from psycopg.errors import InFailedSqlTransaction, UniqueViolation
+from psycopg.errors import InFailedSqlTransaction, InvalidTextRepresentation, UniqueViolation
 from psycopg.rows import DictRow
 from psycopg.types.json import set_json_loads
 
@@ -212,13 +212,10 @@ class BufferedConnection(AsyncConnection[DictRow]):
                 cursors = [await self._send(one) for one in sent]
         except Error as error:
             self._unprepare()
-            if not isinstance(error, UniqueViolation):
+            if not isinstance(error, UniqueViolation | InvalidTextRepresentation):
                 raise
-            refused = (one.gathered.taken(error.diag.constraint_name) for one in sent if one.gathered)
+            refused = (one.gathered.refusal(error) for one in sent if one.gathered)
             raise next(filter(None, refused), error) from error
-        for one, cursor in zip(sent, cursors, strict=True):
-            if one.gathered and one.gathered.is_fenced and (lost := one.gathered.lost(await cursor.fetchone() or {})):
-                raise lost
         return cursors[len(before) :]
 
     def _unprepare(self) -> None:
@@ -278,13 +275,11 @@ class BufferedConnection(AsyncConnection[DictRow]):
                 self._forget()
 
     async def _commit(self) -> None:
-        """Commit together with the last write, unless it has to be seen before whether that took effect."""
+        """Commit together with the last write, which fails, and the commit with it, where that took no effect."""
         async with self._sending:
             self._queue()
             if not self._has_begun and len(self._unsent) == len(self.begins):
                 return  # nothing was asked of the database
-            if any(one.gathered and one.gathered.is_fenced for one in self._unsent):
-                await self._send_all()
             (ended,) = await self._send_all(Statement("COMMIT"))
         if ended.statusmessage != "COMMIT":  # an error was caught on the way, so PostgreSQL has rolled back
             raise InFailedSqlTransaction("a transaction in which a statement had failed was rolled back")

@@ -8,13 +8,17 @@ Columns of JSON are read and written by orjson; by Python's own json what only t
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import orjson
-from psycopg import DataError
+from psycopg import DataError, Error
+
+_LOST = re.compile(r"lost:(\w+):(.*):lost", re.DOTALL)
+"""What PostgreSQL says of a row that took no effect: its kind, and its first column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +27,8 @@ class WriteKind:
 
     `sql` reads its rows as ``{r}``; `columns` are their names and types. The first `key` columns tell which row of the
     table is written. Where `lost` is set, each has to take effect, and `sql` returns as ``id`` the first column of each
-    that did; `lost` makes the error of one that did not. `taken` is the error of a row that a unique index refuses, by
-    the index's name.
+    that did; the statement fails over one that did not, and `lost` makes its error. `taken` is the error of a row that
+    a unique index refuses, by the index's name.
     """
 
     name: str
@@ -68,38 +72,41 @@ class WriteBuffer:
         self.rows[kind][place] = [values.get(name, said) for (name, _), said in zip(kind.columns, row, strict=True)]
         return True
 
-    @property
-    def is_fenced(self) -> bool:
-        """Return whether a row has to take effect, which only the result of the statement tells."""
-        return any(kind.lost for kind in self.rows)
-
     def take(self) -> tuple[str, dict[str, Any]]:
         """Return the statement that writes it all, and its parameters."""
         kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))
         return write_statement(kinds), {kind.name: document_of(kind.columns, self.rows[kind]) for kind in kinds}
 
-    def lost(self, done: Mapping[str, Any]) -> Exception | None:
-        """Return the error of a row that took no effect, where one had to; `done` is what the statement returned."""
-        for kind, rows in self.rows.items():
-            if kind.lost is not None:
-                took = set(done[kind.name] or ())
-                for row in rows:
-                    if row[0] not in took:
-                        return kind.lost(row[0])
+    def refusal(self, error: Error) -> Exception | None:
+        """Return what the error means: that a row took no effect which had to, or that a unique index refused one."""
+        index, lost = error.diag.constraint_name, _LOST.search(error.diag.message_primary or "")
+        for kind in self.rows:
+            if kind.taken and kind.taken[0] == index:
+                return kind.taken[1](kind.name)
+            if kind.lost and lost and lost[1] == kind.name:
+                return kind.lost(lost[2])
         return None
-
-    def taken(self, index: str | None) -> Exception | None:
-        """Return the error of what a unique index refused, where a kind has one for it."""
-        return next((kind.taken[1](kind.name) for kind in self.rows if kind.taken and kind.taken[0] == index), None)
 
 
 @lru_cache(maxsize=256)
 def write_statement(kinds: tuple[WriteKind, ...]) -> str:
-    """Return one statement for these kinds; where rows must take effect, it returns the ids of those that did."""
+    """Return one statement for these kinds; it fails where a row takes no effect that must."""
     parts = [f"{kind.name} AS ({kind.sql.format(r=rows_of(kind))})" for kind in kinds]
-    done = "(SELECT array_agg(id) FROM {0}) AS {0}"
-    fenced = [done.format(kind.name) for kind in kinds if kind.lost]
-    return f"WITH {', '.join(parts)} SELECT {', '.join(fenced) or '1'}"
+    fences = [_fence(kind) for kind in kinds if kind.lost]
+    return f"WITH {', '.join(parts)} SELECT {', '.join(fences) or '1'}"
+
+
+def _fence(kind: WriteKind) -> str:
+    """Return what is NULL, but fails where a row took no effect, and names the first.
+
+    SQL raises nothing by itself, but a cast of what is no number fails: PostgreSQL then refuses a COMMIT that came in
+    the same round trip, and nobody has to look at a result before it goes. Rows are counted first: to read
+    them once more in order to name one has its price.
+    """
+    first, wanted = kind.columns[0][0], f"json_array_length(%({kind.name})s::json)"
+    lost = f"('lost:{kind.name}:' || min({first}) || ':lost')::int"
+    find = f"(SELECT {lost} FROM {rows_of(kind)} WHERE {first} NOT IN (SELECT id FROM {kind.name}))"  # noqa: S608 - our own columns
+    return f"(SELECT CASE WHEN count(*) < {wanted} THEN {find} END FROM {kind.name})"  # noqa: S608 - our own columns
 
 
 def rows_of(kind: WriteKind) -> str:
