@@ -5,7 +5,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions, versions_of_triggers
 from runtime.store.passage_facts import read_all_facts
 from runtime.store.run_tx import RunTx, UnknownRunError, lock_runs, run_tx_of
-from runtime.store.transaction_batcher import TransactionBatcher, WorkItem
+from runtime.store.transaction_batcher import Look, TransactionBatcher, WorkItem
 
 T = TypeVar("T")
 
@@ -156,12 +156,13 @@ class Engine:
         tx.request_id = request_id or tx.request_id
         return tx
 
-    async def on_run(self, run_id: str, work: Callable[[RunTx], Awaitable[T]]) -> T:
+    async def on_run(self, run_id: str, work: Callable[[RunTx], Awaitable[T]], looks: Sequence[Look] = ()) -> T:
         """Lock a run, do something to it and commit, together with others who want the like (`TransactionBatcher`).
 
         What `work` does must bear being done again: a set that fails is rolled back, and each is tried by itself.
+        `looks` is what it is likely to read first.
         """
-        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work)))
+        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work, looks)))
         return found
 
     async def evaluating(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -263,21 +264,25 @@ class Engine:
 
     @cached_property
     def _together(self) -> TransactionBatcher:
-        return TransactionBatcher(self.pool, self.lock_runs)
+        return TransactionBatcher(self.pool, self.lock_runs_beside)
 
     async def lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""
-        found = await lock_runs(conn, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
-        conn.on_commit(self.wakeup.leaves.set)
+        return await self.lock_runs_beside(BatchedReads(conn), run_ids, wait=wait)
+
+    async def lock_runs_beside(self, loads: BatchedReads, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
+        """Do as `lock_runs`; what `loads` reads at the same moment is read behind the locks, in one round trip."""
+        found = await lock_runs(loads, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
+        loads.conn.on_commit(self.wakeup.leaves.set)
         for tx in found.values():
             self._listen_to(tx)
         if wait and len(found) < len(set(run_ids)):
             raise UnknownRunError(", ".join(sorted(set(run_ids) - set(found))))
         return found
 
-    def new_run(self, loads: BatchedReads, row: dict[str, Any]) -> RunTx:
-        """Return a run whose row was made in the transaction of `loads`, as if it were locked; the caller flushes."""
-        tx = run_tx_of(loads, row, row["created_at"], self.definitions, self.privacy)
+    def locked_run(self, loads: BatchedReads, row: dict[str, Any], now: datetime) -> RunTx:
+        """Return a run whose row was made, or locked, in the transaction of `loads`; the caller flushes."""
+        tx = run_tx_of(loads, row, max(now, row["updated_at"]), self.definitions, self.privacy)
         loads.conn.on_commit(self.wakeup.leaves.set)
         self._listen_to(tx)
         return tx

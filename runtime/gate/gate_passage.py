@@ -5,7 +5,7 @@ Circuit breakers are told how each call of a connector went; `model.circuit_brea
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -30,14 +30,18 @@ from runtime.handlers import (
 from runtime.model.circuit_breaker import BreakerState
 from runtime.model.effect import ChainedLease, Effect, LeaseSlot, NewEffect
 from runtime.model.limits import error_text, json_fault
+from runtime.model.states import StepStatus
 from runtime.model.steps import ResultError
 from runtime.model.subscription import CONNECTOR as WEBHOOK
 from runtime.outbox.attempts import Attempt
+from runtime.planning.advance import looks_of
 from runtime.planning.effect_tx import EffectTx
 from runtime.planning.step_errors import describe, step_error
+from runtime.planning.transition import StepMoved
 from runtime.store import circuit_breakers
 from runtime.store.database.pool import AWAY
 from runtime.store.run_tx import RunTx
+from runtime.store.transaction_batcher import Look
 
 FINISH_PAUSES = (0.2, 1.0, 3.0, 5.0, 5.0, 5.0)
 """Seconds between tries to write an outcome while the database is away or takes no writes."""
@@ -71,10 +75,10 @@ class GatePassage:
         self.before: JsonObject | None = None if self.effect.before is None else dict(self.effect.before)
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
 
-    async def write(self, work: Callable[[EffectTx], Awaitable[T]]) -> T:
+    async def write(self, work: Callable[[EffectTx], Awaitable[T]], looks: Sequence[Look] = ()) -> T:
         """Lock the run, write what is to be written of this passage, and commit, together with others.
 
-        What a transaction that was undone had noted on the attempt is forgotten with it.
+        `looks` is what the work is likely to read first. What a transaction that was undone had noted on the attempt is forgotten with it.
         """
         before = self.attempt
 
@@ -83,7 +87,7 @@ class GatePassage:
             return await work(EffectTx(self.engine, tx, self.attempt))
 
         try:
-            return await self.engine.on_run(self.effect.run_id, on)
+            return await self.engine.on_run(self.effect.run_id, on, looks)
         except Exception:
             self.attempt = before
             raise
@@ -124,7 +128,9 @@ class GatePassage:
         """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
         for pause in (*FINISH_PAUSES, None):
             try:
-                self.chained = await ahead_or_not(lambda ahead: self.write(partial(self._outcome, result, ahead)))
+                self.chained = await ahead_or_not(
+                    lambda ahead: self.write(partial(self._outcome, result, ahead), self._looks())
+                )
                 break
             except (*AWAY, StoppedError) as error:
                 if pause is None:
@@ -132,6 +138,15 @@ class GatePassage:
                 log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)
                 await asyncio.sleep(pause)
         at(Point.ATTEMPT_ENDED)
+
+    def _looks(self) -> Sequence[Look]:
+        """Return what the run's next move reads first, where the effect did what its step wants."""
+        effect, facts = self.effect, self.attempt.facts
+        definition = self.engine.definitions.known(facts.definition_name, facts.definition_version)
+        if definition is None or effect.is_message:
+            return ()
+        status = StepStatus.PARKED if effect.correlation_key else StepStatus.SUCCEEDED
+        return looks_of(definition, effect.run_id, StepMoved(effect.step, status))
 
     async def _outcome(self, result: JsonObject | Exception, ahead: Ahead, passage: EffectTx) -> ChainedLease | None:
         engine, tx = self.engine, passage.tx

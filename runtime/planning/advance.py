@@ -45,6 +45,8 @@ from runtime.store import steps as step_rows
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.open_work import RunStep, withdraw_questions
 from runtime.store.run_tx import RunTx
+from runtime.store.steps import WantedSteps
+from runtime.store.transaction_batcher import Look
 
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
@@ -65,13 +67,23 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     return transition
 
 
+def looks_of(definition: Definition, run_id: str, event: StepMoved) -> list[Look]:
+    """Return what planning `event` looks at first."""
+    looks: list[Look] = [WantedSteps(run_id, reach(definition, event))]
+    if has_stopped(event.status) and may_wait(definition, event.path):
+        looks.append(RunStep(run_id, event.path))
+    return looks
+
+
 def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
     """Return reads of what planning `event` looks at first, where it follows from the end of an approval (`ends`)."""
-    wanted, step = step_rows.WantedSteps(tx.run_id, reach(definition, event)), RunStep(tx.run_id, event.path)
-    looks: list[Awaitable[None]] = [tx.look(wanted, tx.loads.steps(wanted))]
-    if has_stopped(event.status) and may_wait(definition, event.path):
-        looks.append(tx.look(step, tx.loads.is_open(replace(step, beside=ends))))
-    return looks
+    return [
+        tx.look(
+            look,
+            tx.loads.steps(look) if isinstance(look, WantedSteps) else tx.loads.is_open(replace(look, beside=ends)),
+        )
+        for look in looks_of(definition, tx.run_id, event)
+    ]
 
 
 async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event) -> Transition:
@@ -79,7 +91,7 @@ async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event)
     paths, depth = reach(definition, event), 1
     signers = await approvals.signers_of(tx.conn, tx.run_id) if definition.reads_signers else {}
     while True:
-        steps, others = await tx.once(tx.loads.steps, step_rows.WantedSteps(tx.run_id, paths))
+        steps, others = await tx.once(tx.loads.steps, WantedSteps(tx.run_id, paths))
         snapshot = replace(_snapshot(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
         try:
             return plan(definition, snapshot, event)
@@ -247,7 +259,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         return
     was, tx.status = tx.status, transition.run
     if tx.is_over:
-        steps, _ = await tx.loads.steps(step_rows.WantedSteps(tx.run_id, None))
+        steps, _ = await tx.loads.steps(WantedSteps(tx.run_id, None))
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending, await response_of(tx, definition, steps))

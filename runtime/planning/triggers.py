@@ -38,6 +38,7 @@ from runtime.store.database.pool import Conn
 from runtime.store.directory import KnownSender, Sender
 from runtime.store.run_tx import RunTx
 from runtime.store.runs import Queued, Subject, TriggerName, lock_subjects
+from runtime.store.steps import WantedSteps, steps_before
 from runtime.store.tenants import salt_of
 from runtime.store.transaction_batcher import for_each_run
 
@@ -256,7 +257,7 @@ async def _start_new(engine: Engine, loads: BatchedReads, wanted: Wanted) -> Cla
     row = await loads.new_run(Queued(new, definition, engine.clock()))
     if row is None:
         return await _expect_started(loads, trigger)
-    tx = engine.new_run(loads, row)
+    tx = engine.locked_run(loads, row, row["created_at"])
     named = {"requester_name": known.name} if known.name and trigger.requested_by.kind == "person" else {}
     tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger, about) | named, actor=trigger.requested_by)
     await tx.flush()
@@ -354,24 +355,25 @@ async def start_next(engine: Engine, but: set[str]) -> int:
 
 async def _start_some(engine: Engine, but: set[str], most: int) -> int:
     async with engine.pool.connection() as conn, conn.transaction():
-        run_ids = await runs.next_queued(conn, engine.tenant, but, most)
-        if not run_ids:
+        rows = await runs.next_queued(conn, engine.tenant, but, most)
+        if not rows:
             return 0
         try:
-            txs = await engine.lock_runs(conn, run_ids, wait=True)
-            await for_each_run(txs.values(), lambda tx: _start_claimed(engine, tx))
-            await conn.write()
+            loads, now = BatchedReads(conn), engine.clock()
+            txs = [engine.locked_run(loads, row, now) for row in rows]
+            await for_each_run(txs, lambda tx: _start_claimed(engine, tx))
             at(Point.RUN_STARTING)
         except BaseException:
             if most == 1:
-                but.update(run_ids)
+                but.update(row["run_id"] for row in rows)
             raise
     at(Point.RUN_STARTED)
-    return len(run_ids)
+    return len(rows)
 
 
 async def _start_claimed(engine: Engine, tx: RunTx) -> None:
     if tx.status is RunStatus.QUEUED:
+        tx.ahead[WantedSteps(tx.run_id, None)] = steps_before(await tx.definition()), frozenset()
         tx.leaf("run.started", {"worker": engine.worker})
         await advance(engine, tx, Started())
         await tx.flush()

@@ -96,6 +96,10 @@ class Definitions:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Definition] = {}
 
+    def known(self, name: str, version: int) -> Definition | None:
+        """Return the definition if it was read before."""
+        return self._known.get((name, version))
+
     async def get(self, conn: Conn, name: str, version: int) -> Definition:
         """Return the definition that a run names."""
         key = (name, version)

@@ -252,7 +252,7 @@ def _log_state(tenant: str, leaves: Sequence[Leaf]) -> None:
 
 
 async def lock_runs(
-    conn: Conn,
+    loads: BatchedReads,
     tenant: str,
     run_ids: Collection[str],
     now: datetime,
@@ -261,17 +261,17 @@ async def lock_runs(
     *,
     wait: bool,
 ) -> dict[str, RunTx]:
-    """Lock the rows of runs, in the order of their ids, in the caller's transaction; the caller flushes.
+    """Lock the rows of runs, in the order of their ids, in the transaction of `loads`; the caller flushes.
 
-    Where nobody is to `wait`, runs that somebody else holds are left out.
+    Where nobody is to `wait`, runs that somebody else holds are left out. What is read at the same moment is read in
+    the same round trip, and behind the locks.
     """
     others = "" if wait else " SKIP LOCKED"
     # IS TRUE: by their ids, and not by a look at the tenant's, of which a planner without statistics expects but a few
-    rows = await conn.rows(
+    rows = await loads.conn.read(
         f"SELECT * FROM runs WHERE run_id = ANY(%b) AND (tenant = %s) IS TRUE ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
         (list(run_ids), tenant),
     )
-    loads = BatchedReads(conn)
     return {
         # a clock that was set back, or another machine's, must not make what came later look earlier
         row["run_id"]: run_tx_of(loads, row, max(now, row["updated_at"]), definitions, privacy)

@@ -191,14 +191,13 @@ async def children_under_way(conn: Conn, run_id: str, step: str | None = None) -
     return [row["run_id"] for row in rows]
 
 
-async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[str]:
-    """Return the oldest queued runs that no other worker is starting, locked in the caller's transaction."""
-    rows = await conn.rows(
-        "SELECT run_id FROM runs WHERE tenant = %s AND status = 'queued' AND run_id <> ALL(%s)"
+async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[dict[str, Any]]:
+    """Return the rows of the oldest queued runs that no other worker is starting, locked in the transaction."""
+    return await conn.rows(
+        "SELECT * FROM runs WHERE tenant = %s AND status = 'queued' AND run_id <> ALL(%s)"
         " ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED",
         (tenant, list(but), limit),
     )
-    return [row["run_id"] for row in rows]
 
 
 async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

@@ -76,6 +76,12 @@ def first_steps(definition: Definition) -> list[tuple[str, int, str, str, bool]]
     return [_place(definition, path) for path in definition.block("")]
 
 
+def steps_before(definition: Definition) -> dict[str, StepState]:
+    """Return the steps of a run that has not started, in the definition's order: nobody but its start moves them."""
+    paths = sorted(definition.block(""), key=definition.position)
+    return {path: StepState(StepStatus.PENDING) for path in paths}
+
+
 def _place(definition: Definition, path: str) -> tuple[str, int, str, str, bool]:
     """Return path, position, verb, handler and whether it is a read that passes no gate.
 

@@ -11,9 +11,12 @@ from typing import Any, Protocol, TypeVar
 
 from psycopg.errors import DeadlockDetected
 
-from runtime.store.batched_reads import Batcher
+from runtime.store.batched_reads import BatchedReads, Batcher
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn, Pool
+from runtime.store.open_work import RunStep
 from runtime.store.run_tx import RunTx
+from runtime.store.steps import WantedSteps
 
 T = TypeVar("T")
 
@@ -25,19 +28,24 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
+Look = WantedSteps | RunStep
+"""What work on a run reads first: steps, or whether anything of a step is open."""
+
+
 @dataclass(frozen=True)
 class WorkItem:
-    """What is to be done to a run, whose row is locked for it."""
+    """What is to be done to a run, whose row is locked for it; `looks` are read with the lock."""
 
     run_id: str
     work: Callable[[RunTx], Awaitable[Any]]
+    looks: Sequence[Look] = ()
 
 
 class RunLocker(Protocol):
     """Locks runs in a transaction; those that others hold are left out, or waited for."""
 
-    async def __call__(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> Mapping[str, RunTx]:
-        """Return the locked runs by their ids."""
+    async def __call__(self, loads: BatchedReads, run_ids: Collection[str], *, wait: bool) -> Mapping[str, RunTx]:
+        """Return the locked runs by their ids. What is read at the same moment goes behind the locks."""
         ...
 
 
@@ -76,21 +84,41 @@ class TransactionBatcher:
             wanted: dict[str, list[int]] = {}
             for number, piece in enumerate(pieces):
                 wanted.setdefault(piece.run_id, []).append(number)
-            found = await self._lock(conn, wanted, wait=False)
+            alone = [pieces[numbers[0]] for numbers in wanted.values() if len(numbers) == 1]
+            found = await self._lock_and_look(conn, wanted, alone, wait=False)
             ended = await for_each_run(
                 found.values(), lambda tx: _work_on(tx, {n: pieces[n] for n in wanted[tx.run_id]})
             )
         return {number: result for results in ended for number, result in results.items()}
 
+    async def _lock_and_look(
+        self, conn: Conn, run_ids: Collection[str], pieces: Sequence[WorkItem], *, wait: bool
+    ) -> Mapping[str, RunTx]:
+        """Lock runs, and read in the same round trip what these pieces look at first.
+
+        Each is the only one of its run: what a second one reads may be written by the first.
+        """
+        loads = BatchedReads(conn)
+        looks = [(piece.run_id, look) for piece in pieces for look in piece.looks]
+        found, *seen = await at_once(self._lock(loads, run_ids, wait=wait), *(_seen(loads, look) for _, look in looks))
+        for (run_id, look), what in zip(looks, seen, strict=True):
+            if run_id in found:
+                found[run_id].ahead[look] = what
+        return found
+
     async def _alone(self, piece: WorkItem) -> Any:
         try:
             async with self._pool.connection() as conn, conn.transaction():
-                tx = (await self._lock(conn, {piece.run_id}, wait=True))[piece.run_id]
+                tx = (await self._lock_and_look(conn, {piece.run_id}, [piece], wait=True))[piece.run_id]
                 result = await piece.work(tx)
                 await tx.flush()
         except Exception as error:  # noqa: BLE001 - it is for whoever wanted it
             return error
         return result
+
+
+def _seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
+    return loads.steps(look) if isinstance(look, WantedSteps) else loads.is_open(look)
 
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:
