@@ -14,15 +14,15 @@ from receipts.chain import (
 )
 
 T = TypeVar("T")
-_Key = tuple[str, bytes]
+_Key = tuple[str, str | bytes]
 
 _OVER = frozenset({"needs_attention", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
 _WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 
 def _key(what: str, named: Any = None) -> _Key:
-    """Return what waits are found by: anything of JSON may stand where their id should."""
-    return what, canonical.dumps(named)
+    """Return what waits are found by: a text, or whatever JSON stands where one should, as bytes."""
+    return what, named if isinstance(named, str) else canonical.dumps(named)
 
 
 _OF_RUN = _key("run")
@@ -59,7 +59,7 @@ class OpenWaits(Generic[T]):
 
     def ended_by(self, leaf: Leaf) -> list[tuple[Leaf, T]]:
         """Return those that a leaf ends: by their id, or by the end of their approval, their step or the run."""
-        ending = _ending(leaf)
+        ending = _ending(leaf) if self._found else None
         return self._at(ending[0]) if ending else []
 
     def take(self, leaf: Leaf) -> list[tuple[Leaf, T]]:
@@ -68,6 +68,8 @@ class OpenWaits(Generic[T]):
         for opened, _ in ended:
             for key in _keys(opened):
                 self._found[key].pop(opened.seq)
+                if not self._found[key]:
+                    del self._found[key]
         return ended
 
     def moved_by(self, leaf: Leaf) -> list[tuple[Leaf, T]]:

@@ -49,7 +49,13 @@ export class OpenWaits {
   /** Return those that a leaf ends, which are open no more. */
   take(leaf) {
     const ended = this.endedBy(leaf);
-    for (const {opened} of ended) for (const key of keysOfWait(opened)) this.found.get(key).delete(opened.seq);
+    for (const {opened} of ended) {
+      for (const key of keysOfWait(opened)) {
+        const beside = this.found.get(key);
+        beside.delete(opened.seq);
+        if (beside.size === 0) this.found.delete(key);
+      }
+    }
     return ended;
   }
 
