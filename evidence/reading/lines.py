@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import orjson
@@ -18,6 +17,7 @@ class Lines:
         self._data = data
         self._starts, self._ends = array("Q"), array("Q")
         self._events: list[str] = []
+        self._about: dict[str, list[int]] = {}
         shared: dict[str, str] = {}
         for line in lines_in(data):
             value = any_value(data[line])
@@ -25,6 +25,8 @@ class Lines:
                 self._starts.append(line.start)
                 self._ends.append(line.stop)
                 event = str(value.get("event"))
+                if about := _approval(value.get("data")) or _approval(value.get("correlation")):
+                    self._about.setdefault(about, []).append(len(self._events))
                 self._events.append(shared.setdefault(event, event))
 
     def __iter__(self) -> Iterator[Line]:
@@ -43,14 +45,6 @@ class Lines:
     def about(self, approval_id: str) -> "Some":
         """Return the lines about an approval, as their data says, or else their correlation."""
         return Some(self, self._about.get(approval_id, ()))
-
-    @cached_property
-    def _about(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for number, line in enumerate(self):
-            if about := _approval(line.get("data")) or _approval(line.get("correlation")):
-                found.setdefault(about, []).append(number)
-        return found
 
 
 @dataclass(frozen=True)

@@ -106,4 +106,4 @@ def test_many_records_are_verified_in_memory_in_proportion_to_their_bytes(office
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < 7.5 * size
+    assert most < 5 * size  # with a set of its members' names for each record, it is 6.2
