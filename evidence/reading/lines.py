@@ -1,13 +1,16 @@
 """The lines of the audit log, each read when it is looked at: all of them together are many times their bytes."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 Line = dict[str, Any]
+
+_FEW = 16
+"""Lines that may be held together: each has 64 KiB at most, which may be a megabyte as values."""
 
 
 class Lines:
@@ -42,9 +45,10 @@ class Lines:
         """Return the lines that tell of one of these events."""
         return [self.read(number) for number, event in enumerate(self._events) if event in events]
 
-    def about(self, approval_id: str) -> "Some":
-        """Return the lines about an approval, as their data says, or else their correlation."""
-        return Some(self, self._about.get(approval_id, ()))
+    def about(self, approval_id: str) -> Iterable[Line]:
+        """Return the lines about an approval, as their data says, or else their correlation; a few are read at once."""
+        found = Some(self, self._about.get(approval_id, ()))
+        return list(found) if len(found.numbers) <= _FEW else found
 
 
 @dataclass(frozen=True)
