@@ -6,22 +6,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evidence.open_waits import OpenWaits, wait_end
 from receipts import canonical
-from receipts.chain import (
-    APPROVAL_ENDED,
-    QUESTION_ANSWERED,
-    QUESTION_ASKED,
-    RUN_ENDED,
-    RUN_QUEUED,
-    WAIT_ENDED,
-    WAIT_OPENED,
-    Leaf,
-)
+from receipts.chain import RUN_ENDED, RUN_QUEUED, WAIT_OPENED, Leaf
 from receipts.usage import rollup, usages_of
 
 _STEP = "step."
-_OVER = frozenset({"needs_attention", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
-_WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 
 def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
@@ -63,28 +53,16 @@ def _steps(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
 
 def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
     """Return each wait, with what ended it first: word of its own, or the end of its approval, its step or its run."""
-    found, active = list[dict[str, Any]](), list[tuple[Leaf, dict[str, Any]]]()
+    found, active = list[dict[str, Any]](), OpenWaits[dict[str, Any]]()
     for leaf in leaves:
-        still = []
-        for opened, wait in active:
-            if status := ends_wait(opened, leaf):
-                wait.update(status=status, resolved_at=leaf.at)
-            else:
-                wait.update(_prolonged(wait, opened, leaf))
-                still.append((opened, wait))
-        active = still
+        for _, wait in active.take(leaf):
+            wait.update(status=wait_end(leaf), resolved_at=leaf.at)
+        for _, wait in active.moved_by(leaf):
+            wait.update({"deadline": leaf.data["deadline"]} if "deadline" in leaf.data else {})
         if leaf.event == WAIT_OPENED:
             found.append(_active(leaf))
-            active.append((leaf, found[-1]))
+            active.add(leaf, found[-1])
     return found
-
-
-def _prolonged(wait: Mapping[str, Any], opened: Leaf, leaf: Leaf) -> dict[str, Any]:
-    """Return the deadline of a wait where a leaf moves it: an escalation, or a question about its approval."""
-    is_moved = leaf.event == "wait.escalated" and leaf.data.get("wait_id") == wait["wait_id"]
-    if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
-        is_moved = opened.correlation.approval_id == leaf.data.get("approval_id")
-    return {"deadline": leaf.data["deadline"]} if is_moved and "deadline" in leaf.data else {}
 
 
 def _active(opened: Leaf) -> dict[str, Any]:
@@ -95,18 +73,6 @@ def _active(opened: Leaf) -> dict[str, Any]:
         "status": "active",
         "resolved_at": None,
     }
-
-
-def ends_wait(opened: Leaf, leaf: Leaf) -> str:
-    """Return how a leaf ended a wait; "" if it did not."""
-    kind, _, word = leaf.event.partition(".")
-    if leaf.event in WAIT_ENDED:
-        return word if leaf.data.get("wait_id") == opened.data.get("wait_id") else ""
-    if leaf.event in APPROVAL_ENDED:
-        approval = opened.correlation.approval_id
-        return _WAIT_AFTER[word] if approval is not None and leaf.data.get("approval_id") == approval else ""
-    of_step = f"{kind}." == _STEP and word in _OVER and leaf.correlation.step == opened.correlation.step
-    return "canceled" if of_step or leaf.event in RUN_ENDED else ""
 
 
 def costs_member(records: Iterable[Mapping[str, Any]]) -> bytes:

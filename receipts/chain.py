@@ -57,6 +57,7 @@ ONE_BY_ONE = 8  # so many refusals of one person for one reason each stand on re
 VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict, digest (of the vote as the bundle has it), opened_at
 CARD_SHOWN = "card.shown"  # approval_id, digest (of the card as it was posted or edited)
 WAIT_OPENED = "wait.opened"  # wait_id, type, correlation_key, deadline
+WAIT_ESCALATED = "wait.escalated"  # wait_id, entry, to; deadline where it moves that
 WAIT_ENDED = frozenset({"wait.completed", "wait.timed_out"})  # wait_id
 
 

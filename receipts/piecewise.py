@@ -76,7 +76,9 @@ def set_apart(value: Any, data: bytes, outline: Outline) -> Any:
 
 def _is_small(value: Any) -> bool:
     """Return whether a value is built however it is read."""
-    return not value if isinstance(value, (dict, list)) else not isinstance(value, str) or len(value) < LONG
+    if isinstance(value, str):
+        return len(value) < LONG
+    return not (value and isinstance(value, (dict, list)))
 
 
 def _set_apart(value: Any, data: bytes, outline: Part) -> Any:

@@ -4,10 +4,9 @@ import {fromUtf8, joined, sha256, toUtf8} from "./bytes.js";
 import {canonical, same} from "./canonical.js";
 import {memberOf} from "./contents.js";
 import {Broken} from "./errors.js";
-import {
-  APPROVAL_ENDED, EDITED, PROGRAM, PROPOSED, RUN_ENDED, SETTLED, STEP_OVER, WAIT_AFTER, WAIT_ENDED, wordOf,
-} from "./events.js";
+import {EDITED, PROGRAM, PROPOSED, RUN_ENDED, SETTLED, wordOf} from "./events.js";
 import {AUDIT, DEFINITION, FORMAT, MAX_LINE, RUN, STATEMENT} from "./names.js";
+import {OpenWaits, waitEnd} from "./open_waits.js";
 import {demandCounted} from "./register.js";
 import {brokenAt, told} from "./rules.js";
 import {parse} from "./shapes.js";
@@ -91,40 +90,19 @@ function stepsAsTold(leaves) {
   return [...found.values()];
 }
 
-/** Return how a leaf ended a wait; "" if it did not. */
-export function waitEnd(opened, {event, data, correlation}) {
-  const word = wordOf(event), approval = opened.correlation.approval_id;
-  if (WAIT_ENDED.has(event)) return same(data.wait_id, opened.data.wait_id) ? word : "";
-  if (APPROVAL_ENDED.has(event)) return approval !== null && data.approval_id === approval ? WAIT_AFTER[word] : "";
-  const ofStep = event.startsWith("step.") && (STEP_OVER.has(word) || word === "needs_attention") && correlation.step === opened.correlation.step;
-  return ofStep || RUN_ENDED.has(event) ? "canceled" : "";
-}
-
-/** Return whether a leaf moves the deadline of a wait: an escalation, or a question about its approval. */
-function isProlonging({wait_id}, opened, {event, data}) {
-  const isOfApproval = ["question.asked", "question.answered"].includes(event)
-    && same(data.approval_id ?? null, opened.correlation.approval_id);
-  const isLater = event === "wait.escalated" && same(data.wait_id ?? null, wait_id);
-  return (isLater || isOfApproval) && Object.hasOwn(data, "deadline");
-}
-
 /** Return each wait, with what ended it first: word of its own, or the end of its approval, its step or its run. */
 function waitsAsTold(leaves) {
-  const found = [];
-  let active = [];
+  const found = [], active = new OpenWaits();
   for (const leaf of leaves) {
-    active = active.filter(([opened, wait]) => {
-      const status = waitEnd(opened, leaf);
-      if (status) Object.assign(wait, {status, resolved_at: leaf.at});
-      else if (isProlonging(wait, opened, leaf)) wait.deadline = leaf.data.deadline;
-      return !status;
-    });
+    for (const {made} of active.take(leaf)) Object.assign(made, {status: waitEnd(leaf), resolved_at: leaf.at});
+    const isMoving = Object.hasOwn(leaf.data, "deadline");
+    if (isMoving) for (const {made} of active.movedBy(leaf)) made.deadline = leaf.data.deadline;
     if (leaf.event !== "wait.opened") continue;
     const names = ["wait_id", "type", "correlation_key", "deadline"];
     const said = Object.fromEntries(names.map((name) => [name, leaf.data[name] ?? null]));
     const wait = {...said, step: leaf.correlation.step, opened_at: leaf.at, status: "active", resolved_at: null};
     found.push(wait);
-    active.push([leaf, wait]);
+    active.add(leaf, wait);
   }
   return found;
 }

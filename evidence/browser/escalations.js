@@ -1,25 +1,24 @@
 // Step 10: what happened as time ran short.
 
-import {waitEnd} from "./chain.js";
 import {entriesOf} from "./definition.js";
 import {ESCALATED} from "./events.js";
 import {calledBy, untilOf} from "./facts.js";
 import {DEFINITION} from "./names.js";
 import {agree, brokenAt, dataOf, lasts, lineOf, microseconds, momentOf} from "./rules.js";
 import {ESCALATED_SHAPE} from "./shapes.generated.js";
-import {eachWithOpen, placeOfWait} from "./waits.js";
+import {eachWithOpen, waitAt} from "./waits.js";
 
 /** Each escalation is the next entry of an open wait, in its time, and does what that entry says. */
 export function demandEscalated(facts) {
   const done = new Map();
   eachWithOpen(facts, (leaf, active) => {
     if (leaf.event === "wait.timed_out" || leaf.event === "approval.expired") {
-      for (const opened of active.values()) {
-        if (waitEnd(opened, leaf) === "timed_out") demandAllAsked(facts, leaf, opened, done.get(opened.data.wait_id) ?? 0);
+      for (const {opened} of active.endedBy(leaf)) {
+        demandAllAsked(facts, leaf, opened, done.get(opened.data.wait_id) ?? 0);
       }
     }
     if (leaf.event !== ESCALATED) return;
-    const {wait_id, entry} = dataOf(ESCALATED_SHAPE, leaf), opened = active.get(placeOfWait(leaf));
+    const {wait_id, entry} = dataOf(ESCALATED_SHAPE, leaf), opened = waitAt(active, leaf);
     if (!opened || opened.data.wait_id !== wait_id) {
       throw brokenAt(leaf, `step ${leaf.correlation.step} does not wait as ${wait_id}`);
     }

@@ -4,7 +4,7 @@ export const RUN_ENDED = new Set(["run.succeeded", "run.failed_terminal", "run.c
 export const APPROVAL_ENDED = new Set(["approval.approved", "approval.rejected", "approval.expired", "approval.canceled"]);
 export const WAIT_ENDED = new Set(["wait.completed", "wait.timed_out"]);
 export const SETTLED = "repair.decided";
-export const STEP_OVER = new Set(["succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"]);
+const STEP_OVER = new Set(["succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"]);
 export const WAIT_AFTER = {approved: "completed", rejected: "completed", expired: "timed_out", canceled: "canceled"};
 
 /** Return what follows the first point of an event. */

@@ -45,7 +45,8 @@ export function factsOf(bundle) {
     requests: lazily(() => leavesOf(bundle, "approval.requested")),
     approvals: lazily(() => byId(facts.requests().map((leaf) => requestedOf(bundle, leaf)), ({record}) => record.id)),
     waits: lazily(() => leavesOf(bundle, OPENED).map((leaf) => ({leaf, ...dataOf(OPENED_SHAPE, leaf)}))),
-    moved: lazily(() => leaves.flatMap((leaf) => movesOf(facts, leaf))),
+    waitsFor: lazily(() => grouped(facts.waits().map(({leaf, wait_id}) => [leaf.correlation.approval_id, wait_id]))),
+    moved: lazily(() => grouped(leaves.flatMap((leaf) => movesOf(facts, leaf)))),
     end: lazily(() => leaves.find(({event}) => RUN_ENDED.has(event))),
     ofSteps: lazily(() => grouped(leaves.filter(({event, correlation: {step}}) =>
       event.startsWith("step.") && step !== null).map((leaf) => [leaf.correlation.step, leaf]))),
@@ -60,20 +61,18 @@ export function digestBefore(facts, effect, seq) {
   return edited.length ? String(edited.at(-1).data.to) : facts.proposed().get(effect).digest;
 }
 
-/** Return which deadlines a leaf moves, and where to: an escalation, or a question about an approval. */
+/** Return the wait and the approval of which a leaf moves the deadline, each with where to. */
 function movesOf(facts, leaf) {
-  const isLater = leaf.event === ESCALATED;
+  const isLater = leaf.event === ESCALATED, {seq, correlation} = leaf;
   if (!isLater && !isOfQuestion(leaf)) return [];
   const {wait_id, approval_id, deadline} = dataOf(isLater ? ESCALATED_SHAPE : QUESTION_LEAF_SHAPE, leaf);
-  const waits = facts.waits().filter((one) => one.leaf.correlation.approval_id === approval_id);
-  const names = isLater ? [wait_id, String(leaf.correlation.approval_id)] : [approval_id, ...waits.map((one) => one.wait_id)];
-  return deadline ? [{names, seq: leaf.seq, deadline}] : [];
+  const beside = isLater ? [String(correlation.approval_id)] : facts.waitsFor().get(approval_id) ?? [];
+  return deadline ? [isLater ? wait_id : approval_id, ...beside].map((name) => [name, {seq, deadline}]) : [];
 }
 
 /** Return the deadline of a wait or an approval before a leaf: the first, or as it was moved last by then. */
 export function untilOf(facts, name, first, {seq}) {
-  const moved = facts.moved().filter((one) => one.names.includes(name) && one.seq < seq);
-  return [first, ...moved.map(({deadline}) => deadline)].at(-1);
+  return (facts.moved().get(name) ?? []).findLast((one) => one.seq < seq)?.deadline ?? first;
 }
 
 /** Return whether an approval was open when a leaf was written. */

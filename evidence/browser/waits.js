@@ -1,10 +1,9 @@
 // Step 10: what the run waited for.
 
-import {canonical} from "./canonical.js";
-import {waitEnd} from "./chain.js";
 import {OPENED, WAIT_ENDED} from "./events.js";
 import {untilOf, verbOf} from "./facts.js";
 import {DEFINITION} from "./names.js";
+import {OpenWaits} from "./open_waits.js";
 import {agree, brokenAt, dataOf, lasts, lineOf, microseconds, momentOf} from "./rules.js";
 import {PROGRESSED_SHAPE} from "./shapes.generated.js";
 
@@ -36,16 +35,16 @@ function awaitedBy(facts, leaf) {
   return {awaited: isSignal ? "signal" : "timer", lasting: lasting === null || lasting.includes("${") ? null : lasting};
 }
 
-/** Return where a wait stands: its step, and whether it waits for approval. In each there is one at a time. */
-export const placeOfWait = ({correlation: {step}, data: {type}}) => canonical([step, type === "approval"]);
+/** Return the leaf that opened the wait of the step and type of a leaf: in each step, that for approval and another. */
+export const waitAt = (active, {correlation: {step}, data: {type}}) => active.ofStep(step, type === "approval");
 
-/** Call with each leaf, and with the waits that were open before it by their places. */
+/** Call with each leaf, and with the waits that were open before it. */
 export function eachWithOpen({leaves}, act) {
-  const active = new Map();
+  const active = new OpenWaits();
   for (const leaf of leaves) {
     act(leaf, active);
-    for (const [place, opened] of active) if (waitEnd(opened, leaf)) active.delete(place);
-    if (leaf.event === OPENED) active.set(placeOfWait(leaf), leaf);
+    active.take(leaf);
+    if (leaf.event === OPENED) active.add(leaf);
   }
 }
 
@@ -55,7 +54,7 @@ export function demandOneWait(facts) {
   eachWithOpen(facts, (leaf, active) => {
     if (leaf.event !== OPENED) return;
     const {wait_id} = leaf.data;
-    if (active.has(placeOfWait(leaf)) || seen.has(wait_id)) {
+    if (waitAt(active, leaf) || seen.has(wait_id)) {
       throw brokenAt(leaf, `step ${leaf.correlation.step} waits already, or another wait is ${wait_id}`);
     }
     seen.add(wait_id);
@@ -66,7 +65,7 @@ export function demandOneWait(facts) {
 export function demandWaitsEnded(facts) {
   eachWithOpen(facts, (leaf, active) => {
     if (!WAIT_ENDED.has(leaf.event)) return;
-    const opened = active.get(placeOfWait(leaf));
+    const opened = waitAt(active, leaf);
     if (!opened || opened.correlation.approval_id !== null) {
       throw brokenAt(leaf, `step ${leaf.correlation.step} did not wait for this`);
     }
@@ -84,7 +83,7 @@ export function demandProgress(facts) {
   eachWithOpen(facts, (leaf, active) => {
     if (leaf.event !== "wait.progress") return;
     const {wait_id, count} = dataOf(PROGRESSED_SHAPE, leaf), {step} = leaf.correlation;
-    if (active.get(canonical([step, false]))?.data.wait_id !== wait_id) {
+    if (active.ofStep(step, false)?.data.wait_id !== wait_id) {
       throw brokenAt(leaf, `step ${step} did not wait for this`);
     }
     if (count <= (counts.get(wait_id) ?? 0)) {

@@ -1,9 +1,8 @@
 """The lines of the audit log; of a large one each is read when it is looked at, for all are many times its bytes."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import orjson
@@ -12,6 +11,8 @@ Line = dict[str, Any]
 
 _LARGE = 1 << 18
 """Bytes of a log whose lines are not kept."""
+_FEW = 16
+"""Lines that may be held together: each has 64 KiB at most, which may be a megabyte as values."""
 
 
 class Lines:
@@ -22,6 +23,7 @@ class Lines:
         self._starts, self._ends = array("Q"), array("Q")
         self._events: list[str] = []
         self._kept: list[Line] | None = [] if len(data) <= _LARGE else None
+        self._about: dict[str, list[int]] = {}
         shared: dict[str, str] = {}
         for line in lines_in(data):
             value = any_value(data[line])
@@ -29,6 +31,8 @@ class Lines:
                 self._starts.append(line.start)
                 self._ends.append(line.stop)
                 event = str(value.get("event"))
+                if about := _approval(value.get("data")) or _approval(value.get("correlation")):
+                    self._about.setdefault(about, []).append(len(self._events))
                 self._events.append(shared.setdefault(event, event))
                 if self._kept is not None:
                     self._kept.append(value)
@@ -48,17 +52,10 @@ class Lines:
         """Return the lines that tell of one of these events."""
         return [self.read(number) for number, event in enumerate(self._events) if event in events]
 
-    def about(self, approval_id: str) -> "Some":
-        """Return the lines about an approval, as their data says, or else their correlation."""
-        return Some(self, self._about.get(approval_id, ()))
-
-    @cached_property
-    def _about(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for number, line in enumerate(self):
-            if about := _approval(line.get("data")) or _approval(line.get("correlation")):
-                found.setdefault(about, []).append(number)
-        return found
+    def about(self, approval_id: str) -> Iterable[Line]:
+        """Return the lines about an approval, as their data says, or else their correlation; a few are read at once."""
+        found = Some(self, self._about.get(approval_id, ()))
+        return list(found) if len(found.numbers) <= _FEW else found
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,13 @@ _MARKUP = re.compile(
 _QUOTES = re.compile("[“”]")
 _ENDS = re.compile(r"[`|]")  # of a code span, and of a table's cell in which it stands
 _LINES = re.compile(r"\r\n|[\r\n]")
+_NEAR = 64
+"""Texts that are kept when they were made: the leaves of one step tell of the same names."""
 
 
 def visible(text: str) -> str:
     """Return data with a number in the place of each character that cannot be seen."""
-    if text.isascii() and text.isprintable():  # as almost always
-        return text
-    return _HIDDEN.sub(_number, text)
+    return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_number, text)
 
 
 def lines(text: str) -> str:
@@ -54,6 +54,7 @@ def prose(text: str, limit: int) -> str:
     return _prose(text[:limit], len(text) - limit)
 
 
+@lru_cache(_NEAR)
 def _prose(text: str, more: int) -> str:
     cut = f" … ({more:,} more characters)" if more > 0 else ""
     joined = _LINES.sub(" ↵ ", text.replace("\t", " ").strip(" \r\n"))
@@ -102,7 +103,7 @@ def cited(text: str, limit: int) -> str:
     return f"“{_QUOTES.sub(_number, visible(' '.join(text[:limit].split())))}”{cut}"
 
 
-@lru_cache(1024)
+@lru_cache(_NEAR)
 def code(text: str) -> str:
     """Return data as a Markdown code span that it cannot leave, in a table neither."""
     shown = _ENDS.sub(_number, visible(text))

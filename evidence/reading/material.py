@@ -75,7 +75,7 @@ def is_wish(leaf: Record) -> bool:
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         value = value.get(name) if value.__class__ is dict else member(value, name)
-    return built_text(value)
+    return built_text(value) if value.__class__ is Apart else value
 
 
 class Records(Mapping[str, Record]):

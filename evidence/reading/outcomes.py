@@ -118,7 +118,8 @@ class Handled:
 
 def handled_of(material: Material) -> list[Handled]:
     """Return the failures for which there was a branch, in their order."""
-    taken = _taken(material)
+    leaves = material.leaves_of("step.failed_handled")
+    taken = _taken(material) if leaves else {}
     return [
         Handled(
             step=material.in_words(path := text(leaf, "correlation", "step")),
@@ -126,7 +127,7 @@ def handled_of(material: Material) -> list[Handled]:
             error=text(leaf, "data", "error"),
             by=taken.get(path, []),
         )
-        for leaf in material.leaves_of("step.failed_handled")
+        for leaf in leaves
     ]
 
 

@@ -26,7 +26,7 @@ def timeline(material: Material) -> bytes:
         parts += [f"## {day_in_words(text(first, 'at')) or visible(on)}\n", _TABLE]
         parts += [_row(material, leaf) for leaf in chain([first], leaves)]
         parts.append("")
-    return "\n".join(parts).encode()
+    return b"\n".join(part.encode() for part in parts)
 
 
 def _row(material: Material, leaf: Record) -> str:

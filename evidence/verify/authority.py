@@ -11,7 +11,7 @@ from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, Requir
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.rules import counted, rule, same
 from receipts import canonical
-from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, Leaf
+from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, WAIT_ESCALATED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.fields import in_parts
 from receipts.receipt import Receipt
@@ -280,7 +280,7 @@ def asked_at(contents: Contents, approval: ApprovalRecord) -> dict[int, set[str]
     found: dict[int, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
         falls_back = leaf.event == FELL_BACK and before == APPROVAL_REQUESTED
-        if leaf.event == "wait.escalated" or falls_back:
+        if leaf.event == WAIT_ESCALATED or falls_back:
             asked = asked | _joined(leaf, approval)
         elif leaf.event in (VOTE_COUNTED, EFFECT_EDITED):
             found[leaf.seq] = asked

@@ -34,7 +34,7 @@ from receipts.chain import (
 )
 def run_stated(contents: Contents) -> str:
     """Compare run.json with the statement."""
-    run, predicate = contents.run, contents.statement.predicate
+    run, predicate = contents.run, contents.predicate
     for what, of_run, of_statement in (
         ("run_id", run.run_id, predicate.run_id),
         ("tenant", run.tenant, predicate.tenant),

@@ -18,9 +18,10 @@ from evidence.errors import EvidenceError
 from evidence.reading.lines import any_value, lines_in
 from evidence.reading.material import Material
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
-from evidence.statement import Statement
+from evidence.statement import Predicate
 from evidence.verify.forms import ApprovalForm, DecisionForm
 from evidence.verify.kept_leaves import Keeper
+from evidence.verify.kept_records import Shared
 from evidence.verify.trust import Trust
 from receipts import canonical, piecewise
 from receipts.chain import VOTE_WITHDRAWN, Leaf
@@ -139,10 +140,10 @@ def _record(model: type[Record], member: str, value: Any) -> Record:
 
 @dataclass(frozen=True)
 class Contents:
-    """The members, whose bytes are those that the statement names, the statement, the id of the key, and the trust."""
+    """The members, whose bytes are those that the statement names, its predicate, the id of the key, and the trust."""
 
     members: Mapping[str, bytes]
-    statement: Statement
+    predicate: Predicate
     key_id: str
     trust: Trust
 
@@ -169,9 +170,13 @@ class Contents:
             self._read[name] = value
         return value
 
+    @cached_property
+    def _shared(self) -> Shared:
+        return Shared()
+
     def record(self, model: type[Record], name: str) -> Record:
         """Return what a member holds as a record."""
-        return _record(model, name, self.value(name))
+        return self._shared.keep(_record(model, name, self.value(name)))
 
     @cached_property
     def run(self) -> RunRecord:
@@ -292,8 +297,8 @@ class Contents:
     def _told(self, form: type[Record], model: type[Record], name: str) -> Record:
         value = self.value(name)
         with suppress(ValidationError):  # the rules of its form say what is wrong
-            return form.model_validate(value)
-        return _record(model, name, value)
+            return self._shared.keep(form.model_validate(value))
+        return self._shared.keep(_record(model, name, value))
 
     def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:
         return {name: self.record(model, name) for name in self.folder(folder)}

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from evidence import names
-from evidence.run_record import ends_wait
-from evidence.verify.facts import ESCALATED, Facts, Requested
+from evidence.verify.facts import Facts, Requested
 from evidence.verify.forms import Escalated, Opened
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule
-from evidence.verify.waits import place_of, with_open
-from receipts.chain import Leaf
+from evidence.verify.waits import wait_at, with_open
+from receipts.chain import WAIT_ESCALATED, Leaf
 from receipts.fields import timestamp
 
 _IN_VAIN = ("wait.timed_out", "approval.expired")
@@ -38,11 +37,11 @@ class _Entry:
 def _escalated(facts: Facts) -> str:
     done: dict[str, int] = {}
     for leaf, active in with_open(facts):
-        for opened_by, wait in active.values():
-            if leaf.event in _IN_VAIN and ends_wait(opened_by, leaf) == "timed_out":
+        if leaf.event in _IN_VAIN:
+            for opened_by, wait in active.ended_by(leaf):
                 _check_all(facts, leaf, done.get(wait.wait_id, 0), opened_by, wait)
-        if leaf.event == ESCALATED:
-            told, opened = data_of(Escalated, leaf), active.get(place_of(leaf, None))
+        if leaf.event == WAIT_ESCALATED:
+            told, opened = data_of(Escalated, leaf), wait_at(active, leaf)
             if opened is None or opened[1].wait_id != told.wait_id:
                 raise broken_leaf(leaf, f"step {leaf.correlation.step} does not wait as {told.wait_id}")
             if told.entry != done.get(told.wait_id, 0):

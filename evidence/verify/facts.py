@@ -22,13 +22,13 @@ from receipts.chain import (
     RUN_ENDED,
     VOTE_COUNTED,
     VOTE_WITHDRAWN,
+    WAIT_ESCALATED,
     WAIT_OPENED,
     Leaf,
 )
 from receipts.receipt import Receipt
 
 PROPOSED = "effect.proposed"
-ESCALATED = "wait.escalated"
 ACTED = ("success", "in_doubt")
 VOTED = ("approval.approved", "approval.rejected")
 
@@ -92,7 +92,8 @@ class Facts:
 
     def until(self, name: str, first: str, leaf: Leaf) -> str:
         """Return the deadline of a wait or an approval before a leaf: the `first`, or as it was moved last by then."""
-        return [first, *(deadline for seq, deadline in self._moved.get(name, ()) if seq < leaf.seq)][-1]
+        moved = reversed(self._moved.get(name, ()))
+        return next((deadline for seq, deadline in moved if seq < leaf.seq), first)
 
     @cached_property
     def _moved(self) -> dict[str, list[tuple[int, str]]]:
@@ -104,7 +105,7 @@ class Facts:
 
     def _moves(self, leaf: Leaf) -> list[tuple[str, str]]:
         """Return the wait and the approval of which a leaf moves the deadline, each with where to."""
-        if leaf.event == ESCALATED:
+        if leaf.event == WAIT_ESCALATED:
             told = data_of(Escalated, leaf)
             return [
                 (name, told.deadline) for name in (told.wait_id, str(leaf.correlation.approval_id)) if told.deadline

@@ -20,7 +20,7 @@ class Keeper:
         self._shared: dict[Any, Any] = {}
 
     def keep(self, leaf: Leaf, start: int, line: bytes) -> Leaf:
-        """Return a leaf that was read of a canonical line, which starts there in the member."""
+        """Return the leaf itself, which was read of a canonical line that starts there in the member; it changes."""
         # within a text, the quotation marks of these words would be escaped
         data, end = line.index(b',"data":') + len(b',"data":'), line.rindex(b',"event":')
         alike = ("run_id", "prev_hash", "hash", "at", "event")
@@ -31,7 +31,9 @@ class Keeper:
             "correlation": self._about(leaf.correlation, line[:data]),
             "said": Apart(self._source, start + data, start + end),
         }
-        return Leaf.model_construct(_LEAF, **said)
+        leaf.__dict__.update(said)
+        object.__setattr__(leaf, "__pydantic_fields_set__", _LEAF)
+        return leaf
 
     def _about(self, about: Correlation, words: bytes) -> Correlation:
         """Return the correlation of a leaf that begins with these words."""

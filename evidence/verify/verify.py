@@ -109,7 +109,7 @@ def match(archive: Unpacked, statement: Statement, key: PublicKey, trust: Trust)
             raise BrokenError(name, "is in the bundle, and was not signed")
         if sha256(members[name]) != signed[name]:
             raise BrokenError(name, f"its SHA-256 is not the one that was signed, {signed[name]}")
-    return Contents(members, statement, key.key_id, trust)
+    return Contents(members, statement.predicate, key.key_id, trust)
 
 
 def check_names(members: Iterable[str]) -> None:
@@ -253,7 +253,7 @@ def signed_contents(archive: Unpacked, trust: Trust) -> Contents:
 def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Contents]) -> VerificationReport:
     """Steps 5 to 13; the report tells of the first four, too."""
     passed, held = _first_steps(path, archive, contents)
-    facts, predicate = Facts(contents), contents.statement.predicate
+    facts, predicate = Facts(contents), contents.predicate
     for step in STEPS:
         held += _hold(step.number, step.rules, contents, predicate)
         held += _hold(step.number, step.bound, facts, predicate)
@@ -275,7 +275,7 @@ def check(path: Path, archive: Unpacked, contents: Contents, *asked: Rule[Conten
 def _first_steps(path: Path, archive: Unpacked, contents: Contents) -> tuple[list[PassedStep], list[PassedRule]]:
     """Say what the first four steps found."""
     members, key_id = counted(len(archive.members), "member"), contents.key_id
-    subjects = counted(len(contents.statement.subject), "subject")
+    subjects = counted(len(contents.members), "subject")
     passed = [
         PassedStep(1, f"{members}, plainly stored"),
         PassedStep(2, f"signed by the key {key_id}"),

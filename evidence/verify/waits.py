@@ -6,15 +6,12 @@ Progress may be told while something is waited for, and ends nothing.
 from collections.abc import Iterator
 
 from evidence import names
-from evidence.run_record import ends_wait
+from evidence.open_waits import OpenWaits
 from evidence.verify.facts import Facts
 from evidence.verify.forms import Opened, Progressed
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, data_of, duration_of, moment, rule
 from receipts.chain import WAIT_ENDED, WAIT_OPENED, Leaf
 from receipts.fields import timestamp
-
-Place = tuple[str | None, bool]
-"""A step, and whether it waits for approval: in each, one wait at a time."""
 
 
 @rule(
@@ -66,7 +63,7 @@ def _one_at_a_time(facts: Facts) -> str:
     for leaf, active in with_open(facts):
         if leaf.event == WAIT_OPENED:
             wait = data_of(Opened, leaf)
-            if place_of(leaf, wait) in active or wait.wait_id in seen:
+            if wait_at(active, leaf) or wait.wait_id in seen:
                 raise broken_leaf(
                     leaf, f"step {leaf.correlation.step} waits already, or another wait is {wait.wait_id}"
                 )
@@ -74,22 +71,21 @@ def _one_at_a_time(facts: Facts) -> str:
     return counted(len(seen), "wait")
 
 
-def place_of(leaf: Leaf, wait: Opened | None) -> Place:
-    """Return the place of a wait, or of the one that another leaf is about."""
-    kind = leaf.data.get("type") if wait is None else wait.kind
-    return leaf.correlation.step, kind == "approval"
+def wait_at(active: OpenWaits[Opened], leaf: Leaf, *, approval: bool | None = None) -> tuple[Leaf, Opened] | None:
+    """Return the open wait of the step of a leaf: that for approval, or else the other; as the leaf says, if None."""
+    of_approval = leaf.data.get("type") == "approval" if approval is None else approval
+    found = active.of_step(leaf.correlation.step)
+    return next((one for one in reversed(found) if (one[1].kind == "approval") == of_approval), None)
 
 
-def with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Opened]]]]:
-    """Give each leaf, with the waits that were open before it by their places."""
-    active = dict[Place, tuple[Leaf, Opened]]()
+def with_open(facts: Facts) -> Iterator[tuple[Leaf, OpenWaits[Opened]]]:
+    """Give each leaf, with the waits that were open before it."""
+    active = OpenWaits[Opened]()
     for leaf in facts.leaves:
         yield leaf, active
-        if active:
-            active = {place: opened for place, opened in active.items() if not ends_wait(opened[0], leaf)}
+        active.take(leaf)
         if leaf.event == WAIT_OPENED:
-            wait = data_of(Opened, leaf)
-            active[place_of(leaf, wait)] = leaf, wait
+            active.add(leaf, data_of(Opened, leaf))
 
 
 @rule(
@@ -101,7 +97,7 @@ def _ended(facts: Facts) -> str:
     ended = 0
     for leaf, active in with_open(facts):
         if leaf.event in WAIT_ENDED:
-            _check_ended(facts, leaf, active.get(place_of(leaf, None)))
+            _check_ended(facts, leaf, wait_at(active, leaf))
             ended += 1
     return counted(ended, "wait")
 
@@ -137,7 +133,7 @@ def _progress(facts: Facts) -> str:
     counts, told = dict[str, int](), 0
     for leaf, active in with_open(facts):
         if leaf.event == _PROGRESSED:
-            word, opened = data_of(Progressed, leaf), active.get((leaf.correlation.step, False))
+            word, opened = data_of(Progressed, leaf), wait_at(active, leaf, approval=False)
             if opened is None or opened[1].wait_id != word.wait_id:
                 raise broken_leaf(leaf, f"step {leaf.correlation.step} did not wait for this")
             if word.count <= counts.get(word.wait_id, 0):

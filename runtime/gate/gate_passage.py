@@ -78,7 +78,8 @@ class GatePassage:
     async def write(self, work: Callable[[EffectTx], Awaitable[T]], looks: Sequence[Look] = ()) -> T:
         """Lock the run, write what is to be written of this passage, and commit, together with others.
 
-        `looks` is what the work is likely to read first. What a transaction that was undone had noted on the attempt is forgotten with it.
+        `looks` is what the work is likely to read first. What a transaction that was undone had noted on the attempt is
+        forgotten with it.
         """
         before = self.attempt
 

@@ -46,7 +46,7 @@ from runtime.store.database.buffered_connection import at_once
 from runtime.store.open_work import RunStep, withdraw_questions
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import WantedSteps
-from runtime.store.transaction_batcher import Look
+from runtime.store.transaction_batcher import Look, seen
 
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
@@ -78,10 +78,7 @@ def looks_of(definition: Definition, run_id: str, event: StepMoved) -> list[Look
 def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
     """Return reads of what planning `event` looks at first, where it follows from the end of an approval (`ends`)."""
     return [
-        tx.look(
-            look,
-            tx.loads.steps(look) if isinstance(look, WantedSteps) else tx.loads.is_open(replace(look, beside=ends)),
-        )
+        tx.look(look, seen(tx.loads, look if isinstance(look, WantedSteps) else replace(look, beside=ends)))
         for look in looks_of(definition, tx.run_id, event)
     ]
 

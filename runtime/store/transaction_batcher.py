@@ -100,8 +100,9 @@ class TransactionBatcher:
         """
         loads = BatchedReads(conn)
         looks = [(piece.run_id, look) for piece in pieces for look in piece.looks]
-        found, *seen = await at_once(self._lock(loads, run_ids, wait=wait), *(_seen(loads, look) for _, look in looks))
-        for (run_id, look), what in zip(looks, seen, strict=True):
+        found: Mapping[str, RunTx]
+        found, *given = await at_once(self._lock(loads, run_ids, wait=wait), *(seen(loads, look) for _, look in looks))
+        for (run_id, look), what in zip(looks, given, strict=True):
             if run_id in found:
                 found[run_id].ahead[look] = what
         return found
@@ -117,7 +118,8 @@ class TransactionBatcher:
         return result
 
 
-def _seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
+def seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
+    """Return what a look gives."""
     return loads.steps(look) if isinstance(look, WantedSteps) else loads.is_open(look)
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from evidence import names
 from evidence.build import Dossier
 from evidence.run_record import run_as_told
-from evidence.statement import Counts, Predicate, Statement, largest, make_statement
+from evidence.statement import Counts, Predicate, largest, make_statement
 from evidence.verify import chain as verify_chain
 from evidence.verify import control_flow, runs, step_repairs, steps
 from evidence.verify.approvals import OVER
@@ -314,7 +314,7 @@ class Record:
     def facts(self) -> Facts:
         definition = canonical.dumps(definition_document(self.tree))
         members = {names.DEFINITION: definition, names.AUDIT: b"\n".join([*self.lines, b""])}
-        return Facts(Contents(members, cast("Statement", None), "", cast("Trust", None)))  # these rules ask for neither
+        return Facts(Contents(members, cast("Predicate", None), "", cast("Trust", None)))  # these rules ask for neither
 
 
 def record_of(tree: Definition, played: list[Played]) -> Record:
