@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from runtime.engine import Engine
-from runtime.model.effect import Effect, NewEffect, SlotOffer
+from runtime.model.effect import ChainedLease, Effect, NewEffect, SlotOffer
 from runtime.model.subscription import DELIVER
 from runtime.store.leases import Room
 
@@ -96,7 +96,7 @@ def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect | NewEffect], handl
 class ChainedLeases:
     """Offers a slot to whoever applies a notification, and `take`s what was leased in it once that is committed."""
 
-    def __init__(self, engine: Engine, fits: Callable[[NewEffect], bool], take: Callable[[Effect], None]) -> None:
+    def __init__(self, engine: Engine, fits: Callable[[NewEffect], bool], take: Callable[[ChainedLease], None]) -> None:
         self._engine = engine
         self._fits = fits
         self._take = take
@@ -129,7 +129,7 @@ class ChainedLeases:
         try:
             yield offer
             if offer.chained is not None:
-                self._take(offer.chained.effect)
+                self._take(offer.chained)
         finally:
             del self._open[offer]
             end.set_result(None)

@@ -17,12 +17,13 @@ from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.gate import gate, gate_passage
+from runtime.gate.beginning import begin_ahead
 from runtime.gate.read_effects import do_read
 from runtime.inbox import inbox
 from runtime.lanes import ChainedLeases, Lane, room_for, share_of_again, slots_of
 from runtime.model.effect import ChainedLease, Effect, NewEffect, Purpose
 from runtime.model.run import ReadLease
-from runtime.planning.triggers import start_next
+from runtime.planning.run_starts import start_next
 from runtime.store import leases, notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
@@ -98,9 +99,9 @@ class Worker:
         while under_way := {*self._tasks, *self._chained_leases.ends}:
             await asyncio.wait(under_way)
 
-    def _take_chained(self, effect: Effect) -> None:
+    def _take_chained(self, chained: ChainedLease) -> None:
         at(Point.EFFECT_LEASED)
-        self._spawn(Lane.EFFECTS, self._perform(Lane.EFFECTS, effect), effect)
+        self._spawn(Lane.EFFECTS, self._perform(Lane.EFFECTS, chained), chained.effect)
 
     def _fits(self, effect: NewEffect) -> bool:
         """Return whether there is room for an effect, and nothing else waits for it."""
@@ -241,7 +242,7 @@ class Worker:
         """Start the next runs. One that cannot be started is left alone for a while, and holds up no other."""
         before = set(self._failing)
         try:
-            return await start_next(self.engine, self._failing)
+            return await start_next(self.engine, self._failing, begin_ahead)
         except NotEvaluatedError as needed:
             left = self._failing - before
             self._spawn(Lane.STARTS, self._evaluate(needed.costly, left), None)
@@ -286,7 +287,7 @@ class Worker:
             leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)
         for effect in leased:
             at(Point.EFFECT_LEASED)
-            self._spawn(lane, self._perform(lane, effect), effect)
+            self._spawn(lane, self._perform(lane, ChainedLease(effect)), effect)
         return len(leased)
 
     def _effects_in(self, lane: Lane, but: _Work | None = None) -> list[Effect | NewEffect]:
@@ -294,9 +295,9 @@ class Worker:
         chained = self._chained_leases.chained if lane is Lane.EFFECTS else []
         return [*chained, *(work.effect for work in self._busy(lane) if work.effect and work is not but)]
 
-    async def _perform(self, lane: Lane, effect: Effect) -> None:
+    async def _perform(self, lane: Lane, leased: ChainedLease) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
-        chained: ChainedLease | None = ChainedLease(effect)
+        chained: ChainedLease | None = leased
         task, handed = asyncio.current_task(), 0
         while task is not None and chained is not None:
             self._tasks[task] = _Work(lane, chained.effect)

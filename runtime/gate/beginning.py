@@ -16,6 +16,7 @@ from runtime.model.effect import ChainedLease, LeaseLostError
 from runtime.model.states import RunStatus
 from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.effect_tx import EffectTx
+from runtime.planning.run_starts import Ahead, leave
 from runtime.store import effects
 from runtime.store.database.pool import AWAY
 from runtime.store.passage_facts import ChainedEffect
@@ -49,15 +50,7 @@ async def begin(passage: EffectTx, question: Question, verdict: Verdict, before:
     at(Point.ATTEMPT_BEGINNING)
 
 
-Ahead = Callable[[Engine, RunTx, ChainedLease | None, str], Awaitable[None]]
-"""What is done about what follows from the effect that is named, in the transaction that ends it."""
-
-
-async def _leave(engine: Engine, tx: RunTx, chained: ChainedLease | None, ended: str) -> None:
-    """Let it go through the gate by itself."""
-
-
-async def _begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, ended: str) -> None:
+async def begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, ended: str) -> None:
     """Begin it, where policy allows it at once; otherwise nothing is written."""
     if chained is None:
         return
@@ -85,12 +78,12 @@ async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:
     `do` is told what to do about it, and has to bear being done again.
     """
     try:
-        return await do(_begin_ahead)
+        return await do(begin_ahead)
     except (*AWAY, LeaseLostError, StoppedError):
         raise
     except Exception:
         log.debug("tried again without what follows", exc_info=True)
-    return await do(_leave)
+    return await do(leave)
 
 
 async def _allowed(engine: Engine, question: Question) -> Verdict | None:

@@ -16,7 +16,7 @@ from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
-from runtime.gate.beginning import Ahead, ahead_or_not
+from runtime.gate.beginning import ahead_or_not
 from runtime.handlers import (
     BlockedError,
     Call,
@@ -36,6 +36,7 @@ from runtime.model.subscription import CONNECTOR as WEBHOOK
 from runtime.outbox.attempts import Attempt
 from runtime.planning.advance import looks_of
 from runtime.planning.effect_tx import EffectTx
+from runtime.planning.run_starts import Ahead
 from runtime.planning.step_errors import describe, step_error
 from runtime.planning.transition import StepMoved
 from runtime.store import circuit_breakers

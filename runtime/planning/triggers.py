@@ -7,7 +7,6 @@ Should the run end before, the inbox starts one after all (`runtime.inbox.signal
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,22 +24,16 @@ from runtime.model.notification import dedupe_key_of
 from runtime.model.payloads import SignalPayload, TriggerSaid
 from runtime.model.run import NewRun
 from runtime.model.runbook_version import RunbookVersion
-from runtime.model.states import RunStatus
 from runtime.model.steps import ParamsError
 from runtime.model.wait import signal_key
-from runtime.planning.advance import advance
 from runtime.planning.node_kinds import REFERENCE_LIMIT
 from runtime.planning.step_params import fits
-from runtime.planning.transition import Started
-from runtime.store import notifications, runs
+from runtime.store import notifications
 from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.directory import KnownSender, Sender
-from runtime.store.run_tx import RunTx
 from runtime.store.runs import Queued, Subject, TriggerName, lock_subjects
-from runtime.store.steps import WantedSteps, steps_before
 from runtime.store.tenants import salt_of
-from runtime.store.transaction_batcher import for_each_run
 
 
 class TriggerError(Exception):
@@ -141,12 +134,8 @@ def _signal_key(trigger: Trigger) -> str:
     return dedupe_key_of("trigger", trigger.tenant, trigger.type, trigger.ref)
 
 
-STARTS = 16
-"""Runs that are started in one transaction."""
 CLAIMS = 64
 """Triggers that are claimed in one transaction."""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -333,47 +322,3 @@ async def _expect_started(loads: BatchedReads, trigger: Trigger) -> Claim:
 def _is_same(first: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
     """Return whether a run was started by this payload, of which it may have forgotten what nobody may see."""
     return bool(first["trigger_digest"] == commitment(dict(payload), first["salt"]))
-
-
-async def start_run(engine: Engine, run_id: str) -> None:
-    """Start a queued run, unless another worker has."""
-    await engine.on_run(run_id, lambda tx: _start_claimed(engine, tx))
-
-
-async def start_next(engine: Engine, but: set[str]) -> int:
-    """Start the oldest queued runs that nobody else is starting, and return how many: some in one transaction.
-
-    `but` holds runs to leave alone. Where one of a set cannot be started they are started one by one; that one joins
-    `but`, and its error is raised.
-    """
-    try:
-        return await _start_some(engine, but, STARTS)
-    except Exception:
-        log.debug("a set of runs is started one by one", exc_info=True)  # each then raises for itself
-    return sum([await _start_some(engine, but, 1) for _ in range(STARTS)])
-
-
-async def _start_some(engine: Engine, but: set[str], most: int) -> int:
-    async with engine.pool.connection() as conn, conn.transaction():
-        rows = await runs.next_queued(conn, engine.tenant, but, most)
-        if not rows:
-            return 0
-        try:
-            loads, now = BatchedReads(conn), engine.clock()
-            txs = [engine.locked_run(loads, row, now) for row in rows]
-            await for_each_run(txs, lambda tx: _start_claimed(engine, tx))
-            at(Point.RUN_STARTING)
-        except BaseException:
-            if most == 1:
-                but.update(row["run_id"] for row in rows)
-            raise
-    at(Point.RUN_STARTED)
-    return len(rows)
-
-
-async def _start_claimed(engine: Engine, tx: RunTx) -> None:
-    if tx.status is RunStatus.QUEUED:
-        tx.ahead[WantedSteps(tx.run_id, None)] = steps_before(await tx.definition()), frozenset()
-        tx.leaf("run.started", {"worker": engine.worker})
-        await advance(engine, tx, Started())
-        await tx.flush()

@@ -24,7 +24,7 @@ from runtime.inbox import inbox
 from runtime.model.commands import CancelPayload
 from runtime.model.notification import Notification
 from runtime.model.payloads import DeadlinePayload
-from runtime.planning.triggers import start_run
+from runtime.planning.run_starts import start_run
 from runtime.store import effects
 from runtime.worker import Worker
 from tests.bench import Bench, Target, with_handlers

@@ -28,7 +28,7 @@ from policy.contract import (
 )
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.lanes import slots_of
-from runtime.planning.triggers import start_run
+from runtime.planning.run_starts import start_run
 from runtime.worker import HANDED_ON, Worker
 from tests.bench import Bench, open_bench, with_handlers
 from tests.integration.acts_stage import HEAD, Opener, status

@@ -18,7 +18,7 @@ from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
 from runtime.model.effect import Effect, LeaseLostError
 from runtime.model.states import EffectStatus
-from runtime.planning.triggers import start_run
+from runtime.planning.run_starts import start_run
 from runtime.store import effects
 from tests.bench import Bench
 from tests.integration.acts_stage import Opener

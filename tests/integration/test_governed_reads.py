@@ -19,7 +19,7 @@ from runtime.gate import gate
 from runtime.handlers import Answer, BlockedError, Call, Handler, Metadata, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
 from runtime.model.action import commitment
-from runtime.planning.triggers import start_run
+from runtime.planning.run_starts import start_run
 from runtime.services.operator import OperatorService
 from runtime.worker import Worker
 from tests.bench import TENANT, Bench, Target, open_bench, with_handlers

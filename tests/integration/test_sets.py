@@ -20,7 +20,7 @@ from policy.client import OpaEngine
 from receipts.chain import verify_chain
 from runtime.model.effect import Effect, LeaseLostError
 from runtime.model.run import ReadLease
-from runtime.planning.triggers import STARTS, start_next
+from runtime.planning.run_starts import STARTS, start_next
 from runtime.store import leases
 from runtime.store.run_tx import RunTx
 from runtime.worker import Worker
@@ -235,7 +235,10 @@ async def test_a_run_that_cannot_be_started_holds_up_no_other_of_its_set(bench: 
     broken = (await bench.start("bench.note", NOTE, ref="broken")).run_id
     bench.clock.move(seconds=1)
     others = [(await bench.start("bench.note", NOTE, ref=f"other {n}")).run_id for n in range(4)]
-    await bench.meddle("DELETE FROM steps WHERE run_id = %s RETURNING 1", broken)
+    await bench.meddle(
+        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no note'; END $$;"
+        f"CREATE TRIGGER no BEFORE INSERT ON effects FOR EACH ROW WHEN (NEW.run_id = '{broken}') EXECUTE FUNCTION no()"
+    )
     but: set[str] = set()
     with pytest.raises(Exception, match="note"):
         await start_next(bench.engine, but)

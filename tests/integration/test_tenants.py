@@ -45,7 +45,7 @@ from runtime.model.notification import Notification, Payload
 from runtime.model.payloads import CompletionPayload, SignalPayload, VotePayload
 from runtime.model.runbook_version import Activation
 from runtime.model.votes import VoteVerdict
-from runtime.planning.triggers import start_run
+from runtime.planning.run_starts import start_run
 from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints, leases, records
 from runtime.store.tenants import put_act
