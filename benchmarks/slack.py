@@ -10,10 +10,11 @@ import json
 import math
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
@@ -22,7 +23,11 @@ from aiohttp import web
 from benchmarks.edge import EdgeRefusedError, side_by_side
 from benchmarks.governed_steps import refs
 from benchmarks.plant import SIGNING_SECRET, Plant
+from bot.views.references import DIGEST_PREFIX
 from countersign.embedded.ports import free_port
+from runtime.model.approval import stamp
+from runtime.model.requirement import Requirement
+from runtime.model.states import ApprovalStatus
 
 TEAM, CHANNEL = "T0BENCH", "C0BENCH"
 PEOPLE = ("U0ANNA", "U0BORIS")
@@ -31,7 +36,7 @@ PROFILES = 100
 """Questions about people that Slack answers in a minute (`users.info` is of its tier 4)."""
 
 _ASKED = "SELECT count(*) >= %s FROM approvals WHERE status = 'requested'"
-_OPEN = "SELECT approval_id AS id, left(digest, 16) AS digest FROM approvals WHERE status = 'requested' ORDER BY 1"
+_OPEN = "SELECT approval_id, digest, requirement FROM approvals WHERE status = 'requested' ORDER BY 1"
 _VOTED = "SELECT count(*) = %s FROM votes"
 _POSTED = "UPDATE approvals SET channel = 'C0BENCH', card_ts = '1.' || approval_id"
 
@@ -65,7 +70,7 @@ class Slack:
         user = {"id": given.get("user", request.query.get("user", "")), "team_id": TEAM, **profile}
         place = {"channel": CHANNEL, "ts": str(time.time()), "permalink": "https://bench.example/card"}
         who = {"team_id": TEAM, "user_id": "U0BOT", "bot_id": "B0BOT", "url": "https://bench.example/"}
-        return web.json_response({"ok": True, "user": user, **place, **who})
+        return web.json_response({"ok": True, "user": user, "view": {"hash": place["ts"]}, **place, **who})
 
     def _wait(self) -> int:
         """Return after how many seconds another question about somebody is answered, 0 for now."""
@@ -100,7 +105,7 @@ class Desk:
 
     def values(self, approvals: int) -> list[str]:
         """Return what the buttons of that many open requests carry."""
-        return [json.dumps({**row, "stamp": ""}) for row in self.plant.database.rows(_OPEN)[:approvals]]
+        return [json.dumps(card_ref(row)) for row in self.plant.database.rows(_OPEN)[:approvals]]
 
     async def home(self, user: str = PEOPLE[0]) -> float:
         """Open a Home; return the seconds until it is drawn."""
@@ -137,6 +142,12 @@ class Desk:
             if not response.ok:
                 raise EdgeRefusedError(f"/slack/events: {response.status} {await response.text()}")
             return await response.text()
+
+
+def card_ref(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the buttons of an open request carry."""
+    bound = stamp(row["digest"], Requirement.of(row["requirement"]), ApprovalStatus.REQUESTED)
+    return {"id": row["approval_id"], "digest": row["digest"][:DIGEST_PREFIX], "stamp": bound}
 
 
 async def ask(plant: Plant, more: int) -> None:
