@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 import aiohttp
 from aiohttp import web
 
+from benchmarks.connectors import CALL_PATIENCE
 from benchmarks.edge import EdgeRefusedError, side_by_side
 from benchmarks.governed_steps import refs
 from benchmarks.plant import SIGNING_SECRET, Plant
@@ -43,11 +44,15 @@ _POSTED = "UPDATE approvals SET channel = 'C0BENCH', card_ts = '1.' || approval_
 
 @dataclass
 class Slack:
-    """The stand-in; `drawn` counts how often the Home of each has been, `limited` what was asked too often."""
+    """The stand-in; `drawn` counts how often the Home of each has been, `limited` what was asked too often.
+
+    `posted` has what `chat.postMessage` was called with, and when.
+    """
 
     limited: int = 0
     asked: deque[float] = field(default_factory=deque)
     drawn: Counter[str] = field(default_factory=Counter)
+    posted: list[tuple[str, float]] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def until_drawn(self, wanted: Counter[str]) -> None:
@@ -55,14 +60,22 @@ class Slack:
         async with self._changed:
             await self._changed.wait_for(lambda: self.drawn >= wanted)
 
+    async def until_posted(self, ref: str) -> float:
+        """Wait until a message that names this has been posted; return when that was called."""
+        async with self._changed, asyncio.timeout(CALL_PATIENCE):
+            await self._changed.wait_for(lambda: any(ref in said for said, _ in self.posted))
+        return next(at for said, at in self.posted if ref in said)
+
     async def answer(self, request: web.Request) -> web.Response:
         """Say yes to any method."""
-        method = request.match_info["method"]
+        method, at = request.match_info["method"], time.time()
         given = await (request.json() if request.content_type == "application/json" else request.post())
-        if method == "views.publish":
-            async with self._changed:
+        async with self._changed:
+            if method == "views.publish":
                 self.drawn[str(given.get("user_id", ""))] += 1
-                self._changed.notify_all()
+            if method == "chat.postMessage":
+                self.posted.append((json.dumps(dict(given)), at))
+            self._changed.notify_all()
         if method == "users.info" and (wait := self._wait()):
             limit = {"Retry-After": str(wait)}
             return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=limit)
@@ -160,8 +173,8 @@ async def ask(plant: Plant, more: int) -> None:
 
 
 @asynccontextmanager
-async def opened(plant: Plant) -> AsyncIterator[Desk]:
-    """Run a bot process, with a Slack that it can reach."""
+async def opened(plant: Plant, *more: str) -> AsyncIterator[Desk]:
+    """Run a bot process, which may have more roles, with a Slack that it can reach."""
     slack, port = Slack(), free_port()
     app = web.Application()
     app.router.add_route("*", "/api/{method}", slack.answer)
@@ -171,7 +184,7 @@ async def opened(plant: Plant) -> AsyncIterator[Desk]:
     plant.env["COUNTERSIGN_SLACK_API_URL"] = f"http://127.0.0.1:{port}/api/"
     try:
         async with (
-            plant.serve("bot") as process,
+            plant.serve("bot", *more) as process,
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
         ):
             yield Desk(process.url, http, plant, slack, SIGNING_SECRET)
