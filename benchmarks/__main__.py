@@ -7,9 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
+from benchmarks import all_in, cli, clicks, homes, intake, latency, throughput
 from benchmarks import crowds as people
 from benchmarks import governed_steps as repeat
-from benchmarks import homes, latency, throughput
 from benchmarks import killed_worker as killed
 from benchmarks import measures as page
 from benchmarks import parked_runs as parked
@@ -24,12 +24,16 @@ LATEST = ROOT / "benchmarks/results/latest.json"
 PAGE = ROOT / "docs/performance.md"
 MEASURED = {
     "steps": throughput.measure,
+    "all_in": all_in.measure,
+    "intake": intake.measure,
     "latency": latency.measure,
     "parked": parked.measure,
     "slack": people.measure,
+    "clicks": clicks.measure,
     "home": homes.measure,
     "killed": killed.measure,
     "repeat": repeat.measure,
+    "cli": cli.measure,
 }
 
 

@@ -89,13 +89,12 @@ class Peer:
             await process.wait()
 
     @asynccontextmanager
-    async def apps(self, database: Database, seconds: float) -> AsyncIterator[list[App]]:
-        """Run the processes that do steps for so long; one after the other is made ready, since the first migrates."""
+    async def apps(self, database: Database, seconds: float, mode: str = "steps") -> AsyncIterator[list[App]]:
+        """Run the processes that are busy for so long; one after the other is made ready, since the first migrates."""
         async with AsyncExitStack() as stack:
             names = [f"{time.monotonic_ns()}-{number}" for number in range(PROCESSES)]
             yield [
-                await stack.enter_async_context(self.app(database, "steps", name, str(round(seconds))))
-                for name in names
+                await stack.enter_async_context(self.app(database, mode, name, str(round(seconds)))) for name in names
             ]
 
     async def statements(self, wire: Wire, seconds: float) -> float:
@@ -117,6 +116,12 @@ class Peer:
         python, postgres, commits = ((late - early) / steps for early, late in zip(before, after, strict=True))
         rate = sum(one["steps"] / one["seconds"] for one in found)
         return Steps(rate, python * 1e6, postgres * 1e6, commits)
+
+    async def enqueued(self, database: Database, mode: str, seconds: float) -> float:
+        """Return how many workflows two processes enqueue a second, one by one or in sets as the mode says."""
+        async with self.apps(database, seconds, mode) as apps:
+            found = await asyncio.gather(*(app.measured() for app in apps))
+        return float(sum(one["enqueued"] / one["seconds"] for one in found))
 
     async def park_copies(self, database: Database, count: int) -> float:
         """Park one workflow by running it, and so many copies of its row; return the bytes that one of them takes."""

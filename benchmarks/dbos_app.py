@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dbos import DBOS, DBOSConfig, SetWorkflowID
+import sqlalchemy
+from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, SetWorkflowID
 
 THREADS, STEPS = 4, 10
+QUEUE, SET = "bench", 500
 FOREVER = 14 * 24 * 3600.0
 ALL_BACK_LIMIT = 120.0
 """Seconds after the first one for which the others are waited for."""
@@ -51,16 +53,29 @@ def waiter(case: str) -> str:
 
 def steps(name: str, seconds: float) -> dict[str, Any]:
     """Run chains on four threads for so long."""
-    done = [0] * THREADS
-    until = time.perf_counter() + seconds
+    done, took = busily(chain, name, seconds)
+    return {"steps": done * STEPS, "seconds": took}
 
-    def work(thread: int) -> None:
-        while time.perf_counter() < until:
-            chain(f"{name}-{thread}-{done[thread]}")
-            done[thread] += 1
 
-    took = timed(lambda: side_by_side(work))
-    return {"steps": sum(done) * STEPS, "seconds": took}
+def enqueue(name: str, seconds: float) -> dict[str, Any]:
+    """Enqueue chains one by one on four threads for so long; nobody takes them off the queue."""
+    done, took = busily(lambda case: DBOS.enqueue_workflow(QUEUE, chain, case), name, seconds)
+    return {"enqueued": done, "seconds": took}
+
+
+def enqueue_sets(name: str, seconds: float) -> dict[str, Any]:
+    """Enqueue chains on four threads for so long, each time a set of them in one transaction."""
+    engine = sqlalchemy.create_engine(sys.argv[2], pool_size=THREADS)
+    client = DBOSClient(system_database_engine=engine)
+    options: EnqueueOptions = {"workflow_name": "chain", "queue_name": QUEUE}
+
+    def enqueue_set(case: str) -> None:
+        with engine.begin() as conn:
+            for number in range(SET):
+                client.enqueue_in_transaction(conn, options, f"{case}-{number}")
+
+    done, took = busily(enqueue_set, name, seconds)
+    return {"enqueued": done * SET, "seconds": took}
 
 
 def sequential(name: str, count: int) -> dict[str, Any]:
@@ -124,6 +139,20 @@ def until_told(case: str) -> float:
     return told[case]
 
 
+def busily(act: Callable[[str], object], name: str, seconds: float) -> tuple[int, float]:
+    """Act on four threads for so long; return how often that was, and the seconds that it took."""
+    done = [0] * THREADS
+    until = time.perf_counter() + seconds
+
+    def work(thread: int) -> None:
+        while time.perf_counter() < until:
+            act(f"{name}-{thread}-{done[thread]}")
+            done[thread] += 1
+
+    took = timed(lambda: side_by_side(work))
+    return sum(done), took
+
+
 def side_by_side(work: Callable[[int], None]) -> None:
     """Do the work on all threads."""
     threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
@@ -159,6 +188,7 @@ def main() -> None:
     sys.stdin.readline()
     measures: dict[str, Callable[..., dict[str, Any]]] = {
         "steps": steps, "sequential": sequential, "resume": resume, "restart": restart, "parked": parked,
+        "enqueue": enqueue, "enqueue_sets": enqueue_sets,
     }  # fmt: skip
     found = measures[mode](name, *map(int, numbers))
     sys.stdout.write(json.dumps(found) + "\n")

@@ -24,7 +24,7 @@ SEVERAL = 100
 
 _RUN = "SELECT run_id FROM approvals WHERE status = 'requested' LIMIT 1"
 _BOUND = """
-    SELECT approval_id || ' ' || left(digest, 16) || ' ' AS value FROM approvals
+    SELECT approval_id, digest, requirement FROM approvals
      WHERE status = 'requested' AND NOT EXISTS (SELECT FROM votes v WHERE v.approval_id = approvals.approval_id)
      ORDER BY coalesce(prolonged_until, expires_at), approval_id LIMIT %s
 """
@@ -74,8 +74,8 @@ async def _time_click(desk: Desk, value: str) -> float:
 
 async def decide_several(desk: Desk) -> tuple[float, float]:
     """Decide a hundred by one act; return the seconds until they are recorded, and until all votes are counted."""
-    found = desk.plant.database.rows(_BOUND, [SEVERAL])
-    options = [{"value": row["value"]} for row in found]
+    found = map(slack.card_ref, desk.plant.database.rows(_BOUND, [SEVERAL]))
+    options = [{"value": "{id} {digest} {stamp}".format_map(one)} for one in found]
     ref = json.dumps({"verdict": "approve", "needs_reason": True})
     values = {
         "chosen-0": {"chosen-0": {"selected_options": options}},

@@ -13,7 +13,7 @@ from benchmarks import measures, plant
 from benchmarks.connectors import Stamps, listening
 from benchmarks.edge import Edge, side_by_side
 from benchmarks.governed_steps import ended, refs
-from benchmarks.measures import Measure, Party, less, more, percentile
+from benchmarks.measures import Measure, Party, less, percentile
 from benchmarks.plant import Plant, Process
 from benchmarks.restate import Restate
 from benchmarks.stage import Stage, fresh
@@ -123,7 +123,6 @@ async def opened(plant: Plant) -> AsyncIterator[Counter]:
 SEQUENTIAL_P99 = less("sequential_ten_p99_ms", "ten steps in a row, p99", "ms")
 CALLED_P50 = less("resume_called_p50_ms", "resume, event to the next connector's call, p50", "ms")
 CALLED_P99 = less("resume_called_p99_ms", "resume, event to the next connector's call, p99", "ms")
-PARKED = more("park_per_s", "runs parked", "runs/s")
 WARM_UP = 5
 
 
@@ -153,7 +152,7 @@ async def _ours(stage: Stage) -> None:
             stage.put(CALLED_P50, Party.OURS, 1000 * percentile(found.called, 0.5))
             stage.put(CALLED_P99, Party.OURS, 1000 * percentile(found.called, 0.99))
             crowd, per_s = await counter.park_timed(options.bulk)
-            stage.put(PARKED, Party.OURS, per_s)
+            stage.put(measures.PARKS, Party.OURS, per_s)
             stage.put(measures.BULK, Party.OURS, await counter.resume_all(crowd))
 
 
@@ -165,7 +164,7 @@ async def _dbos(stage: Stage) -> None:
     with stage.server.database() as database:
         found = await stage.dbos.measure(database, "resume", fresh("wait"), str(options.resumes), str(options.bulk))
     _resumed(stage, Party.DBOS, [milliseconds / 1000 for milliseconds in found["ms"]])
-    stage.put(PARKED, Party.DBOS, found["park_per_s"])
+    stage.put(measures.PARKS, Party.DBOS, found["park_per_s"])
     stage.put(measures.BULK, Party.DBOS, found["bulk_per_s"])
 
 
@@ -182,7 +181,7 @@ async def _alone(stage: Stage, peer: Restate) -> None:
     parked = await peer.park(fresh("wait"), options.resumes)
     _resumed(stage, Party.RESTATE, [await peer.resume(case) for case in parked])
     crowd, per_s = await peer.park_timed(fresh("crowd"), options.bulk)
-    stage.put(PARKED, Party.RESTATE, per_s)
+    stage.put(measures.PARKS, Party.RESTATE, per_s)
     stage.put(measures.BULK, Party.RESTATE, await peer.resume_all(crowd))
 
 

@@ -58,10 +58,27 @@ CLICKS = more("clicks_per_s", "clicks through /slack/events to the vote", "click
 STATEMENTS = less("statements_per_step", "statements a step, busy", "statements")
 COMMITS = less("commits_per_step", "commits a step, busy", "commits")
 CPU = less("cpu_us_per_step", "CPU a step, busy, all processes", "us")
+ALL_IN_ENDED = more("all_in_ended", "all in: from the first trigger over HTTP to the last run's end", "steps/s")
+ALL_IN_SEALED = more("all_in_sealed", "  to the last run's bundle in MinIO", "steps/s")
+ALL_IN_EDGE = less("all_in_edge_us_per_run", "  CPU a run: the edge", "us")
+ALL_IN_WORKERS = less("all_in_workers_us_per_run", "  CPU a run: workers", "us")
+ALL_IN_POSTGRES = less("all_in_postgres_us_per_run", "  CPU a run: PostgreSQL", "us")
+ALL_IN_OPA = less("all_in_opa_us_per_run", "  CPU a run: OPA", "us")
+ALL_IN_MINIO = less("all_in_minio_us_per_run", "  CPU a run: MinIO", "us")
+TRIGGERS = more("triggers_per_s", "triggers accepted, one by one", "triggers/s")
+TRIGGERS_BATCH = more("triggers_batch_per_s", "triggers accepted, in batches", "triggers/s")
+PARKS = more("parks_per_s", "runs parked", "runs/s")
+CLICK_STATEMENTS = less("click_statements", "statements a click, under load", "statements")
+CARD = less("card_p50_ms", "trigger to the call that posts its card, p50", "ms")
+CLICK_CALL = less("click_call_p50_ms", "click to the next connector's call, p50", "ms")
+CLI_HELP = less("cli_help_s", "CPU of `countersign --help`", "s")
+CLI_LIST = less("cli_list_s", "CPU of `countersign runs list`", "s")
 
 REPORTED = (
     *(STEPS_OPA, STEPS_INSTANT, SEQUENTIAL, RESUME_P50, RESUME_P99, BULK, SLOWDOWN, PARKED_BYTES, RESTART, CLICKS),
     *(STATEMENTS, COMMITS, CPU),
+    *(ALL_IN_ENDED, ALL_IN_SEALED, ALL_IN_EDGE, ALL_IN_WORKERS, ALL_IN_POSTGRES, ALL_IN_OPA, ALL_IN_MINIO),
+    *(TRIGGERS, TRIGGERS_BATCH, PARKS, CLICK_STATEMENTS, CARD, CLICK_CALL, CLI_HELP, CLI_LIST),
 )
 """What `latest.json` holds, exactly; what else is measured is in the table alone."""
 

@@ -12,7 +12,7 @@ from countersign.embedded.servers import cache_folder
 from countersign.embedded.work import SetUpError, one_at_a_time, run_watched, to_stderr
 
 HERE = Path(__file__).resolve().parent
-LOCK = HERE.parent / "requirements.lock"
+LOCK = HERE / "requirements.lock"
 
 
 def python() -> Path:

@@ -116,8 +116,7 @@ class Plant:
     async def start(self, *roles: str, processes: int = 1) -> "Started":
         """Start a process, or one that keeps so many, and do not wait for it."""
         port = free_port()
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
-        env = {**inherited, **_environment(self), **self.env, "COUNTERSIGN_PORT": str(port)}
+        env = {**self.environment(), "COUNTERSIGN_PORT": str(port)}
         if not roles or "edge" in roles:
             await self._load(Path(env["COUNTERSIGN_DIRECTORY"]))
         with (self.folder / "serve.log").open("ab") as log:
@@ -127,6 +126,11 @@ class Plant:
                 env=env, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         return Started(Process(process, f"http://127.0.0.1:{port}"))
+
+    def environment(self) -> dict[str, str]:
+        """Return what a process of the program finds in its environment."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
+        return {**inherited, **_environment(self), **self.env}
 
     async def _load(self, directory: Path) -> None:
         """Load a directory that is not loaded yet, as an operator does."""

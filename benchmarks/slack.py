@@ -10,19 +10,25 @@ import json
 import math
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
 from aiohttp import web
 
+from benchmarks.connectors import CALL_PATIENCE
 from benchmarks.edge import EdgeRefusedError, side_by_side
 from benchmarks.governed_steps import refs
 from benchmarks.plant import SIGNING_SECRET, Plant
+from bot.views.references import DIGEST_PREFIX
 from countersign.embedded.ports import free_port
+from runtime.model.approval import stamp
+from runtime.model.requirement import Requirement
+from runtime.model.states import ApprovalStatus
 
 TEAM, CHANNEL = "T0BENCH", "C0BENCH"
 PEOPLE = ("U0ANNA", "U0BORIS")
@@ -31,18 +37,22 @@ PROFILES = 100
 """Questions about people that Slack answers in a minute (`users.info` is of its tier 4)."""
 
 _ASKED = "SELECT count(*) >= %s FROM approvals WHERE status = 'requested'"
-_OPEN = "SELECT approval_id AS id, left(digest, 16) AS digest FROM approvals WHERE status = 'requested' ORDER BY 1"
+_OPEN = "SELECT approval_id, digest, requirement FROM approvals WHERE status = 'requested' ORDER BY 1"
 _VOTED = "SELECT count(*) = %s FROM votes"
 _POSTED = "UPDATE approvals SET channel = 'C0BENCH', card_ts = '1.' || approval_id"
 
 
 @dataclass
 class Slack:
-    """The stand-in; `drawn` counts how often the Home of each has been, `limited` what was asked too often."""
+    """The stand-in; `drawn` counts how often the Home of each has been, `limited` what was asked too often.
+
+    `posted` has what `chat.postMessage` was called with, and when.
+    """
 
     limited: int = 0
     asked: deque[float] = field(default_factory=deque)
     drawn: Counter[str] = field(default_factory=Counter)
+    posted: list[tuple[str, float]] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def until_drawn(self, wanted: Counter[str]) -> None:
@@ -50,14 +60,22 @@ class Slack:
         async with self._changed:
             await self._changed.wait_for(lambda: self.drawn >= wanted)
 
+    async def until_posted(self, ref: str) -> float:
+        """Wait until a message that names this has been posted; return when that was called."""
+        async with self._changed, asyncio.timeout(CALL_PATIENCE):
+            await self._changed.wait_for(lambda: any(ref in said for said, _ in self.posted))
+        return next(at for said, at in self.posted if ref in said)
+
     async def answer(self, request: web.Request) -> web.Response:
         """Say yes to any method."""
-        method = request.match_info["method"]
+        method, at = request.match_info["method"], time.time()
         given = await (request.json() if request.content_type == "application/json" else request.post())
-        if method == "views.publish":
-            async with self._changed:
+        async with self._changed:
+            if method == "views.publish":
                 self.drawn[str(given.get("user_id", ""))] += 1
-                self._changed.notify_all()
+            if method == "chat.postMessage":
+                self.posted.append((json.dumps(dict(given)), at))
+            self._changed.notify_all()
         if method == "users.info" and (wait := self._wait()):
             limit = {"Retry-After": str(wait)}
             return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=limit)
@@ -65,7 +83,7 @@ class Slack:
         user = {"id": given.get("user", request.query.get("user", "")), "team_id": TEAM, **profile}
         place = {"channel": CHANNEL, "ts": str(time.time()), "permalink": "https://bench.example/card"}
         who = {"team_id": TEAM, "user_id": "U0BOT", "bot_id": "B0BOT", "url": "https://bench.example/"}
-        return web.json_response({"ok": True, "user": user, **place, **who})
+        return web.json_response({"ok": True, "user": user, "view": {"hash": place["ts"]}, **place, **who})
 
     def _wait(self) -> int:
         """Return after how many seconds another question about somebody is answered, 0 for now."""
@@ -100,7 +118,7 @@ class Desk:
 
     def values(self, approvals: int) -> list[str]:
         """Return what the buttons of that many open requests carry."""
-        return [json.dumps({**row, "stamp": ""}) for row in self.plant.database.rows(_OPEN)[:approvals]]
+        return [json.dumps(card_ref(row)) for row in self.plant.database.rows(_OPEN)[:approvals]]
 
     async def home(self, user: str = PEOPLE[0]) -> float:
         """Open a Home; return the seconds until it is drawn."""
@@ -139,6 +157,12 @@ class Desk:
             return await response.text()
 
 
+def card_ref(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the buttons of an open request carry."""
+    bound = stamp(row["digest"], Requirement.of(row["requirement"]), ApprovalStatus.REQUESTED)
+    return {"id": row["approval_id"], "digest": row["digest"][:DIGEST_PREFIX], "stamp": bound}
+
+
 async def ask(plant: Plant, more: int) -> None:
     """Bring about that many more approvals that wait for two people; nobody hears their cards yet."""
     waiting = int(plant.database.value("SELECT count(*) FROM approvals WHERE status = 'requested'"))
@@ -149,8 +173,8 @@ async def ask(plant: Plant, more: int) -> None:
 
 
 @asynccontextmanager
-async def opened(plant: Plant) -> AsyncIterator[Desk]:
-    """Run a bot process, with a Slack that it can reach."""
+async def opened(plant: Plant, *more: str) -> AsyncIterator[Desk]:
+    """Run a bot process, which may have more roles, with a Slack that it can reach."""
     slack, port = Slack(), free_port()
     app = web.Application()
     app.router.add_route("*", "/api/{method}", slack.answer)
@@ -160,7 +184,7 @@ async def opened(plant: Plant) -> AsyncIterator[Desk]:
     plant.env["COUNTERSIGN_SLACK_API_URL"] = f"http://127.0.0.1:{port}/api/"
     try:
         async with (
-            plant.serve("bot") as process,
+            plant.serve("bot", *more) as process,
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
         ):
             yield Desk(process.url, http, plant, slack, SIGNING_SECRET)

@@ -30,7 +30,10 @@ QUICK_PARKED = (1_000, 10_000)
 
 @dataclass(frozen=True)
 class Options:
-    """Sizes of one run. `seconds` is how long each rate is measured for, `lease` how long a killed worker's lasts."""
+    """Sizes of one run. `seconds` is how long each rate is measured for, `lease` how long a killed worker's lasts.
+
+    `all_in` is how many runs are triggered, worked off and sealed, `cards` how many cards are posted and clicked.
+    """
 
     seconds: float
     parked: tuple[int, ...]
@@ -43,6 +46,8 @@ class Options:
     peer_parked: int
     lease: float
     iterations: int
+    all_in: int
+    cards: int
     only: frozenset[str] = field(default_factory=frozenset)
 
     def wants(self, part: str) -> bool:
@@ -62,6 +67,8 @@ QUICK = Options(
     peer_parked=500,
     lease=5.0,
     iterations=500,
+    all_in=60,
+    cards=5,
 )
 WHOLE = Options(
     5.0,
@@ -75,8 +82,10 @@ WHOLE = Options(
     peer_parked=10_000,
     lease=30.0,
     iterations=10_000,
+    all_in=600,
+    cards=30,
 )
-PARTS = ("steps", "latency", "parked", "slack", "home", "killed", "repeat")
+PARTS = ("steps", "all_in", "intake", "latency", "parked", "slack", "clicks", "home", "killed", "repeat", "cli")
 
 
 def parse(arguments: Sequence[str]) -> Options:

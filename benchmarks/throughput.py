@@ -28,6 +28,11 @@ async def _others(stage: Stage) -> None:
     with stage.server.database() as database:
         limit = await postgres.limit(database, stage.options.seconds)
     _put_rate(stage, Party.LIMIT, limit)
+    await peers(stage)
+
+
+async def peers(stage: Stage) -> None:
+    """Measure the steps of the peers."""
     with stage.without("DBOS"):
         await _dbos(stage)
     with stage.without("Restate"):

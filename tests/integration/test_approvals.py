@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.slack import card_ref
+from bot.views import references
 from runtime.model.effect import LeaseLostError
 from runtime.model.states import ApprovalStatus, EffectStatus
 from runtime.model.votes import CardAct, Refusal, RefusalCode
@@ -28,6 +30,16 @@ from tests.integration.policies_stage import filing
 from tests.logins import loading
 
 FILE = {"company": "ACME", "text": "report"}
+
+
+async def test_the_benchmark_clicks_what_the_card_of_a_request_carries(bench: Bench) -> None:
+    await bench.start("bench.file", FILE)
+    await bench.settle()
+    approval_id = await bench.approval_id()
+    (row,) = await bench.meddle("SELECT approval_id, digest, requirement FROM approvals")
+    view = await bench.desk.approval(approval_id)
+    assert view
+    assert card_ref(row) == references.of(view)
 
 
 async def approved(bench: Bench) -> str:

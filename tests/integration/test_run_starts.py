@@ -9,7 +9,7 @@ from runtime.engine import Engine
 from runtime.gate.beginning import begin_ahead
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.effect import ChainedLease
-from runtime.planning.run_starts import STARTS, start_next
+from runtime.planning.run_starts import start_next
 from runtime.store.run_tx import RunTx
 from tests.bench import Bench, with_handlers
 from tests.integration.acts_stage import Opener
@@ -73,7 +73,7 @@ async def test_what_cannot_begin_with_its_run_starts_it_all_the_same(bench: Benc
     assert await _status(bench, run_id) == "succeeded"
 
 
-async def test_no_more_is_taken_from_starts_than_one_target_may_have(bench: Bench) -> None:
+async def test_no_more_is_taken_from_starts_than_one_connector_may_have(bench: Bench) -> None:
     let_go = asyncio.Event()
 
     async def hang(_: Call) -> JsonObject:
@@ -81,11 +81,12 @@ async def test_no_more_is_taken_from_starts_than_one_target_may_have(bench: Benc
         return {}
 
     held = with_handlers(bench, {"servicenow::add_work_note": Handler(hang)})
-    cap, count = held.worker.slots.target_cap, min(STARTS, held.worker.slots.target_cap + 2)
+    cap = held.worker.slots.connector_cap
+    count = cap + 2
     runs = [await queued(held, f"r{number}") for number in range(count)]
     async with _chaining(held.worker):
         assert await start(held) == count
-        assert len(_taken(held.worker)) == min(cap, count)
+        assert len(_taken(held.worker)) == cap
         let_go.set()
     await held.settle()
     assert [await _status(held, run_id) for run_id in runs] == ["succeeded"] * count

@@ -339,5 +339,8 @@ def test_the_measures_are_those_that_the_table_promises() -> None:
     assert {measure.name for measure in REPORTED} == {
         *("governed_steps_opa", "governed_steps_instant", "sequential_ten_p50_ms", "resume_p50_ms", "resume_p99_ms"),
         *("bulk_resume_per_s", "parked_slowdown", "parked_bytes", "restart_s", "clicks_per_s"),
-        *("statements_per_step", "commits_per_step", "cpu_us_per_step"),
+        *("statements_per_step", "commits_per_step", "cpu_us_per_step", "all_in_ended", "all_in_sealed"),
+        *(f"all_in_{owner}_us_per_run" for owner in ("edge", "workers", "postgres", "opa", "minio")),
+        *("triggers_per_s", "triggers_batch_per_s", "parks_per_s", "click_statements", "card_p50_ms"),
+        *("click_call_p50_ms", "cli_help_s", "cli_list_s"),
     }
