@@ -106,14 +106,14 @@ def add_triggers(
     """Add the routes of triggers; `charge` counts them against the caller's rate, `note` is told of each 403."""
 
     async def start(caller: Caller, type_: str, sent: TriggerIn) -> Claim:
-        if type_ not in caller.grants.triggers:
-            raise Denied("caller.triggers", type_, f"{caller.id} may not send triggers of type {type_}")
+        _expect_granted(caller, type_)
         by = await requester(caller, sent.on_behalf_of)
         return await desk.trigger(Wish(type_, sent.version, sent.ref, sent.payload), by, caller.id)
 
     @app.post("/v1/triggers/{type_}", status_code=202, response_model_exclude_none=True)
     async def trigger(type_: Name, request: Request) -> TriggerOut:
         caller, body = await signed(request)
+        _expect_granted(caller, type_)  # before its body is read
         claim = await start(caller, type_, parse_body(TriggerIn, body))
         return TriggerOut(run_id=claim.run_id, is_new=claim.is_new and not claim.signal, signal=_signal(claim))
 
@@ -137,6 +137,11 @@ def add_triggers(
         for first in range(0, len(sent), _AT_ONCE):
             outcomes += await asyncio.gather(*map(outcome, sent[first : first + _AT_ONCE]))
         return BatchOut(outcomes=outcomes)
+
+
+def _expect_granted(caller: Caller, type_: str) -> None:
+    if type_ not in caller.grants.triggers:
+        raise Denied("caller.triggers", type_, f"{caller.id} may not send triggers of type {type_}")
 
 
 def _signal(claim: Claim) -> TriggerSignalOut | None:

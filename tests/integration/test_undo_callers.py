@@ -373,7 +373,7 @@ async def test_moments_narrow_what_is_canceled(bench: Bench, env: dict[str, str]
 
 async def test_whoever_cancels_names_a_run_or_what_the_runs_have_in_common(env: dict[str, str]) -> None:
     for words, said in (
-        ((), "name a RUN, or all of a --reference or a --definition"),
+        ((), "name a RUN, or the runs of a --reference or a --definition"),
         (("run_0", "--definition", "asking"), "RUN takes no filter"),
         (("--definition", "asking", "--undo"), "--undo and --version go with one RUN"),
         (("--definition", "asking", "--version", "3"), "--undo and --version go with one RUN"),
