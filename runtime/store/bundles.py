@@ -134,7 +134,7 @@ async def lease_bundles(conn: Conn, tenant: str, lasts: timedelta, key_ids: Sequ
         """
         WITH due AS MATERIALIZED (
             SELECT b.run_id, b.next_try_at, b.sealed_seq FROM evidence_bundles b JOIN runs r USING (run_id)
-             WHERE r.tenant = %(tenant)s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
+             WHERE (r.tenant = %(tenant)s) IS TRUE AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
                AND b.key_id = ANY(%(keys)s)
              ORDER BY b.next_try_at, b.run_id LIMIT %(most)s FOR UPDATE OF b SKIP LOCKED
         ), counted AS (

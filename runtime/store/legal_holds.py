@@ -125,7 +125,7 @@ async def lease_due(conn: Conn, tenant: str, lasts: timedelta, root: str) -> Due
         UPDATE evidence_held SET next_try_at = clock_timestamp() + %s, tries = tries + 1
          WHERE run_id = (SELECT e.run_id FROM evidence_held e JOIN evidence_bundles b USING (run_id)
                                  JOIN runs r USING (run_id)
-                          WHERE r.tenant = %s AND starts_with(b.location, %s)
+                          WHERE (r.tenant = %s) IS TRUE AND starts_with(b.location, %s)
                             AND e.told < e.acts AND e.next_try_at <= clock_timestamp()
                           ORDER BY e.next_try_at LIMIT 1 FOR UPDATE OF e SKIP LOCKED)
         RETURNING run_id, acts, tries

@@ -120,7 +120,8 @@ async def is_answered(conn: Conn, run_id: str, step: str) -> bool:
 async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
     """Return whether the tenant ever waited under this key: what is late is stale, what is unmatched a dead letter."""
     row = await conn.row(
-        "SELECT 1 FROM waits w JOIN runs r USING (run_id) WHERE r.tenant = %s AND w.correlation_key = %s LIMIT 1",
+        "SELECT 1 FROM waits w JOIN runs r USING (run_id)"
+        " WHERE (r.tenant = %s) IS TRUE AND w.correlation_key = %s LIMIT 1",
         (tenant, correlation_key),
     )
     return row is not None
@@ -174,7 +175,8 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
     rows = await conn.rows(
         f"""
         SELECT w.wait_id, w.token, w.turn FROM waits w JOIN runs r USING (run_id)
-         WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} < 'infinity' AND w.{moment} <= %(now)s
+         WHERE (r.tenant = %(tenant)s) IS TRUE
+           AND w.status = 'active' AND w.{moment} < 'infinity' AND w.{moment} <= %(now)s
            AND NOT EXISTS (SELECT 1 FROM notifications n
                             WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
                                                  || CASE WHEN w.turn > 0 THEN ':' || w.turn ELSE '' END)
