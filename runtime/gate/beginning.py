@@ -18,8 +18,9 @@ from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.effect_tx import EffectTx
 from runtime.planning.run_starts import Ahead, leave
 from runtime.store import effects
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY
-from runtime.store.passage_facts import ChainedEffect
+from runtime.store.passage_facts import Behind, facts_following
 from runtime.store.run_tx import RunTx
 
 AHEAD = 0.1
@@ -60,14 +61,14 @@ async def begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, e
         return
     if effect.is_read and handler.writes:  # which the gate refuses
         return
-    facts = await tx.loads.following(ChainedEffect(tx.row, tx.writes, ended, effect))
-    if facts.done is not None:
-        return
-    attempt = make_attempt(effect, facts)
+    behind = await tx.once(tx.loads.behind, Behind(tx.tenant, tx.run_id, tx.row["requested_by"], ended))
+    attempt = make_attempt(effect, facts_following(tx.row, tx.writes, behind))
     if attempt.is_late(tx.now):
         return
     question = make_question(attempt, tx.now)
-    if verdict := await _allowed(engine, question):
+    done = tx.loads.done((tx.tenant, effect.idempotency_key))
+    verdict, is_done = await at_once(_allowed(engine, question), done)
+    if verdict and not is_done:
         await begin(EffectTx(engine, tx, attempt), question, verdict, None)
         chained.begun = attempt
 

@@ -20,7 +20,7 @@ from runtime.planning.transition import Proposal
 from runtime.planning.triggers import Trigger, check_payload
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Times, leased
-from runtime.store.passage_facts import ChainedEffect, chained_effect_facts
+from runtime.store.passage_facts import Behind, behind_facts, done_before, facts_following
 from runtime.store.runs import Subject, runs_about
 from runtime.store.tenants import salt_of
 
@@ -82,12 +82,13 @@ async def _questions(
     conn: Conn, run: Mapping[str, Any], effects: Sequence[Effect], now: datetime
 ) -> Sequence[Question]:
     """Return what the gate would ask about effects; nothing about those that were done before under their key."""
-    facts = await chained_effect_facts(conn, [ChainedEffect(run, 0, "", one) for one in effects]) if effects else []
-    return [
-        make_question(make_attempt(effect, known), now)
-        for effect, known in zip(effects, facts, strict=True)
-        if known.done is None
-    ]
+    if not effects:
+        return []
+    (behind,) = await behind_facts(conn, [Behind(run["tenant"], run["run_id"], run["requested_by"], "")])
+    facts = facts_following(run, 0, behind)
+    done = await done_before(conn, [(run["tenant"], one.idempotency_key) for one in effects])
+    new = [effect for effect, is_done in zip(effects, done, strict=True) if not is_done]
+    return [make_question(make_attempt(effect, facts), now) for effect in new]
 
 
 async def _asked(engine: Engine, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:

@@ -41,6 +41,7 @@ from runtime.planning.step_errors import describe, step_error
 from runtime.planning.transition import StepMoved
 from runtime.store import circuit_breakers
 from runtime.store.database.pool import AWAY
+from runtime.store.passage_facts import Behind
 from runtime.store.run_tx import RunTx
 from runtime.store.transaction_batcher import Look
 
@@ -148,7 +149,8 @@ class GatePassage:
         if definition is None or effect.is_message:
             return ()
         status = StepStatus.PARKED if effect.correlation_key else StepStatus.SUCCEEDED
-        return looks_of(definition, effect.run_id, StepMoved(effect.step, status))
+        behind = Behind(effect.tenant, effect.run_id, facts.requested_by, effect.effect_id)
+        return [*looks_of(definition, effect.run_id, StepMoved(effect.step, status)), behind]
 
     async def _outcome(self, result: JsonObject | Exception, ahead: Ahead, passage: EffectTx) -> ChainedLease | None:
         engine, tx = self.engine, passage.tx

@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from runtime.model.approval import Approval
 from runtime.model.delivery import Notices
 from runtime.model.notification import NotificationState
-from runtime.model.passage_facts import PassageFacts
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.votes import Vote
@@ -28,7 +27,7 @@ from runtime.store.effects import insert_messages
 from runtime.store.metrics import SeenByVoter, seen_by_voters
 from runtime.store.notifications import find_all_recorded, standings
 from runtime.store.open_work import OpenWork, RunStep, is_step_open, open_work_of
-from runtime.store.passage_facts import ChainedEffect, chained_effect_facts
+from runtime.store.passage_facts import Behind, BehindFacts, behind_facts, done_before
 from runtime.store.runs import Queued, Subject, TriggerName, claim_triggers, runs_about, runs_of_triggers
 from runtime.store.steps import WantedSteps, load_steps
 from runtime.store.waits import open_waits
@@ -202,8 +201,10 @@ class BatchedReads:
         self.seen = Batcher(partial(seen_by_voters, conn), most=_MOST, at_once=1)
         self.message: Batcher[Sequence[Any], bool]
         self.message = Batcher(partial(insert_messages, conn), most=_MOST, at_once=1)
-        self.following: Batcher[ChainedEffect, PassageFacts]
-        self.following = Batcher(partial(chained_effect_facts, conn), most=_MOST, at_once=1)
+        self.behind: Batcher[Behind, BehindFacts]
+        self.behind = Batcher(partial(behind_facts, conn), most=_MOST, at_once=1)
+        self.done: Batcher[tuple[str, str], bool]
+        self.done = Batcher(partial(done_before, conn), most=_MOST, at_once=1)
         self.sender: Batcher[Sender, KnownSender]
         self.sender = Batcher(partial(known_senders, conn), most=_MOST, at_once=1)
         self.recorded: Batcher[str, str | None]

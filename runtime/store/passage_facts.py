@@ -1,7 +1,7 @@
 """Passage facts: what the gate must know beside an effect, read when its passage begins.
 
-`read_all_facts` reads what is committed. `chained_effect_facts` is for an effect that is proposed in the transaction
-that ends the one before it: nobody has seen it, so it has no approval, no task and no attempt behind it.
+`read_all_facts` reads what is committed. `facts_following` is for an effect that is proposed in the transaction that
+ends the one before it: what that reads (`behind_facts`) is known before the effect is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,46 +93,69 @@ async def count_writes(conn: Conn, effect: Effect) -> int:
 
 
 @dataclass(frozen=True)
-class ChainedEffect:
-    """What follows from the effect that `ended`; the run's row as its lock found it, and how many writes it did."""
+class Behind:
+    """What an effect follows: the effect of its run that `ended`, and who has asked for the run."""
 
-    run: Mapping[str, Any]
-    writes: int
+    tenant: str
+    run_id: str
+    requester: str
     ended: str
-    effect: Effect
 
 
-async def chained_effect_facts(conn: Conn, following: Sequence[ChainedEffect]) -> list[PassageFacts]:
-    """Return the facts of effects that nobody has seen: they have no approval, no task and no attempt behind them."""
+@dataclass(frozen=True)
+class BehindFacts:
+    """The groups of whoever has asked for the run, and how many other writes the run has begun."""
+
+    requester_groups: tuple[str, ...]
+    begun: int
+
+
+async def behind_facts(conn: Conn, behind: Sequence[Behind]) -> list[BehindFacts]:
+    """Return what is to be known of what follows, before one knows what that is."""
     rows = await conn.look(
         f"""
-        SELECT e.number, coalesce(who.groups, '[]'::json) AS requester_groups,
+        SELECT coalesce(who.groups, '[]'::json) AS requester_groups,
                (SELECT count(*) FROM effects w WHERE w.run_id = e.run_id AND w.effect_id <> e.ended
-                   AND {IS_WRITE} AND w.started_at IS NOT NULL) AS begun,
-               done.fingerprint AS done_fingerprint, done.response AS done_response
-          FROM unnest(%(runs)b::text[], %(ended)b::text[], %(tenants)b::text[], %(requesters)b::text[],
-                      %(keys)b::text[])
-               WITH ORDINALITY AS e (run_id, ended, tenant, requested_by, key, number)
+                   AND {IS_WRITE} AND w.started_at IS NOT NULL) AS begun
+          FROM unnest(%(runs)b::text[], %(ended)b::text[], %(tenants)b::text[], %(requesters)b::text[])
+               WITH ORDINALITY AS e (run_id, ended, tenant, requested_by, number)
           LEFT JOIN actors who ON who.tenant = e.tenant AND who.actor_id = e.requested_by
-          LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
-                              WHERE tenant = e.tenant AND idempotency_key = e.key AND outcome = 'success'
-                              LIMIT 1) AS done ON true
          ORDER BY e.number
         """,  # noqa: S608 - our own clause
         {
-            "runs": [one.effect.run_id for one in following],
-            "ended": [one.ended for one in following],
-            "tenants": [one.effect.tenant for one in following],
-            "requesters": [one.run["requested_by"] for one in following],
-            "keys": [one.effect.idempotency_key for one in following],
+            "runs": [one.run_id for one in behind],
+            "ended": [one.ended for one in behind],
+            "tenants": [one.tenant for one in behind],
+            "requesters": [one.requester for one in behind],
         },
         table="actors",
         keys=(),
     )
-    return [_facts(one, row) for one, row in zip(following, rows, strict=True)]
+    return [BehindFacts(tuple(row["requester_groups"]), row["begun"]) for row in rows]
 
 
-def _facts(one: ChainedEffect, row: Mapping[str, Any]) -> PassageFacts:
-    nothing_yet = {"approval_status": None, "task_id": None, "edits": None}
-    writes = one.writes + row["begun"]
-    return passage_facts({**one.run, **row, **nothing_yet, "step_status": StepStatus.READY, "writes": writes})
+def facts_following(run: Mapping[str, Any], writes: int, behind: BehindFacts) -> PassageFacts:
+    """Return the facts of an effect that nobody has seen: it has no approval, no task and no attempt behind it.
+
+    `run` is the run's row as its lock found it, with how many `writes` it did. Whether its key succeeded before
+    is asked for apart (`done_before`).
+    """
+    nothing_yet = {"approval_status": None, "task_id": None, "edits": None, "done_fingerprint": None}
+    read = {"requester_groups": behind.requester_groups, "writes": writes + behind.begun}
+    return passage_facts({**run, **nothing_yet, **read, "step_status": StepStatus.READY})
+
+
+async def done_before(conn: Conn, keys: Sequence[tuple[str, str]]) -> list[bool]:
+    """Return of each (tenant, idempotency key) whether a success stands under it."""
+    rows = await conn.look(
+        """
+        SELECT EXISTS (SELECT FROM receipts r WHERE r.tenant = k.tenant AND r.idempotency_key = k.key
+                          AND r.outcome = 'success') AS done
+          FROM unnest(%(tenants)b::text[], %(keys)b::text[]) WITH ORDINALITY AS k (tenant, key, number)
+         ORDER BY k.number
+        """,
+        {"tenants": [tenant for tenant, _ in keys], "keys": [key for _, key in keys]},
+        table="receipts",
+        keys=(),
+    )
+    return [row["done"] for row in rows]

@@ -15,6 +15,7 @@ from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn, Pool
 from runtime.store.open_work import RunStep
+from runtime.store.passage_facts import Behind
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import WantedSteps
 
@@ -28,8 +29,8 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
-Look = WantedSteps | RunStep
-"""What work on a run reads first: steps, or whether anything of a step is open."""
+Look = WantedSteps | RunStep | Behind
+"""What work on a run reads first: steps, whether anything of a step is open, or what is to be known of what follows."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,13 @@ class TransactionBatcher:
 
 def seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
     """Return what a look gives."""
-    return loads.steps(look) if isinstance(look, WantedSteps) else loads.is_open(look)
+    match look:
+        case WantedSteps():
+            return loads.steps(look)
+        case RunStep():
+            return loads.is_open(look)
+        case Behind():
+            return loads.behind(look)
 
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:
