@@ -6,10 +6,15 @@ by the real server, once. `python -m benchmarks.instant PORT OPA_URL`.
 
 import asyncio
 import json
+import socket
 import sys
+from contextlib import closing
+from http import HTTPStatus
+from http.client import HTTPConnection
 from itertools import count
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit
+
+from policy.address import socket_path
 
 ONE, SEVERAL = "/v1/data/countersign/effect/decision", "/v1/data/countersign/effect/decisions"
 ALLOWED: dict[str, object] = {"outcome": "allow", "tier": "low", "requirement": None, "reasons": [], "obligations": []}
@@ -42,7 +47,7 @@ class Answers:
     def _real(self, method: bytes, target: str, body: bytes) -> bytes:
         key = (method, target, body)
         if key not in self._kept:
-            self._kept[key] = _fetched(f"{self._opa}{target}", method, body)
+            self._kept[key] = _fetched(self._opa, method, target, body)
         return self._kept[key]
 
 
@@ -85,13 +90,23 @@ def _length(head: bytes) -> int:
     return int(rest.split(b"\r\n", 1)[0]) if found else 0
 
 
-def _fetched(url: str, method: bytes, body: bytes) -> bytes:
-    request = Request(url, body or None, {"Content-Type": "application/json"}, method=method.decode())  # noqa: S310
-    try:
-        with urlopen(request, timeout=10) as response:  # noqa: S310 - OPA's address on loopback
-            return bytes(response.read())
-    except HTTPError:
-        return b""
+def connection_to(server: str, timeout: float) -> HTTPConnection:
+    """Return a connection to the server at `http://HOST:PORT` or `unix:///PATH`."""
+    path = socket_path(server)
+    connection = HTTPConnection(urlsplit(server).netloc or "localhost", timeout=timeout)
+    if path:
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(timeout)
+        connection.sock.connect(path)
+    return connection
+
+
+def _fetched(opa: str, method: bytes, target: str, body: bytes) -> bytes:
+    with closing(connection_to(opa, 10)) as connection:
+        connection.request(method.decode(), target, body or None, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        said = response.read()
+    return said if response.status == HTTPStatus.OK else b""
 
 
 async def main(port: int, opa: str) -> None:

@@ -12,6 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from policy.address import socket_path
 from receipts.privacy import SHORTEST_SECRET, TOO_SHORT, passwords_in
 
 FORM = "postgresql://USER:PASSWORD@HOST:PORT/NAME"
@@ -63,6 +64,10 @@ def _server(url: str) -> str:
     if urlsplit(_http(url)).path not in ("", "/"):
         raise ValueError("is not http(s)://HOST:PORT, without a path")
     return url
+
+
+def _opa(url: str) -> str:
+    return url if socket_path(url) else _server(url)
 
 
 def _base(url: str) -> str:
@@ -124,7 +129,7 @@ WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
 Word = Annotated[str, Field(min_length=1)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database)]
 HttpUrl = Annotated[str, AfterValidator(_http)]
-ServerUrl = Annotated[str, AfterValidator(_server)]
+OpaUrl = Annotated[str, AfterValidator(_opa)]
 BaseUrl = Annotated[str, AfterValidator(_base)]
 Origin = Annotated[str, AfterValidator(_origin)]
 Prefix = Annotated[str, BeforeValidator(_slashed)]

@@ -18,10 +18,10 @@ from countersign.setting_types import (
     DatabaseUrl,
     HttpUrl,
     Name,
+    OpaUrl,
     Origin,
     Prefix,
     Secret,
-    ServerUrl,
     SigningSecret,
     Token,
     TokenKey,
@@ -89,7 +89,7 @@ class Settings(BaseSettings):
         description="connections of each process's pool; if not set, fewer where `serve` is many processes",
     )
     database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
-    opa_url: ServerUrl | None = Field(None, description="OPA server")
+    opa_url: OpaUrl | None = Field(None, description="OPA: http(s)://HOST:PORT, or its socket, unix:///PATH")
     opa_token: Token | None = Field(None, description="bearer token, where OPA wants one")
     opa_ca: Path | None = Field(None, description="PEM of the authority behind OPA's certificate; else the system's")
     opa_certificate: Path | None = Field(None, description="PEM that we show an OPA that asks for a certificate")

@@ -15,6 +15,7 @@ import aiohttp
 from opa_client.opa_async import AsyncOpaClient
 from pydantic import BaseModel, ConfigDict
 
+from policy.address import socket_path
 from policy.bundle import CONFIG, policy_text, strict_json
 from policy.contract import PolicyText, PolicyUnavailableError
 
@@ -92,13 +93,15 @@ class _Whole:
 class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has no type hints
     """The package's client; `_request` is the one function through which all of its calls go."""
 
-    def __init__(self, *, tls: ssl.SSLContext | None, **named: Any) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | None, socket: str | None, **named: Any) -> None:
         super().__init__(ssl=tls is not None, retries=0, **named)
-        self._tls = tls
+        self._tls, self._socket = tls, socket
 
     async def _init_session(self) -> None:
-        """Open the session as the package does, but with our context: the package's knows the system's authorities."""
-        self._connector = aiohttp.TCPConnector(ssl=self._tls or True)
+        """Open the session as the package does, but with our context, or to a socket: the package knows neither."""
+        self._connector = (
+            aiohttp.UnixConnector(self._socket) if self._socket else aiohttp.TCPConnector(ssl=self._tls or True)
+        )
         patience = aiohttp.ClientTimeout(total=self.timeout)
         self._session = aiohttp.ClientSession(headers=self.headers, connector=self._connector, timeout=patience)
 
@@ -142,10 +145,21 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 def connect(url: str, timeout: float, access: Access = OPEN_ACCESS) -> BoundedOpaClient:
     """Return a client, not yet open, for the server at this address."""
+    host, port, tls, socket = _place(url, access)
+    return BoundedOpaClient(host=host, port=port, tls=tls, socket=socket, timeout=timeout, token=access.token)
+
+
+def _place(url: str, access: Access) -> tuple[str, int, ssl.SSLContext | None, str | None]:
+    """Return host, port, context of TLS and path of a socket; there, host and port are only what the header says."""
+    try:
+        socket = socket_path(url)
+    except ValueError as error:
+        raise ValueError(f"OPA's address {url!r} {error}") from error
+    if socket:
+        return "localhost", 80, None, socket
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
-        raise ValueError(f"OPA's address {url!r} is not http(s)://HOST:PORT")
+        raise ValueError(f"OPA's address {url!r} is neither http(s)://HOST:PORT nor unix:///PATH")
     tls = access.context() if parts.scheme == "https" else None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = parts.port or (443 if tls else 80)
-    return BoundedOpaClient(host=host, port=port, tls=tls, timeout=timeout, token=access.token)
+    return host, parts.port or (443 if tls else 80), tls, None

@@ -14,10 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import aiohttp
+
 from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.ports import free_port
 from countersign.embedded.servers import OPA, find
+from policy.address import socket_path
 from policy.bundle import PolicyFolders, build_bundle
 from policy.contract import (
     Authorization,
@@ -53,6 +56,13 @@ async def start_opa(policies: Path, work: Path, *, poll: float = 0.05) -> AsyncI
     """Serve core policies and the packs' rules until the context ends, and look every `poll` seconds for changes."""
     async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=poll) as child:
         yield child
+
+
+def session_at(url: str) -> aiohttp.ClientSession:
+    """Return a session that asks the OPA behind a socket, whatever is asked, by paths alone."""
+    path = socket_path(url)
+    assert path, url
+    return aiohttp.ClientSession("http://localhost", connector=aiohttp.UnixConnector(path))
 
 
 _kept: dict[str, OpaChild] = {}

@@ -78,6 +78,10 @@ _CAUSES = (
         "Set COUNTERSIGN_OPA_CA to the authority of OPA's certificate, and ours in COUNTERSIGN_OPA_CERTIFICATE.",
     ),
     (
+        r"OPA at unix:.*Permission denied",
+        "Let our user reach OPA's socket: start OPA as the same user, or share a group with --unix-socket-perm.",
+    ),
+    (
         r"OPA at .*(Cannot connect|no answer within|refused|Disconnected)",
         "Start OPA, or set COUNTERSIGN_OPA_URL to where it runs and COUNTERSIGN_OPA_TIMEOUT to how long it may take.",
     ),

@@ -1,4 +1,4 @@
-"""OPA as a supervised child on loopback, serving policies and following its changes (embedded mode)."""
+"""OPA as a supervised child on a Unix socket, serving policies and following its changes (embedded mode)."""
 
 import asyncio
 import logging
@@ -9,9 +9,12 @@ from typing import Self
 import aiohttp
 
 from countersign.embedded.children import Child, Supervisor, new_nonce
-from countersign.embedded.ports import free_port
+from countersign.embedded.home import HomeError
+from policy.address import socket_path, socket_url
 from policy.bundle import Bundle, PolicyFolders, build_bundle
+from policy.contract import PolicyUnavailableError
 from policy.errors import PolicyError
+from policy.transport import connect
 from policy.vetting import vet_binary, vet_bundle
 
 _log = logging.getLogger(__name__)
@@ -19,11 +22,11 @@ _log = logging.getLogger(__name__)
 _BUNDLE = "bundle.tar.gz"
 _REFUSED = "refused.txt"
 _ROOM = {"GOGC": "400"}  # evaluation makes much garbage and keeps little: a fifth as many collections
-_STOP_LIMIT = 5.0
+_STOP_LIMIT, _ANSWER_LIMIT = 5.0, 10.0  # seconds
 
 
 class OpaChild:
-    """One `opa` process for as long as the context lasts; `url` stays the same when it is restarted.
+    """One `opa` process for as long as the context lasts; it answers at `url`, our user alone, also when restarted.
 
     The folders are read every `poll` seconds. A change that stays is bundled, vetted and then swapped in with one
     rename, so that OPA serves either the old policy or the new one whole. What does not pass is logged once and said in
@@ -35,19 +38,14 @@ class OpaChild:
     ) -> None:
         self._opa = opa.absolute()
         self._policies = policies
-        self._work = work
-        self._served = work / "served"
+        self._work = work.absolute()
+        self._served = self._work / "served"
         self._poll = poll
-        self._address = f"127.0.0.1:{free_port()}"
+        self.url = _address(self._work / "opa.sock")
         self._supervisor = supervisor
         self._child = self._make_child(new_nonce())
         self._running = AsyncExitStack()
         self._revision = ""  # of the policy that is served
-
-    @property
-    def url(self) -> str:
-        """Where the child answers."""
-        return f"http://{self._address}"
 
     @property
     def pid(self) -> int | None:
@@ -110,14 +108,18 @@ class OpaChild:
         _log.info("serving policy %s", bundle.revision)
 
     def _make_child(self, nonce: str) -> Child:
-        async def probe(session: aiohttp.ClientSession) -> bool:
-            async with session.get(f"{self.url}/v1/config") as response:
-                config = await response.json() if response.ok else {}
+        async def probe(_: aiohttp.ClientSession) -> bool:
+            async with connect(self.url, _ANSWER_LIMIT) as client:
+                try:
+                    config = await client.get_config()
+                except PolicyUnavailableError:  # not yet
+                    return False
             return bool(config.get("result", {}).get("labels", {}).get("start") == nonce)
 
         command: list[str | Path] = [
             self._opa,
-            *("run", "--server", "--addr", self._address, "--log-level", "error", "--skip-version-check"),
+            *("run", "--server", "--addr", self.url, "--unix-socket-perm", "600"),
+            *("--log-level", "error", "--skip-version-check"),
             *("--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE),
             # Without a decision log OPA gives no decision ids; `decision_log.rego` keeps the log itself empty.
             *("--set", "decision_logs.console=true", "--set", f"labels.start={nonce}"),
@@ -137,6 +139,15 @@ def why_refused(work: Path, served: str) -> str:
     except FileNotFoundError:
         return ""
     return why if revision == served else ""
+
+
+def _address(socket: Path) -> str:
+    url = socket_url(socket)
+    try:
+        socket_path(url)
+    except ValueError as error:
+        raise HomeError(f"{socket} {error}; name a shorter home with COUNTERSIGN_HOME") from error
+    return url
 
 
 def _look(policies: PolicyFolders) -> Bundle | PolicyError:

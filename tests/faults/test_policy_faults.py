@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from countersign.embedded.opa import OpaChild
@@ -18,7 +18,7 @@ from policy.contract import Outcome, Verdict
 from runtime.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
-from tests.opa_server import copy_policies, question, start_opa
+from tests.opa_server import copy_policies, question, session_at, start_opa
 from tests.patience import MINUTE, POLICY
 
 TRIES = 8
@@ -81,8 +81,8 @@ class Proxy:
     async def _passed_on(self, request: web.Request) -> web.Response:
         body = await request.read()
         async with (
-            ClientSession() as session,
-            session.request(request.method, f"{self.real}{request.path_qs}", data=body) as answer,
+            session_at(self.real) as session,
+            session.request(request.method, request.path_qs, data=body) as answer,
         ):
             return web.Response(body=await answer.read(), status=answer.status, content_type="application/json")
 

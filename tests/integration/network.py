@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -21,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
+from benchmarks.instant import connection_to
 from benchmarks.postgres import Reader
 from tests.faults.world.proxy import Open, Proxy, to_socket
 from tests.patience import MINUTE
@@ -63,10 +63,10 @@ class FaultProxy:
 
 @contextmanager
 def fault_proxy(server: str) -> Iterator[FaultProxy]:
-    """Run a proxy in front of `server` (http://host:port) until the block ends."""
+    """Run a proxy in front of `server` (http://host:port, or unix:///path) until the block ends."""
     listener = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     proxy = FaultProxy(f"http://127.0.0.1:{listener.server_address[1]}")
-    listener.RequestHandlerClass = _handler(proxy, urlsplit(server).netloc)
+    listener.RequestHandlerClass = _handler(proxy, server)
     listener.daemon_threads = True
     thread = Thread(target=listener.serve_forever, args=(0.01,))
     thread.start()
@@ -98,7 +98,7 @@ def _handler(proxy: FaultProxy, server: str) -> type[BaseHTTPRequestHandler]:
 
         def _forward(self, body: bytes) -> Answer:
             """Ask the server as the client asked, the signed Host included."""
-            upstream = HTTPConnection(server, timeout=MINUTE)
+            upstream = connection_to(server, MINUTE)
             try:
                 upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
                 for name, value in self.headers.items():

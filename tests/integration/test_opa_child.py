@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import signal
+import stat
 import sys
 import tarfile
 from collections.abc import AsyncIterator, Iterator
@@ -13,16 +14,17 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from countersign.embedded.children import Supervisor
+from countersign.embedded.home import HomeError
 from countersign.embedded.opa import OpaChild
+from policy.address import socket_path
 from policy.bundle import PolicyFolders, read_policy
 from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
 from policy.errors import PolicyError
-from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_program, question, start_opa
+from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_program, question, session_at, start_opa
 from tests.patience import MINUTE, until
 
 
@@ -206,9 +208,31 @@ async def test_stopped_server_leaves_no_process_and_no_answer(policies: Path, tm
             await engine.ask(question())
 
 
+async def test_our_user_alone_reaches_it_and_no_port_is_open(followed: Followed) -> None:
+    await followed.genuine()
+    path = Path(socket_path(followed.child.url) or "")
+    mode = path.stat().st_mode
+    assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
+    if sys.platform == "linux":
+        assert _listened_on(followed.child.pid or 0) == []
+
+
+def _listened_on(pid: int) -> list[str]:
+    """Return the lines of the TCP sockets on which a process listens."""
+    held = {str(handle.readlink()) for handle in Path(f"/proc/{pid}/fd").iterdir()}
+    tables = [Path(f"/proc/{pid}/net/{name}").read_text(encoding="ascii").splitlines()[1:] for name in ("tcp", "tcp6")]
+    return [line for lines in tables for line in lines if f"socket:[{line.split()[9]}]" in held]
+
+
+async def test_a_home_whose_path_is_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
+    work = tmp_path / ("x" * 107)
+    with pytest.raises(HomeError, match=r"opa\.sock names a socket whose path has \d+ bytes: .*; name a shorter home"):
+        OpaChild(opa_program(), SHIPPED, work, Supervisor())
+
+
 async def test_nothing_can_be_pushed_beside_the_bundle(followed: Followed) -> None:
     await followed.genuine()
-    async with aiohttp.ClientSession(followed.child.url) as session:
+    async with session_at(followed.child.url) as session:
         for path, body in (("/v1/data/added", "{}"), ("/v1/policies/added", "package added")):
             async with session.put(path, data=body) as response:
                 assert response.status == 400

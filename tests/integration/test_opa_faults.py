@@ -3,11 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, cast
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, cast
 
 import pytest
 
+from policy.address import socket_url
 from policy.bundle import policy_text
 from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
@@ -41,6 +44,8 @@ PROVENANCE: dict[str, Any] = {"version": "1.22.0", "bundles": {"b": {"revision":
 FLAWS = "/v1/data/countersign/effect/config/flaws"
 
 Respond = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Listening = Callable[[Connected], AbstractAsyncContextManager[str]]
 
 
 def reply(answer: Any, **envelope: Any) -> dict[str, Any]:
@@ -76,8 +81,27 @@ def answering(body: Any, status: str = "200 OK") -> Respond:
 
 
 @asynccontextmanager
-async def serving(respond: Respond) -> AsyncIterator[str]:
-    """Serve one request per connection over real TCP; yield the address."""
+async def at_a_port(connected: Connected) -> AsyncIterator[str]:
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        yield f"http://{host}:{port}"
+
+
+@asynccontextmanager
+async def at_a_socket(connected: Connected) -> AsyncIterator[str]:
+    with TemporaryDirectory(prefix="a folder% of ") as folder:  # what an address has to encode
+        path = Path(folder) / "opa.sock"
+        async with await asyncio.start_unix_server(connected, path):
+            yield socket_url(path)
+
+
+WAYS = (at_a_port, at_a_socket)
+
+
+@asynccontextmanager
+async def serving(respond: Respond, listening: Listening = at_a_port) -> AsyncIterator[str]:
+    """Serve one request per connection; yield the address."""
     open_now: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,24 +115,35 @@ async def serving(respond: Respond) -> AsyncIterator[str]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    async with server:
-        host, port = server.sockets[0].getsockname()
-        yield f"http://{host}:{port}"
+    async with listening(connected) as url:
+        yield url
     for task in open_now:
         task.cancel()
     await asyncio.gather(*open_now, return_exceptions=True)
 
 
-async def fails(respond: Respond, said: str, patience: float = MINUTE) -> None:
-    async with serving(respond) as url, OpaEngine(url, timeout=patience) as engine:
-        with pytest.raises(PolicyUnavailableError, match=said) as caught:
-            await engine.ask(question())
-        assert url in str(caught.value)
+class Fails(Protocol):
+    """Asks in vain."""
+
+    def __call__(self, respond: Respond, said: str, patience: float = MINUTE) -> Awaitable[None]: ...
 
 
-async def test_sound_server_is_understood() -> None:
-    async with serving(answering(reply(ANSWER))) as url, OpaEngine(url, timeout=MINUTE) as engine:
+@pytest.fixture(params=WAYS)
+def fails(request: pytest.FixtureRequest) -> Fails:
+    """Ask a server that responds like this, at a port or at a socket, and find no verdict but these words."""
+
+    async def asked(respond: Respond, said: str, patience: float = MINUTE) -> None:
+        async with serving(respond, request.param) as url, OpaEngine(url, timeout=patience) as engine:
+            with pytest.raises(PolicyUnavailableError, match=said) as caught:
+                await engine.ask(question())
+            assert url in str(caught.value)
+
+    return asked
+
+
+@pytest.mark.parametrize("listening", WAYS)
+async def test_sound_server_is_understood(listening: Listening) -> None:
+    async with serving(answering(reply(ANSWER)), listening) as url, OpaEngine(url, timeout=MINUTE) as engine:
         verdict = await engine.ask(question())
         assert verdict.answer.outcome is Outcome.ALLOW
         assert engine.text(verdict.policy_digest) == TEXT
@@ -145,16 +180,16 @@ async def test_sound_server_is_understood() -> None:
         (b'"' + b"x" * 300_000 + b'"', "longer than 262144 bytes"),
     ],
 )
-async def test_malformed_reply_is_unavailable_and_says_where(body: Any, said: str) -> None:
+async def test_malformed_reply_is_unavailable_and_says_where(fails: Fails, body: Any, said: str) -> None:
     await fails(answering(body), said)
 
 
 @pytest.mark.parametrize("status", ["500 Internal Server Error", "404 Not Found", "201 Created", "302 Found"])
-async def test_any_status_but_200_is_unavailable(status: str) -> None:
+async def test_any_status_but_200_is_unavailable(fails: Fails, status: str) -> None:
     await fails(answering(reply(ANSWER), status), f"HTTP status {status[:3]}")
 
 
-async def test_redirect_is_not_followed() -> None:
+async def test_redirect_is_not_followed(fails: Fails) -> None:
     async with serving(answering(reply(ANSWER))) as elsewhere:
 
         async def respond(writer: asyncio.StreamWriter, path: str) -> None:
@@ -163,22 +198,23 @@ async def test_redirect_is_not_followed() -> None:
         await fails(respond, "HTTP status 307")
 
 
-async def test_truncated_reply_is_unavailable() -> None:
+async def test_truncated_reply_is_unavailable(fails: Fails) -> None:
     async def respond(writer: asyncio.StreamWriter, _path: str) -> None:
         writer.write(http(json.dumps(reply(ANSWER)).encode())[:-5])
 
     await fails(respond, "Response payload is not completed")
 
 
-async def test_closed_connection_is_unavailable() -> None:
+async def test_closed_connection_is_unavailable(fails: Fails) -> None:
     async def respond(writer: asyncio.StreamWriter, _path: str) -> None:
         writer.transport.abort()
 
     await fails(respond, "Server disconnected|reset")
 
 
-async def test_refused_connection_is_unavailable() -> None:
-    async with serving(answering(reply(ANSWER))) as url:
+@pytest.mark.parametrize("listening", WAYS)
+async def test_refused_connection_is_unavailable(listening: Listening) -> None:
+    async with serving(answering(reply(ANSWER)), listening) as url:
         pass
     async with OpaEngine(url, timeout=POLICY) as engine:
         with pytest.raises(PolicyUnavailableError, match="Cannot connect"):
@@ -207,7 +243,7 @@ async def hang_on_the_text(writer: asyncio.StreamWriter, path: str) -> None:
 
 
 @pytest.mark.parametrize("respond", [hang, drip, hang_on_the_text])
-async def test_slow_server_is_unavailable_after_half_a_second(respond: Respond) -> None:
+async def test_slow_server_is_unavailable_after_half_a_second(fails: Fails, respond: Respond) -> None:
     loop = asyncio.get_running_loop()
     started = loop.time()
     await fails(respond, "no answer within 500 ms", POLICY)
@@ -218,13 +254,15 @@ async def test_slow_server_is_unavailable_after_half_a_second(respond: Respond) 
     ("revision", "said"),
     [("abc", "revision abc is not the digest of its text"), ("", "provenance.bundles.b.revision: ")],
 )
-async def test_revision_that_is_not_the_digest_of_the_text_is_unavailable(revision: str, said: str) -> None:
+async def test_revision_that_is_not_the_digest_of_the_text_is_unavailable(
+    fails: Fails, revision: str, said: str
+) -> None:
     provenance = {"version": "1.22.0", "bundles": {"b": {"revision": revision}}}
     await fails(answering(reply(ANSWER, provenance=provenance)), said)
 
 
 @pytest.mark.parametrize("listed", [{"result": [{"id": "b/x"}]}, {"result": None}, {}, []])
-async def test_malformed_listing_of_the_policies_is_unavailable(listed: Any) -> None:
+async def test_malformed_listing_of_the_policies_is_unavailable(fails: Fails, listed: Any) -> None:
     async def respond(writer: asyncio.StreamWriter, path: str) -> None:
         writer.write(http(json.dumps(listed if path == "/v1/policies" else reply(ANSWER)).encode()))
 
@@ -321,7 +359,9 @@ FLAWED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("flaws", "said"), FLAWED)
-async def test_configuration_with_flaws_is_unavailable_whatever_the_rules_answer(flaws: Any, said: str) -> None:
+async def test_configuration_with_flaws_is_unavailable_whatever_the_rules_answer(
+    fails: Fails, flaws: Any, said: str
+) -> None:
     async def respond(writer: asyncio.StreamWriter, path: str) -> None:
         document = listing(path) or reply(ANSWER)
         writer.write(http(json.dumps({**document, "result": flaws} if path == FLAWS else document).encode()))
@@ -329,7 +369,7 @@ async def test_configuration_with_flaws_is_unavailable_whatever_the_rules_answer
     await fails(respond, said)
 
 
-async def test_flaws_of_another_policy_say_nothing_of_this_one() -> None:
+async def test_flaws_of_another_policy_say_nothing_of_this_one(fails: Fails) -> None:
     async def respond(writer: asyncio.StreamWriter, path: str) -> None:
         document = listing(path) or reply(ANSWER)
         if path == FLAWS:
@@ -339,7 +379,9 @@ async def test_flaws_of_another_policy_say_nothing_of_this_one() -> None:
     await fails(respond, "replaced while it was looked at")
 
 
-@pytest.mark.parametrize("url", ["", "opa:8181", "ftp://opa:8181", "http://opa:8181/v1", "http://", "http://opa:x"])
+@pytest.mark.parametrize(
+    "url", ["", "opa:8181", "ftp://opa:8181", "http://opa:8181/v1", "http://", "http://opa:x", "unix://opa"]
+)
 def test_address_that_is_no_address_is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match=r"address|[Pp]ort"):
         OpaEngine(url, timeout=POLICY)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT, Settings
@@ -114,6 +115,13 @@ async def test_the_port_of_the_settings_is_honoured(system: Up) -> None:
     environ = json.loads((system.home / "running.json").read_text())["env"]
     assert system.edge == f"http://127.0.0.1:{environ['COUNTERSIGN_PORT']}"
     assert system.edge != f"http://127.0.0.1:{Settings().port}"
+
+
+async def test_the_database_and_opa_are_reached_by_sockets_in_its_home(system: Up) -> None:
+    environ = json.loads((system.home / "running.json").read_text())["env"]
+    assert environ["COUNTERSIGN_OPA_URL"] == f"unix://{system.home}/opa/opa.sock"
+    for login in ("COUNTERSIGN_DATABASE_URL", "COUNTERSIGN_DIRECTORY_DATABASE_URL"):
+        assert conninfo_to_dict(environ[login])["host"] == f"{system.home}/data/postgres"
 
 
 def _open_to_others(path: Path) -> int | None:

@@ -354,6 +354,7 @@ def test_a_value_between_colons_is_no_emoji(capsys: pytest.CaptureFixture[str]) 
 
 
 OPA = "policy unavailable: OPA at http://opa:8181: "
+OPA_SOCKET = "policy unavailable: OPA at unix:///o: "
 
 
 @pytest.mark.parametrize(
@@ -367,6 +368,11 @@ OPA = "policy unavailable: OPA at http://opa:8181: "
         (f"{OPA}HTTP status 401: it wants a token, or another one", "COUNTERSIGN_OPA_TOKEN"),
         (f"{OPA}Cannot connect to host opa:8181 [SSLCertVerificationError: certificate]", "COUNTERSIGN_OPA_CA"),
         (f"{OPA}no answer within 500 ms", "COUNTERSIGN_OPA_TIMEOUT"),
+        (
+            f"{OPA_SOCKET}Cannot connect to unix socket /o ssl:default [No such file or directory]",
+            "COUNTERSIGN_OPA_URL",
+        ),
+        (f"{OPA_SOCKET}Cannot connect to unix socket /o ssl:default [Permission denied]", "--unix-socket-perm"),
         (f"{OPA}result: undefined", "python -m policy"),
         ("COUNTERSIGN_SLACK_CHANNEL is not set", "the setting that the message names"),
     ],

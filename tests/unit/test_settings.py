@@ -30,6 +30,7 @@ from countersign.setting_secrets import is_secret
 from countersign.setting_types import check_dsn
 from countersign.settings import ROOT, ConfigError, Settings, explain, read_settings, required, variable
 from evidence.key_ring import KeyRing
+from policy.address import LONGEST
 from receipts.signing import KeyFileError
 from tools.env_example import FILE, text
 
@@ -74,6 +75,7 @@ def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
         PACK=json.dumps({"kyc": {"register_token": CANARY}}),
         SIGNING_KEY="/keys/evidence.pem",
         S3_PREFIX="sealed",
+        OPA_URL="unix:///run/opa.sock",
     )
     settings = read_settings()
     assert settings.tenant == "meridian"
@@ -81,7 +83,7 @@ def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert settings.callers["portal"].get_secret_value() == CALLER_SECRET
     assert [secret.get_secret_value() for secret in settings.slack_signing_secrets] == ["one" * 8, "two" * 8]
     assert settings.key_path == Path("/keys/evidence.pem")
-    assert settings.s3_prefix == "sealed/"
+    assert (settings.s3_prefix, settings.opa_url) == ("sealed/", "unix:///run/opa.sock")
 
 
 def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +125,8 @@ def test_settings_cannot_be_changed() -> None:
         ("OPA_URL", "http://opa:8181/v1/data", "without a path"),
         ("OPA_URL", "opa:8181", "is not http(s)://HOST"),
         ("OPA_URL", f"http://u:{CANARY}@opa:8181", "without credentials"),
+        ("OPA_URL", f"unix://{CANARY}/opa.sock", "is not unix:///PATH"),
+        ("OPA_URL", f"unix:///{CANARY.ljust(LONGEST, 'x')}", f"path has {LONGEST + 1} bytes: no more than {LONGEST}"),
         ("SLACK_API_URL", "https://slack.com/api", "does not end with a slash"),
         *((name, CANARY[:7], "has fewer than 8 characters, so it cannot be told from a word") for name in TOKENS),
         ("SLACK_CLIENT_SECRET", CANARY[:7], "has fewer than 8 characters, so it cannot be told from a word"),
