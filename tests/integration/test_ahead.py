@@ -184,9 +184,9 @@ async def test_a_key_that_somebody_acts_under_holds_up_no_other_outcome(opened: 
     assert effect["error"] == "another effect acts under its idempotency key"
 
 
-async def test_while_others_wait_a_run_has_a_slot_for_a_few_steps_in_a_row(opened: Opener) -> None:
+async def test_while_others_wait_a_run_has_a_slot_for_a_few_stepsin_a_row(opened: Opener) -> None:
     calls: list[str] = []
-    async with opened(_in_a_row(HANDED_ON + 3)) as bench:
+    async with opened(in_a_row(HANDED_ON + 3)) as bench:
 
         async def note(call: Call) -> JsonObject:
             bench.clock.move(seconds=1)
@@ -201,7 +201,7 @@ async def test_while_others_wait_a_run_has_a_slot_for_a_few_steps_in_a_row(opene
     assert turns == [HANDED_ON + 1, HANDED_ON + 1, 2, 2]
 
 
-def _in_a_row(many: int) -> str:
+def in_a_row(many: int) -> str:
     steps = (
         f"  - {{ id: s{n}, needs: [{f's{n - 1}' if n else ''}], verb: note,"
         f" params: {{ incident: '${{string(trigger.who)}}-{n}', text: seen }} }}\n"
