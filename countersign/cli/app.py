@@ -6,6 +6,7 @@ Commands import what they need when they run: verifying a bundle needs no server
 wrong use of a command, is one sentence that says where help is, not a traceback.
 """
 
+import atexit
 import gc
 import sys
 from typing import Annotated, Any
@@ -78,6 +79,7 @@ def countersign(
 def main() -> None:
     """Run the command line; a foreseen error is a sentence, not a traceback, and so is wrong use of a command."""
     gc.set_threshold(LOOKED_FOR_AFTER)
+    atexit.register(gc.freeze)  # as Python ends it would look for garbage in all that was imported
     from countersign.embedded.work import SetUpError
     from countersign.foreseen_errors import CountersignError
     from edge.errors import EdgeError

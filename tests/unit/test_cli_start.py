@@ -20,12 +20,12 @@ _LARGE = (
 _LARGE_FOR_LISTS = (
     *("aiohttp", "alembic", "boto3", "cryptography", "fastapi", "slack_sdk", "sqlalchemy", "yaml"),
     *("policy.contract", "receipts.tenant_acts", "runtime.engine", "runtime.services.operator"),
-    *("runtime.model.commands", "runtime.store.metrics"),
+    *("runtime.handlers", "runtime.model.commands", "runtime.store.metrics"),
 )
 _LARGE_FOR_READERS = (
     *("aiohttp", "alembic", "boto3", "fastapi", "jinja2", "jsonschema", "slack_bolt", "slack_sdk", "sqlalchemy"),
     *("webauthn", "bot.app", "evidence.sealer", "runtime.engine", "runtime.inbox.inbox", "runtime.model.commands"),
-    *("runtime.services.operator", "runtime.worker"),
+    *("policy.contract", "runtime.handlers", "runtime.services.operator", "runtime.worker"),
 )
 """Other lists, and a run in full, read records as they are on record, which takes the forms of these."""
 _AWAY = "postgresql://nobody@127.0.0.1:1/nothing"
@@ -86,3 +86,16 @@ def test_what_only_reads_imports_nothing_that_acts_or_serves(words: str, reader:
     env = {"PATH": os.environ["PATH"], "COUNTERSIGN_HOME": str(tmp_path), "COUNTERSIGN_DATABASE_URL": _AWAY}
     said, found = _imported([reader, *_LARGE_FOR_READERS], words.split(), env)
     assert ("the database cannot be used" in said, found) == (True, reader)
+
+
+def test_as_a_command_ends_python_looks_for_no_garbage_in_what_was_imported() -> None:
+    script = """
+import atexit, gc
+atexit.register(lambda: print("frozen:", gc.get_freeze_count() > 0))
+from countersign.cli.app import main
+main()
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", script, "--version"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert told.stdout.splitlines()[1:] == ["frozen: True"]
