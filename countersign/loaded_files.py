@@ -25,7 +25,7 @@ from runtime.engine import Engine
 from runtime.model.limits import first_line
 from runtime.model.person import Sources
 from runtime.model.subscription import Subscription
-from runtime.services.operator import UnknownPersonError, person_of
+from runtime.services.people import UnknownPersonError, person_of
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, check_edition, replace_directory
 from runtime.store.directory import edition_of as loaded_edition

@@ -8,7 +8,6 @@ from pydantic import SecretStr
 from countersign.settings import Settings
 from receipts.privacy import Privacy, secrets_in
 from runtime.definitions.problems import DefinitionError
-from runtime.definitions.registry import discover_settings
 
 
 def make_privacy(settings: Settings) -> Privacy:
@@ -23,6 +22,10 @@ def _own_secrets(settings: Settings) -> Iterator[str]:
 
 def _pack_secrets(settings: Settings) -> Iterator[str]:
     """Yield what packs declare to be secret. Of settings that a start refuses, all is, but addresses."""
+    if not settings.pack:
+        return
+    from runtime.definitions.registry import discover_settings  # noqa: PLC0415 - large, and few commands have packs set
+
     listed = [folder.name for folder in settings.packs]
     for name, given in settings.pack.items():
         try:

@@ -12,8 +12,6 @@ from countersign.foreseen_errors import CountersignError
 from countersign.routing import Glob
 from countersign.settings import Settings
 from countersign.yaml_files import Fault, read_file
-from edge.signing import webhook_secret
-from edge.webhooks import Receiver
 from receipts.canonical import digest
 from runtime.model.action import Tier
 from runtime.model.subscription import EventName, Subscription, Where
@@ -90,6 +88,10 @@ class SubscriptionsFile(_Closed):
 
     subscriptions: Annotated[list[SubscriptionEntry], Field(max_length=MOST)] = []
 
+    def of_runtime(self) -> tuple[Subscription, ...]:
+        """Return the subscriptions as the runtime has them."""
+        return tuple(entry.of_runtime() for entry in self.subscriptions)
+
 
 def read_subscriptions(path: Path, secrets: Collection[str]) -> SubscriptionsFile:
     """Return what a strict YAML file says, or raise SubscriptionsError naming file, line and path of every fault.
@@ -113,20 +115,8 @@ def _faults(found: SubscriptionsFile, secrets: Collection[str]) -> Iterator[Faul
             yield (*place, "where"), f"{', '.join(of_runs)} has neither verb nor tier: it would never be told"
 
 
-def make_subscriptions(settings: Settings) -> tuple[tuple[Subscription, ...], dict[str, Receiver]]:
-    """Return the subscriptions with their receivers; raise SubscriptionsError over any fault in the file."""
-    entries = load_subscriptions(settings).subscriptions
-    receivers = {entry.name: _webhook_receiver(settings, entry) for entry in entries}
-    return tuple(entry.of_runtime() for entry in entries), receivers
-
-
 def load_subscriptions(settings: Settings) -> SubscriptionsFile:
     """Return what the tenant's file says, or raise SubscriptionsError; nothing where there is no file."""
     if settings.subscriptions is None:
         return SubscriptionsFile()
     return read_subscriptions(settings.subscriptions, settings.webhook_secrets)
-
-
-def _webhook_receiver(settings: Settings, entry: SubscriptionEntry) -> Receiver:
-    secrets = (settings.webhook_secrets[name].get_secret_value() for name in entry.secret)
-    return Receiver(entry.to, tuple(map(webhook_secret, secrets)), entry.inside)

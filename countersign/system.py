@@ -23,8 +23,9 @@ from countersign.parts import Role
 from countersign.settings import Settings
 from countersign.slack import bot_settings, check_hearing, make_places
 from countersign.storage import await_database, open_storage
-from countersign.subscriptions import make_subscriptions
-from edge.webhooks import PATIENCE, webhook_handlers
+from countersign.subscriptions import SubscriptionEntry, load_subscriptions
+from edge.signing import webhook_secret
+from edge.webhooks import PATIENCE, Receiver, webhook_handlers
 from runtime.definitions.loading.catalog import Catalog
 from runtime.engine import Engine
 from runtime.mocks import completing, overlaid
@@ -54,7 +55,8 @@ class System:
 async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[System]:
     """Build what the roles need, writing nothing, and take it apart at the end."""
     routing, policy = make_routing(settings), make_policy(settings)
-    subscriptions, receivers = make_subscriptions(settings)
+    subscriptions = load_subscriptions(settings)
+    receivers = {entry.name: _receiver(settings, entry) for entry in subscriptions.subscriptions}
     if Role.BOT in roles:
         check_hearing(settings)
     slack = bot_settings(settings) if roles & {Role.BOT, Role.WORKER} else None
@@ -64,7 +66,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
     overlay = load_overlay(settings, handlers, catalog)
     await asyncio.to_thread(await_database, settings)
     async with policy, open_storage(settings) as storage:
-        engine = make_engine(settings, storage, policy, handlers, routing, subscriptions)
+        engine = make_engine(settings, storage, policy, handlers, routing, subscriptions.of_runtime())
         desk, cards = ApprovalService(engine, settings.tenant), StoredCards(engine)
         front = RequestService(engine, settings.tenant, catalog)
         places = make_places(settings, engine)
@@ -81,6 +83,11 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
             handlers.update(overlaid(handlers, overlay, completing(engine)))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
             yield System(settings, roles, engine, catalog, bot)
+
+
+def _receiver(settings: Settings, entry: SubscriptionEntry) -> Receiver:
+    secrets = (settings.webhook_secrets[name].get_secret_value() for name in entry.secret)
+    return Receiver(entry.to, tuple(map(webhook_secret, secrets)), entry.inside)
 
 
 async def prepare(system: System) -> None:

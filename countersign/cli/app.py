@@ -6,6 +6,8 @@ Commands import what they need when they run: verifying a bundle needs no server
 wrong use of a command, is one sentence that says where help is, not a traceback.
 """
 
+import atexit
+import gc
 import sys
 from typing import Annotated, Any
 
@@ -14,7 +16,16 @@ from typer.exceptions import TyperException
 
 from countersign.cli.acts import cancel, retry, undo
 from countersign.cli.approval_queries import metrics
-from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, show_facts
+from countersign.cli.command import (
+    LOOKED_FOR_AFTER,
+    attached_settings,
+    importing,
+    out,
+    own_settings,
+    roles_of,
+    run,
+    show_facts,
+)
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.groups import Groups
 from countersign.cli.log import witness
@@ -67,6 +78,8 @@ def countersign(
 
 def main() -> None:
     """Run the command line; a foreseen error is a sentence, not a traceback, and so is wrong use of a command."""
+    gc.set_threshold(LOOKED_FOR_AFTER)
+    atexit.register(gc.freeze)  # as Python ends it would look for garbage in all that was imported
     from countersign.embedded.work import SetUpError
     from countersign.foreseen_errors import CountersignError
     from edge.errors import EdgeError

@@ -26,25 +26,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LOOKED_FOR_AFTER = 20_000
+LOOKED_FOR_AFTER = 20_000
 """So many objects more than before make a look for garbage worth it. Steps leave hardly any behind, and by Python's own
-700 the looking took a fourteenth of a worker's CPU."""
+700 the looking took a fourteenth of a worker's CPU, and a tenth of a list's."""
 
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import much without looking for garbage: hardly any comes of it, and the looking is a third of a start.
-
-    From then on it is looked for seldom.
-    """
+    """Import much without looking for garbage: hardly any comes of it, and the looking is a third of a start."""
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.set_threshold(_LOOKED_FOR_AFTER)
         gc.enable()
 
 

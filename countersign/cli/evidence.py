@@ -5,6 +5,7 @@ index of a period; `verify-export` says whether one holds. `get`, `hold`, `relea
 by a named person. `list` and `exceptions` stand in `evidence_queries`, `approvals` in `approval_queries`.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -158,11 +159,12 @@ def holds(
     page: Page,
 ) -> None:
     """List legal holds, newest first: subject, person, reason, and how many bundles the archive holds."""
-    from countersign.cli.evidence_archive import list_holds
+    from countersign.cli.lookup import find
+    from runtime.services.listings import list_holds
 
     if run_id is not None and reference is not None:
         raise typer.BadParameter(_ONE_SUBJECT)
-    found = within(run(list_holds(shared_settings("database_url"), lifted=lifted)), was_set, "set_at")
+    found = within(find(partial(list_holds, lifted=lifted)), was_set, "set_at")
     named = {"run": run_id, "reference": reference}
     rows = [row for row in found if not any(named.values()) or named[row["kind"]] == row["subject"]]
     show_whole("holds", rows, page, keyed("hold_id"), table(*_HOLD_COLUMNS), as_json=as_json)

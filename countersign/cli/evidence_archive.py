@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from countersign.archive import make_archive
 from countersign.cli.lookup import naming
@@ -98,12 +97,6 @@ async def lift_hold(settings: Settings, subject: Subject, by: str, reason: str) 
     async with _hold_keeper(settings) as keeper:
         hold_id = await keeper.desk.lift(by, subject, reason)
         return hold_id, await _carry_out_holds(keeper)
-
-
-async def list_holds(settings: Settings, *, lifted: bool) -> list[dict[str, Any]]:
-    """Return the tenant's holds."""
-    async with _hold_keeper(settings) as keeper:
-        return await keeper.desk.listed(lifted=lifted)
 
 
 async def _carry_out_holds(keeper: Keeper) -> int:

@@ -14,9 +14,8 @@ from countersign.slack import make_vault
 from receipts.vault import VaultError
 from runtime.clock import utc_now
 from runtime.model.commands import InstallLinkPayload
-from runtime.services import installations
 from runtime.services.installations import rekey
-from runtime.services.operator import person_of
+from runtime.services.people import person_of
 
 
 async def make_link(settings: Settings, by: str, reason: str, hours: int) -> dict[str, Any]:
@@ -29,12 +28,6 @@ async def make_link(settings: Settings, by: str, reason: str, hours: int) -> dic
     )
     facts = await perform(settings, lambda desk: desk.install_link(by, wish))
     return {**facts, "link": f"{required(settings, 'public_url').rstrip('/')}/slack/install?link={secret}"}
-
-
-async def list_installations(settings: Settings) -> list[dict[str, Any]]:
-    """Return where the app is installed, and then where it was."""
-    async with connected(settings) as conn:
-        return await installations.places(conn, settings.tenant)
 
 
 async def rekey_tokens(settings: Settings, by: str) -> tuple[str, int]:

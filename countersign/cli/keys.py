@@ -21,10 +21,10 @@ keys = typer.Typer()
 @takes(page=page)
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List signing keys, newest last, and what each is still needed for."""
-    from countersign.cli.operate import register_of_keys
+    from countersign.cli.lookup import find
+    from runtime.services.keys import list_keys
 
-    register, needed = run(register_of_keys(shared_settings("database_url")))
-    show_whole("keys", _rows(register, needed), page, keyed("id"), _print_keys, as_json=as_json)
+    show_whole("keys", _rows(*find(list_keys)), page, keyed("id"), _print_keys, as_json=as_json)
 
 
 @keys.command()
@@ -58,12 +58,12 @@ def export(
     to: Annotated[Path, output("FILE", "The file to write.")] = Path("keys.json"), *, as_json: AsJson = False
 ) -> None:
     """Write the key register for auditors: with the newest key they can verify what earlier keys signed."""
-    from countersign.cli.operate import register_of_keys
+    from countersign.cli.lookup import find
     from countersign.cli.outputs import write_new
     from receipts.register import write_register
+    from runtime.services.keys import register_of
 
-    register, _ = run(register_of_keys(shared_settings("database_url")))
-    write_new(to, write_register(register))
+    write_new(to, write_register(find(register_of)))
     show_facts({"register": to}, f"register: {to}", as_json=as_json)
 
 

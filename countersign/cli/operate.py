@@ -16,7 +16,8 @@ from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.model.limits import json_fault
 from runtime.services import keys, log
-from runtime.services.operator import OperatorService, person_of
+from runtime.services.operator import OperatorService
+from runtime.services.people import person_of
 
 APPLY_SECONDS = 10.0
 """How long a command waits for a worker to do what it asks for; it is on record before that."""
@@ -83,12 +84,6 @@ async def perform_each(
             facts = await desk.outcome(one, max(until - time.monotonic(), 0.0)) or {"status": "received"}
             found[subject] = {"notification_id": one, **facts}
         return found
-
-
-async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[str, int]]:
-    """Return the tenant's register of signing keys, and for how many bundles each is still needed."""
-    async with connected(settings) as conn:
-        return await keys.register_of(conn, settings.tenant), await keys.needed_by(conn, settings.tenant)
 
 
 async def rotate_key(settings: Settings, by: str) -> Sequence[Entry]:

@@ -36,9 +36,9 @@ def list_(
 ) -> None:
     """List people: their groups and accounts, whom they vote for now, and who votes for them."""
     from countersign.cli.lookup import find
-    from runtime.services.delegations import list_people
+    from runtime.services.people import find_people
 
-    found = find(list_people, group)
+    found = find(find_people, group, None)
     show_whole("people", found, page, keyed("person"), table(*_PERSON_COLUMNS), as_json=as_json)
 
 
@@ -49,7 +49,7 @@ def show(
 ) -> None:
     """Show a person and every delegation from and to them, past ones included."""
     from countersign.cli.lookup import find_one
-    from runtime.services.delegations import find_person
+    from runtime.services.people import find_person
 
     show_one(find_one(f"person {person}", find_person, person), as_json=as_json)
 
@@ -265,7 +265,7 @@ def list_registered(
 ) -> None:
     """List passkeys, newest first, including revoked ones."""
     from countersign.cli.lookup import find
-    from runtime.services.delegations import list_passkeys
+    from runtime.services.people import list_passkeys
 
     found = within(find(list_passkeys, person), was_made, "registered_at")
     show_whole("passkeys", found, page, keyed("credential_id"), table(*_PASSKEY_COLUMNS), as_json=as_json)

@@ -42,7 +42,7 @@ from runtime.services import bundles, keys
 from runtime.services import health as inspection
 from runtime.services.bundles import EvidenceExported, Sought, find_refusals, find_runs
 from runtime.services.health import Audit
-from runtime.services.operator import person_of
+from runtime.services.people import person_of
 
 
 async def export_period(settings: Settings, period: Period, by: str, folder: Path, *, with_bundles: bool) -> Export:

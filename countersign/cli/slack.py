@@ -38,10 +38,10 @@ def install_link(
 @takes(page=page)
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List the workspaces in which the app is or was installed."""
-    from countersign.cli.installations import list_installations
+    from countersign.cli.lookup import find
+    from runtime.services.installations import places
 
-    places = run(list_installations(shared_settings("database_url")))
-    show_whole("installations", places, page, _key, _print_places, as_json=as_json)
+    show_whole("installations", find(places), page, _key, _print_places, as_json=as_json)
 
 
 def _key(place: Row) -> str:

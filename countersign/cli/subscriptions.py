@@ -32,10 +32,10 @@ def check(
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List subscriptions: whether they are active, and how many deliveries wait or are dead letters."""
     from countersign.cli.lookup import looked_up
-    from countersign.subscriptions import make_subscriptions
+    from countersign.subscriptions import load_subscriptions
     from runtime.services import listings
 
     settings = shared_settings("database_url")
-    declared, _ = make_subscriptions(settings)
+    declared = load_subscriptions(settings).of_runtime()
     rows = run(looked_up(settings, listings.list_subscriptions, declared))
     show_whole("subscriptions", rows, page, keyed("name"), table(*_COLUMNS), as_json=as_json)

@@ -47,10 +47,10 @@ def list_(
     """List open reviews, the first to expire first."""
     from countersign.cli.lookup import find
     from runtime.clock import utc_now
-    from runtime.services.tasks import SoughtTasks, list_tasks
+    from runtime.services.approval_rows import SoughtTasks, list_tasks
 
     if person is not None:  # an empty list would not say that there is no such person
-        from runtime.services.operator import person_of
+        from runtime.services.people import person_of
 
         find(person_of, person)
     sought = SoughtTasks(
@@ -64,7 +64,7 @@ def list_(
 def show(task_id: Task, *, as_json: AsJson = False) -> None:
     """Show a review: what to check, its progress, and the stamp to return with an answer."""
     from countersign.cli.lookup import find_one
-    from runtime.services.tasks import show_task
+    from runtime.services.approval_rows import show_task
 
     view = find_one(f"task {task_id}", show_task, task_id)
     show_one({**_row(view), **_more(view)}, as_json=as_json)

@@ -1,7 +1,7 @@
 """Why there is no bundle of a run, in one line. Needs no worker and no archive, so that a list is there at once."""
 
-from runtime.services.bundles import EvidenceState, FoundRun
-from runtime.services.health import OpenBundle
+from runtime.model.search import EvidenceState, FoundRun
+from runtime.services.bundles import OpenBundle
 
 
 def describe(bundle: OpenBundle) -> str:

@@ -57,8 +57,8 @@ async def apply_dead_letter(matter: NotificationContext, payload: RequeuePayload
     if isinstance(payload, RequeuePayload):
         await notifications.move(conn, payload.dead_letter_id, status, NotificationStatus.RECEIVED, None, now)
         said = [
-            engine.notification(one, by=PROGRAM, about=key, key=letter_key(one.effect_id))
-            for key, one in await dead_letters.unsent_with(conn, payload.dead_letter_id)
+            engine.notification(DeliveryPayload(**row), by=PROGRAM, about=key, key=letter_key(row["effect_id"]))
+            for key, row in await dead_letters.unsent_with(conn, payload.dead_letter_id)
         ]
         await notifications.record_all(conn, said, now, now)
         conn.on_commit(engine.wakeup.poke)

@@ -1,4 +1,4 @@
-"""A request's rows as the view that people see: never secrets, and what edits made of it."""
+"""A request's rows as the view that people see: never secrets, and what edits made of it; and reviews, looked up."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,7 +23,16 @@ from runtime.services.approval_view import (
     ProgressView,
     VoteView,
 )
+from runtime.store import approvals
+from runtime.store.database.buffered_connection import at_once
+from runtime.store.database.pool import Conn
 from runtime.store.metrics import NOTHING_KNOWN, Before
+from runtime.store.request_lists import SoughtTasks, find_tasks
+from runtime.store.tenants import is_mocked
+
+__all__ = [
+    "SoughtTasks",
+]
 
 _AS_STORED = (
     *("approval_id", "tenant", "run_id", "step", "revision", "tier", "reversible_by", "digest", "submitted_by"),
@@ -195,3 +204,19 @@ def _action(row: Mapping[str, Any], fields: Mapping[str, Any]) -> Action:
         forgotten=row["forgotten"],
     )
     return acting.action(row["salt"])
+
+
+async def list_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime) -> list[ApprovalView]:
+    """Return the open reviews that are sought, the first to expire first."""
+    mocked = await is_mocked(conn, tenant)
+    return [view_of(row, [], mocked=mocked) for row in await find_tasks(conn, tenant, sought, now)]
+
+
+async def show_task(conn: Conn, tenant: str, task_id: str) -> ApprovalView | None:
+    """Return a review of the tenant as it is now, open or not, or None."""
+    row, votes, mocked = await at_once(
+        approvals.approval_view_row(conn, task_id), approvals.votes_of(conn, task_id), is_mocked(conn, tenant)
+    )
+    if row is None or row["tenant"] != tenant or row["kind"] != AskKind.TASK:
+        return None
+    return view_of(row, votes, mocked=mocked)

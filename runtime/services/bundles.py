@@ -16,10 +16,10 @@ from runtime.model.search import EvidenceState, FoundRun, RunFilter, Sought
 from runtime.model.votes import Via, VoteVerdict
 from runtime.services.approval_rows import shown_fields
 from runtime.services.approval_view import FieldView
-from runtime.services.operator import person_of
+from runtime.services.people import person_of
 from runtime.store import bundle_search
 from runtime.store.bundle_search import find_runs
-from runtime.store.bundles import StoredBundle, find_stored
+from runtime.store.bundles import OpenBundle, StoredBundle, find_stored
 from runtime.store.database.pool import Conn
 from runtime.store.refusals import refusals_between
 from runtime.store.run_history import one_view, read_chains
@@ -29,6 +29,7 @@ __all__ = [
     "EvidenceExported",
     "EvidenceState",
     "FoundRun",
+    "OpenBundle",
     "Sought",
     "StoredBundle",
     "find_runs",

@@ -1,11 +1,7 @@
-"""Delegations: who votes for a person while they are away, as they say themselves, by the same act as by command.
-
-And who is who, as the directory that is loaded has it, for people and command line.
-"""
+"""Delegations: who votes for a person while they are away, as they say themselves, by the same act as by command."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from runtime.engine import Engine
 from runtime.inbox import inbox
@@ -13,14 +9,6 @@ from runtime.model.commands import DelegatePayload
 from runtime.model.limits import error_text
 from runtime.model.person import Person
 from runtime.services.clicks import record_said
-from runtime.store import delegations
-from runtime.store.database.pool import Conn
-from runtime.store.directory import find_people
-from runtime.store.passkeys import list_passkeys
-
-__all__ = [
-    "list_passkeys",
-]
 
 
 @dataclass(frozen=True)
@@ -57,20 +45,3 @@ async def settle_stand_in(engine: Engine, notification_id: str) -> str:
     """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
     facts = await inbox.apply(engine, notification_id)
     return "" if facts["status"] == "applied" else str(facts["reason"])
-
-
-async def list_people(conn: Conn, tenant: str, group: str | None) -> list[dict[str, Any]]:
-    """Return people, by their ids: of a group, if one is named.
-
-    `stands_in_for` and `delegates` are whom each votes for now, and who votes for them.
-    """
-    return await find_people(conn, tenant, group, None)
-
-
-async def find_person(conn: Conn, tenant: str, person: str) -> dict[str, Any] | None:
-    """Return a person with accounts and all their delegations, or None where the directory has no such person."""
-    found = await find_people(conn, tenant, None, person)
-    if not found:
-        return None
-    given = await delegations.list_delegations(conn, tenant, person, over=True)
-    return {**found[0], "delegations": given}

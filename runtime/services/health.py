@@ -9,7 +9,6 @@ from runtime.approvals.rules import shortfall
 from runtime.model.requirement import Requirement
 from runtime.model.run import FoundStep
 from runtime.services.audit import Audit, audit
-from runtime.store.bundles import OpenBundle
 from runtime.store.bundles import list_open as open_bundles
 from runtime.store.bundles import list_unretained as unretained_bundles
 from runtime.store.checkpoints import LogStanding, log_standing, newest_checkpoint
@@ -37,7 +36,6 @@ __all__ = [
     "FoundStep",
     "Heard",
     "LogStanding",
-    "OpenBundle",
     "actor",
     "audit",
     "directory_edition",

@@ -8,18 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import token_urlsafe
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.acts import RemovedWhy, SlackInstalled, SlackMemberChanged, SlackRekeyed, SlackRemoved
 from receipts.chain import PROGRAM, Actor
 from receipts.vault import Sealed, Vault
-from runtime.engine import Engine
 from runtime.model.installation import EndedInstallation, Installation, InstallPlace, NewInstallation, Tokens
 from runtime.store import directory, installations
 from runtime.store import installations as links
 from runtime.store.database.pool import Conn
 from runtime.store.installations import TakenError
 from runtime.store.tenants import put_act
+
+if TYPE_CHECKING:
+    from runtime.engine import Engine
 
 STATE_LIFE = timedelta(minutes=10)
 """How long somebody may take to say yes at Slack."""
@@ -79,7 +81,7 @@ async def end_installation(
 class InstallationLifecycle:
     """Where the bot hands in what Slack says of the app's life in its workspaces, and of their members."""
 
-    engine: Engine
+    engine: "Engine"
     tenant: str
 
     async def remove(self, place: InstallPlace, why: EndedWhy, said_at: datetime) -> bool:
@@ -105,7 +107,7 @@ _LEASE = timedelta(seconds=60)
 class Installations:
     """Where the bot keeps installations of one tenant. `vault` encrypts tokens."""
 
-    engine: Engine
+    engine: "Engine"
     tenant: str
     vault: Vault
 

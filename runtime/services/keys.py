@@ -14,7 +14,12 @@ from runtime.store.database.pool import Conn
 from runtime.store.signing_keys import needed_by, newest_key, register_of
 from runtime.store.tenants import put_act
 
-__all__ = ["Entry", "RegisterError", "needed_by", "register_key", "register_of", "revoke_key", "signs", "signs_by_now"]
+__all__ = ["Entry", "RegisterError", "list_keys", "register_key", "register_of", "revoke_key", "signs", "signs_by_now"]
+
+
+async def list_keys(conn: Conn, tenant: str) -> tuple[Sequence[Entry], dict[str, int]]:
+    """Return the register, and for how many bundles that are still to be stored each key is needed."""
+    return await register_of(conn, tenant), await needed_by(conn, tenant)
 
 
 async def signs(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> bool:

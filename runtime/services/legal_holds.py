@@ -13,7 +13,7 @@ from runtime.definitions.model import Retry
 from runtime.engine import new_id
 from runtime.model.limits import error_text
 from runtime.outbox import retry
-from runtime.services.operator import person_of
+from runtime.services.people import person_of
 from runtime.store import legal_holds
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.legal_holds import Due, NewHold, Subject
@@ -74,11 +74,6 @@ class LegalHolds:
             await self._put(conn, HoldLifted(**_members(hold_id, subject, said)), actor)
             await legal_holds.note_act(conn, self.tenant, subject)
         return hold_id
-
-    async def listed(self, *, lifted: bool) -> list[dict[str, Any]]:
-        """Return the holds, newest first; with `lifted` also those that are no more."""
-        async with self.pool.connection() as conn:
-            return await legal_holds.list_holds(conn, self.tenant, lifted=lifted)
 
     async def next_due(self, lease: timedelta, root: str) -> Due | None:
         """Return a bundle that the archive has to be told of within the lease, whose location begins so, or None."""

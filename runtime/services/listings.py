@@ -1,5 +1,6 @@
-"""What operators look through, over one connection: runs, waits, effects, dead letters. Nothing secret is shown."""
+"""What operators look through, over one connection: runs, waits, effects, dead letters, holds; nothing secret."""
 
+from runtime.store.legal_holds import list_holds
 from runtime.store.operator_lists import (
     Wanted,
     find_dead_letter,
@@ -21,6 +22,7 @@ __all__ = [
     "find_wait",
     "list_dead_letters",
     "list_effects",
+    "list_holds",
     "list_runs",
     "list_steps_needing_attention",
     "list_subscriptions",

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from runtime.engine import Engine
 from runtime.model.metrics import Metrics
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
 from runtime.store.metrics import count_metrics, groups_escalating_to
+
+if TYPE_CHECKING:
+    from runtime.engine import Engine
 
 PERIOD = timedelta(days=30)
 _KNOWN_FOR = timedelta(minutes=1)
@@ -26,7 +29,7 @@ class _Lines:
 class MetricsQueries:
     """Metrics for those who lead: members of groups that are next in line, and operators. Others get none."""
 
-    engine: Engine
+    engine: "Engine"
     tenant: str
     _lines: _Lines = field(default_factory=_Lines)
 

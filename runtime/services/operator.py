@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.chain import Actor
 from runtime.clock import Clock
 from runtime.engine import new_id
 from runtime.model.commands import (
@@ -31,9 +30,10 @@ from runtime.model.run import RepairAction
 from runtime.model.search import UnknownError
 from runtime.model.votes import Via
 from runtime.model.wait import signal_key
+from runtime.services.people import person_of
 from runtime.services.review_answers import ReviewAnswer, answer_payload
-from runtime.store import directory, effects, notifications
-from runtime.store.database.pool import Conn, Pool
+from runtime.store import effects, notifications
+from runtime.store.database.pool import Pool
 from runtime.store.database.signals import announce
 from runtime.store.step_repairs import find_step
 
@@ -42,10 +42,6 @@ Word = SignalPayload | VotePayload | ClaimPayload
 PAUSE = 0.1
 
 _EFFECT = "eff_"
-
-
-class UnknownPersonError(UnknownError):
-    """The directory has no such person, and whatever is done is done by somebody."""
 
 
 class UnknownEffectError(UnknownError):
@@ -66,14 +62,6 @@ class StepRepair:
     reason: str
     result: Any = None
     version: int | None = None
-
-
-async def person_of(conn: Conn, tenant: str, by: str) -> Actor:
-    """Return a person of the directory as one who acts, or raise UnknownPersonError."""
-    person = await directory.actor(conn, tenant, by)
-    if person is None or person["kind"] != "person":
-        raise UnknownPersonError(f"the directory has no person {by}")
-    return Actor(id=by, kind="person")
 
 
 @dataclass(frozen=True)

@@ -2,45 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.approval import AskKind
 from runtime.model.notification import dedupe_key_of
 from runtime.model.votes import Via
-from runtime.services.approval_rows import view_of
+from runtime.services.approval_rows import list_tasks, show_task
 from runtime.services.approval_view import ApprovalView
 from runtime.services.callers import Grants, grants_of
 from runtime.services.review_answers import ReviewAnswer, answer_payload
-from runtime.store import approvals, directory
+from runtime.store import directory
 from runtime.store.database.buffered_connection import at_once
-from runtime.store.database.pool import Conn
-from runtime.store.request_lists import NOBODY, SoughtTasks, find_tasks
-from runtime.store.tenants import is_mocked
+from runtime.store.request_lists import NOBODY, SoughtTasks
 
 __all__ = [
     "NOBODY",
     "SoughtTasks",
 ]
-
-
-async def list_tasks(conn: Conn, tenant: str, sought: SoughtTasks, now: datetime) -> list[ApprovalView]:
-    """Return the open reviews that are sought, the first to expire first."""
-    mocked = await is_mocked(conn, tenant)
-    return [view_of(row, [], mocked=mocked) for row in await find_tasks(conn, tenant, sought, now)]
-
-
-async def show_task(conn: Conn, tenant: str, task_id: str) -> ApprovalView | None:
-    """Return a review of the tenant as it is now, open or not, or None."""
-    row, votes, mocked = await at_once(
-        approvals.approval_view_row(conn, task_id), approvals.votes_of(conn, task_id), is_mocked(conn, tenant)
-    )
-    if row is None or row["tenant"] != tenant or row["kind"] != AskKind.TASK:
-        return None
-    return view_of(row, votes, mocked=mocked)
 
 
 @dataclass(frozen=True)

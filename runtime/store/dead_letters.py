@@ -1,8 +1,8 @@
 """Dead letters under a key: whether one stands there, how many came lately, and what a letter left unsent."""
 
 from datetime import datetime
+from typing import Any
 
-from runtime.model.commands import DeliveryPayload
 from runtime.model.subscription import CONNECTOR
 from runtime.store.database.pool import Conn
 
@@ -23,8 +23,11 @@ async def count_all(conn: Conn, tenant: str, correlation_key: str) -> int:
     return row["n"] if row else 0
 
 
-async def unsent_with(conn: Conn, letter_id: str) -> list[tuple[str, DeliveryPayload]]:
-    """Return what else was to be sent for a subscription that this letter ended, with the letter's correlation key."""
+async def unsent_with(conn: Conn, letter_id: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return what else was to be sent for a subscription that this letter ended, with the letter's correlation key.
+
+    Each has run_id, effect_id and subscription, as a delivery's payload has.
+    """
     query = """
         SELECT l.correlation_key, e.run_id, e.effect_id, e.fields ->> 'subscription' AS subscription
           FROM notifications l
@@ -37,8 +40,7 @@ async def unsent_with(conn: Conn, letter_id: str) -> list[tuple[str, DeliveryPay
                               AND o.payload ->> 'effect_id' = e.effect_id)
          ORDER BY e.created_at, e.effect_id
     """
-    rows = await conn.rows(query, (CONNECTOR, letter_id))
-    return [(row.pop("correlation_key"), DeliveryPayload(**row)) for row in rows]
+    return [(row.pop("correlation_key"), row) for row in await conn.rows(query, (CONNECTOR, letter_id))]
 
 
 async def count_dead_letters(conn: Conn, tenant: str, correlation_key: str, since: datetime, most: int) -> int:

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from policy.contract import PolicyText
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
 from receipts.receipt import Receipt
@@ -15,6 +14,9 @@ from runtime.model.effect import LeaseLostError
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind, json_text
 from runtime.store.tenants import put_act
+
+if TYPE_CHECKING:
+    from policy.contract import PolicyText
 
 _DECIDED = WriteKind(
     "decided",
@@ -77,7 +79,7 @@ _READ = WriteKind(
 )
 
 
-async def keep_policy_text(conn: Conn, tenant: str, text: PolicyText, now: datetime) -> None:
+async def keep_policy_text(conn: Conn, tenant: str, text: "PolicyText", now: datetime) -> None:
     """Keep the exact text of a policy, once per digest, and put on the tenant's record that it decides."""
     async with conn.transaction():
         await conn.execute(

@@ -20,7 +20,8 @@ from evidence.s3 import S3Archive
 from evidence.sealer import Sealer
 from runtime.clock import utc_now
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
-from runtime.services.operator import UnknownPersonError
+from runtime.services.listings import list_holds
+from runtime.services.people import UnknownPersonError
 from tests.bench import BENCH_SECRET, TENANT, Bench
 from tests.integration.evidence_stage import SealingOffice, noted, open_office
 from tests.integration.program_stage import Finished, command, environment
@@ -50,6 +51,11 @@ def keeper(office: SealingOffice, desk: LegalHolds) -> Keeper:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
     with s3_server(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+async def listed(bench: Bench, *, lifted: bool) -> list[dict[str, Any]]:
+    async with bench.engine.pool.connection() as conn:
+        return await list_holds(conn, TENANT, lifted=lifted)
 
 
 async def sealed(office: SealingOffice, ref: str = "1") -> str:
@@ -186,7 +192,7 @@ async def test_hold_needs_a_run_a_person_and_a_reason_and_is_set_once(office: Se
 async def test_secret_of_the_settings_is_in_no_reason(office: SealingOffice, desk: LegalHolds) -> None:
     await sealed(office)
     await desk.hold("omar", REFERENCE, f"see {BENCH_SECRET}")
-    [row] = await desk.listed(lifted=False)
+    [row] = await listed(office.bench, lifted=False)
     assert BENCH_SECRET not in str(row) + str(await acts(office.bench))
 
 
@@ -194,7 +200,7 @@ async def test_two_who_hold_the_same_at_one_moment_set_one_hold(office: SealingO
     await sealed(office)
     results = await asyncio.gather(*(desk.hold("omar", REFERENCE, "court") for _ in range(6)), return_exceptions=True)
     assert [isinstance(one, HoldError) for one in results].count(True) == 5
-    assert len(await desk.listed(lifted=True)) == 1
+    assert len(await listed(office.bench, lifted=True)) == 1
 
 
 # Whatever comes between
@@ -258,7 +264,7 @@ async def test_keeper_that_is_late_with_a_release_does_not_end_a_hold_that_came_
     assert await carried_out(keeper) == 1
     keeper.archive.set_hold(late.location, on=False)
     await (desk.mark_told(late) if is_heard else desk.mark_untold(late, "no answer"))
-    (hold,) = await desk.listed(lifted=False)
+    (hold,) = await listed(office.bench, lifted=False)
     assert (hold["held"], hold["to_be_held"]) == (0, 1)
     await office.bench.meddle("UPDATE evidence_held SET next_try_at = clock_timestamp()")
     assert await carried_out(keeper) == 1

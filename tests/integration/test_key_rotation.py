@@ -16,6 +16,7 @@ import pytest
 
 from countersign import foreseen_errors
 from countersign.cli import operate
+from countersign.cli.lookup import looked_up
 from countersign.settings import Settings
 from evidence.key_ring import KeyRing
 from evidence.local import LocalArchive
@@ -132,7 +133,7 @@ async def test_a_key_that_was_put_in_the_file_by_hand_is_registered_and_signs(of
     public_path(path).unlink()
     await office.noted()
     assert await office.sealer() == 1
-    register, needed = await operate.register_of_keys(office.settings)
+    register, needed = await looked_up(office.settings, keys.list_keys)
     assert [one.id for one in register] == [row["key_id"] for row in await office.rows()]
     assert register[0].signed_by == register[1].id
     assert needed == {}
@@ -230,7 +231,7 @@ async def rotated(office: SealingOffice) -> None:
 
 async def trusted(office: SealingOffice, folder: Path) -> Trust:
     """Return what an auditor has at the end of the year: the newest key, and the register."""
-    register, needed = await operate.register_of_keys(office.settings)
+    register, needed = await looked_up(office.settings, keys.list_keys)
     assert (len(register), needed) == (MONTHS + 1, {})
     (folder / "keys.json").write_bytes(write_register(register))
     return trust_of(public_path(office.settings.key_path), folder / "keys.json")

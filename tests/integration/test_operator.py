@@ -19,7 +19,8 @@ from runtime.handlers import BlockedError, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
 from runtime.services import listings, run_in_full
 from runtime.services.listings import Wanted
-from runtime.services.operator import OperatorService, UnknownEffectError, UnknownPersonError
+from runtime.services.operator import OperatorService, UnknownEffectError
+from runtime.services.people import UnknownPersonError
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import Edge, command, composed, edge_of, environment, settings_of

@@ -28,7 +28,7 @@ from countersign.engine import make_routing
 from countersign.loaded_files import note_configuration
 from countersign.parts import Role
 from countersign.settings import Settings
-from countersign.subscriptions import make_subscriptions
+from countersign.subscriptions import load_subscriptions
 from countersign.system import compose, prepare
 from receipts.acts import RoutingLoaded, SubscriptionsLoaded
 from receipts.chain import PROGRAM, Actor
@@ -170,7 +170,7 @@ def start(bench: Bench, dsn: str, opa: OpaChild, tmp_path: Path) -> Start:
 
     def started(process: str, **said: str) -> Engine:
         settings: Settings = settings_of(dsn, opa.url, tmp_path, **_files(tmp_path, **said))
-        routing, (subscriptions, _) = make_routing(settings), make_subscriptions(settings)
+        routing, subscriptions = make_routing(settings), load_subscriptions(settings).of_runtime()
         return replace(bench.engine, worker=process, routing=routing, subscriptions=subscriptions)
 
     return started

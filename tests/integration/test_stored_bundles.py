@@ -23,7 +23,8 @@ from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now
 from runtime.inbox import inbox
-from runtime.services.operator import OperatorService, UnknownPersonError
+from runtime.services.operator import OperatorService
+from runtime.services.people import UnknownPersonError
 from runtime.services.sealing import MOST_FAULTS
 from tests.bench import TENANT, Bench
 from tests.integration.archive_stage import (

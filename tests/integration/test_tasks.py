@@ -16,7 +16,8 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.notification import ConflictError
 from runtime.model.votes import ClaimAct, RefusalCode, VoteVerdict
-from runtime.services.operator import OperatorService, UnknownPersonError
+from runtime.services.operator import OperatorService
+from runtime.services.people import UnknownPersonError
 from runtime.services.review_answers import ReviewAnswer, outcome_of
 from runtime.services.tasks import NOBODY, SoughtTasks, TaskService
 from runtime.store import directory
