@@ -1,15 +1,22 @@
-"""One connection to the database that the settings name, for a command. Imports nothing large: people wait for it."""
+"""One connection to the database that the settings name, for a command, and looks into it.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+What is named and is not there is a sentence. Imports nothing large: people wait for it.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg.rows import dict_row
 
-from countersign.foreseen_errors import CountersignError
+from countersign.foreseen_errors import CountersignError, OperateError
 from countersign.settings import Settings, required
 from runtime.model.limits import first_line
+from runtime.model.search import UnknownError
 from runtime.store.database.pool import Conn
+
+T = TypeVar("T")
 
 
 class DatabaseError(CountersignError):
@@ -33,3 +40,26 @@ def unusable(error: Exception) -> DatabaseError:
     why = first_line(getattr(error, "orig", None) or error)
     remedy = "; behind a pooler set COUNTERSIGN_DATABASE_POOLER=transaction" if "startup parameter" in why else ""
     return DatabaseError(f"the database cannot be used: {why}{remedy}")
+
+
+@contextmanager
+def naming() -> Iterator[None]:
+    """Turn it into an OperateError where something that is named, such as a person, is not there."""
+    try:
+        yield
+    except UnknownError as error:
+        raise OperateError(str(error)) from error
+
+
+async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what: Any) -> T:
+    """Return what a look into the tenant's rows finds; raise OperateError where what it names is not there."""
+    async with connected(settings) as conn:
+        with naming():
+            return await look(conn, settings.tenant, *what)
+
+
+def expected(found: T | None, named: str) -> T:
+    """Return what was found, or raise OperateError."""
+    if found is None:
+        raise OperateError(f"there is no {named}")
+    return found

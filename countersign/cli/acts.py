@@ -88,7 +88,7 @@ async def ask_undo(
 
 async def items_of(settings: "Settings", run_id: str, step: str | None) -> list[dict[str, Any]]:
     """Return what of the run can be undone, and what not and why; raise OperateError where there is no such run."""
-    from countersign.cli.lookup import expected, looked_up
+    from countersign.connection import expected, looked_up
     from runtime.services.compensation import preview_undo
 
     found = expected(await looked_up(settings, preview_undo, run_id, step), f"run {run_id}")
@@ -210,7 +210,7 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
 
 
 async def _runs_chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:
-    from countersign.cli.lookup import looked_up
+    from countersign.connection import looked_up
     from runtime.services.compensation import TooManyError, preview_cancel
 
     try:

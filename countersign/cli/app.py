@@ -1,18 +1,23 @@
-"""The command line: `serve`, `migrate`, `bucket`, `config` and `doctor`; every group of commands stands in `groups`.
+"""The command line: `serve`, `migrate`, `bucket`, `config` and `doctor`; and every group of commands.
 
 What is done daily to runs has a short form: `trigger`, `cancel`, `undo` and `retry` are the commands of `runs`.
 
-Commands import what they need when they run: verifying a bundle needs no server's libraries. A foreseen error, and
-wrong use of a command, is one sentence that says where help is, not a traceback.
+A group is imported when it is asked for, and commands import what they need when they run: verifying a bundle needs no
+server's libraries. A foreseen error, and wrong use of a command, is one sentence that says where help is, not a
+traceback.
 """
 
 import atexit
 import gc
 import sys
+from functools import cached_property
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_group
 
 from countersign.cli.acts import cancel, retry, undo
 from countersign.cli.approval_queries import metrics
@@ -27,10 +32,52 @@ from countersign.cli.command import (
     show_facts,
 )
 from countersign.cli.embedded import case, demo, up
-from countersign.cli.groups import Groups
 from countersign.cli.log import witness
 from countersign.cli.options import AsJson
 from countersign.cli.run_commands import trigger
+
+GROUPS = {
+    "evidence": (
+        "evidence",
+        "List, fetch, verify, report, export and hold evidence; list approvals and exceptions; retry a bundle.",
+    ),
+    "runs": ("run_commands", "List, show, start, cancel, undo, retry, signal and replay runs."),
+    "waits": ("run_commands", "List and show waits."),
+    "effects": ("run_commands", "List and show effects: proposed, attempted and done."),
+    "definitions": ("definitions", "Check, list, show and compare runbooks; activate and retire their versions."),
+    "steps": ("steps", "List, show, retry, supply, skip and end steps that need attention."),
+    "dead-letters": ("dead_letters", "List, show, requeue and drop dead letters."),
+    "subscriptions": ("subscriptions", "Check and list subscriptions: webhooks that get run events."),
+    "tasks": ("tasks", "List, show, answer, claim and release reviews that wait for people."),
+    "people": ("people", "List, show, load and change the directory; delegations; passkeys."),
+    "slack": ("slack", "Install the Slack app and list where; print its manifest; change its keys."),
+    "keys": ("keys", "List, rotate, revoke and export the keys that sign evidence."),
+    "log": ("log", "Verify the audit log; show and rotate its key; print its newest checkpoint; write a time stamp."),
+}
+"""Their names, each with the module of its commands and its help."""
+
+
+class _Group(TyperGroup):
+    """A group whose commands are imported when one of them, or its help, is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._module, said = GROUPS[name]
+        super().__init__(name=name, help=said, no_args_is_help=True)
+        del self.commands  # which hid the property
+
+    @cached_property
+    def commands(self) -> Any:  # type: ignore[override]
+        """Return the commands by name."""
+        module = import_module(f"{__package__}.{self._module}")
+        return get_group(getattr(module, str(self.name).replace("-", "_"))).commands
+
+
+class Groups(TyperGroup):
+    """All commands, and then the groups."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {**self.commands, **{name: _Group(name) for name in GROUPS}}
 
 
 def usage_message(error: TyperException) -> str:

@@ -56,7 +56,7 @@ def _print_votes(rows: Sequence[Row]) -> None:
 async def vote_rows(settings: "Settings", narrowed: RunFilter, person: str | None) -> list[dict[str, Any]]:
     """Return the votes of a period as rows of a table, the oldest first."""
     from countersign.cli.audit import vote_row
-    from countersign.cli.lookup import looked_up
+    from countersign.connection import looked_up
     from runtime.services.bundles import find_votes
 
     return [vote_row(one) for one in await looked_up(settings, find_votes, narrowed, person)]
@@ -96,7 +96,7 @@ def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) 
 
 
 async def _find_metrics(settings: "Settings", period: Between) -> "Metrics":
-    from countersign.cli.lookup import looked_up
+    from countersign.connection import looked_up
     from runtime.clock import utc_now
     from runtime.services.metrics import find_metrics
 

@@ -9,7 +9,7 @@ import gc
 import json
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -249,3 +249,17 @@ def _block(lines: Sequence[str]) -> str:
 def moment_text(at: datetime) -> str:
     """Return a moment for people: in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def find(look: Callable[..., Awaitable[T]], *what: Any) -> T:
+    """Return what a look into the rows of the running system finds; raise OperateError where it names what is not."""
+    from countersign.connection import looked_up
+
+    return run(looked_up(shared_settings("database_url"), look, *what))
+
+
+def find_one(named: str, look: Callable[..., Awaitable[T | None]], *what: Any) -> T:
+    """Return the one thing that is named, or raise OperateError."""
+    from countersign.connection import expected
+
+    return expected(find(look, *what), named)

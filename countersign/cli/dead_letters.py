@@ -38,7 +38,7 @@ def list_(
     page: Page,
 ) -> None:
     """List dead letters, early answers, and received notifications that an internal fault delays, newest first."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services import listings
 
     wanted = listings.Wanted(**vars(came), status=status, after=page.after, limit=page.limit + 1)
@@ -49,7 +49,7 @@ def list_(
 @dead_letters.command()
 def show(notification_id: NotificationId, *, as_json: AsJson = False) -> None:
     """Show a notification, without its token."""
-    from countersign.cli.lookup import find_one
+    from countersign.cli.command import find_one
     from runtime.services import listings
 
     row = find_one(f"notification {notification_id}", listings.find_dead_letter, notification_id)

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from countersign.cli.command import out, run, shared_settings, show_json
-from countersign.cli.lookup import expected, looked_up
 from countersign.cli.operate import APPLY_SECONDS, perform
+from countersign.connection import expected, looked_up
 from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from runtime.model.states import RUN, RunStatus, is_final

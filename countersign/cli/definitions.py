@@ -32,7 +32,7 @@ def list_(
     page: Page,
 ) -> None:
     """List the versions of runbooks by name, the newest first: the status of each, and who changed it last."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.definition_views import Sought, list_versions
 
     sought = Sought(
@@ -60,7 +60,7 @@ def show(
     """Show a version: its status, who changed it and when, its digest, and its content."""
     import yaml
 
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.definition_views import show_version
 
     found = find(show_version, name, version)
@@ -129,7 +129,7 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show what a version adds, removes and changes."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.definition_views import compare
 
     found = find(compare, name, version, against)

@@ -159,7 +159,7 @@ def holds(
     page: Page,
 ) -> None:
     """List legal holds, newest first: subject, person, reason, and how many bundles the archive holds."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.listings import list_holds
 
     if run_id is not None and reference is not None:

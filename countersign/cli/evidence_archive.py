@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from countersign.archive import make_archive
-from countersign.cli.lookup import naming
 from countersign.cli.outputs import check_free, write_new
-from countersign.connection import connected
+from countersign.connection import connected, naming
 from countersign.foreseen_errors import OperateError
 from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings

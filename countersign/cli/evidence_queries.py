@@ -72,7 +72,7 @@ def _print_found(rows: Sequence[Row]) -> None:
 
 
 def _run_rows(sought: Sought) -> Sequence[dict[str, Any]]:
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from countersign.doctor.unsealed import why
     from runtime.services.bundles import find_runs
 

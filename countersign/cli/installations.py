@@ -5,9 +5,8 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Any
 
-from countersign.cli.lookup import naming
 from countersign.cli.operate import perform
-from countersign.connection import connected
+from countersign.connection import connected, naming
 from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings, required
 from countersign.slack import make_vault

@@ -21,7 +21,7 @@ keys = typer.Typer()
 @takes(page=page)
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List signing keys, newest last, and what each is still needed for."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.keys import list_keys
 
     show_whole("keys", _rows(*find(list_keys)), page, keyed("id"), _print_keys, as_json=as_json)
@@ -58,7 +58,7 @@ def export(
     to: Annotated[Path, output("FILE", "The file to write.")] = Path("keys.json"), *, as_json: AsJson = False
 ) -> None:
     """Write the key register for auditors: with the newest key they can verify what earlier keys signed."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from countersign.cli.outputs import write_new
     from receipts.register import write_register
     from runtime.services.keys import register_of

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from countersign.cli.lookup import naming
-from countersign.connection import connected
+from countersign.connection import connected, naming
 from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from receipts.checkpoint import LogKeys

@@ -35,7 +35,7 @@ def list_(
     page: Page,
 ) -> None:
     """List people: their groups and accounts, whom they vote for now, and who votes for them."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.people import find_people
 
     found = find(find_people, group, None)
@@ -48,7 +48,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a person and every delegation from and to them, past ones included."""
-    from countersign.cli.lookup import find_one
+    from countersign.cli.command import find_one
     from runtime.services.people import find_person
 
     show_one(find_one(f"person {person}", find_person, person), as_json=as_json)
@@ -264,7 +264,7 @@ def list_registered(
     page: Page,
 ) -> None:
     """List passkeys, newest first, including revoked ones."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.people import list_passkeys
 
     found = within(find(list_passkeys, person), was_made, "registered_at")

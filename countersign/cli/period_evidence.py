@@ -15,8 +15,7 @@ from typing import Any
 
 from countersign.archive import make_archive
 from countersign.cli.audit import PeriodRead, audited, read_period, refusal_rows
-from countersign.cli.lookup import looked_up, naming
-from countersign.connection import connected
+from countersign.connection import connected, looked_up, naming
 from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from evidence.errors import EvidenceError

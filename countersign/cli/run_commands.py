@@ -134,14 +134,14 @@ def _list_rows(
     look: Callable[..., Awaitable[list[dict[str, Any]]]], narrowed: RunFilter, page: Page, **more: Any
 ) -> list[dict[str, Any]]:
     """Return the rows of a page, and one more if there is one; raise OperateError where it follows on none."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.listings import Wanted
 
     return find(look, Wanted(**vars(narrowed), **more, after=page.after, limit=page.limit + 1))
 
 
 def _find_row(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, id_: str) -> Row:
-    from countersign.cli.lookup import find_one
+    from countersign.cli.command import find_one
 
     return find_one(f"{kind} {id_}", look, id_)
 
@@ -149,7 +149,7 @@ def _find_row(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, 
 @runs.command()
 def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
     """Plan a run again from its record, and name the first place where today's planner decides otherwise."""
-    from countersign.cli.lookup import find_one
+    from countersign.cli.command import find_one
     from countersign.engine import install_functions
     from runtime.services import run_replay
 

@@ -38,7 +38,7 @@ def install_link(
 @takes(page=page)
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List the workspaces in which the app is or was installed."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services.installations import places
 
     show_whole("installations", find(places), page, _key, _print_places, as_json=as_json)

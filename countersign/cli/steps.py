@@ -30,7 +30,7 @@ _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_cod
 @takes(narrowed=run_filter, page=page)
 def list_(*, as_json: AsJson = False, narrowed: RunFilter, page: Page) -> None:
     """List steps that need attention, those of the newest run first."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.services import listings
 
     steps = find(listings.list_steps_needing_attention, page.limit + 1, narrowed, page.after)
@@ -41,7 +41,7 @@ def list_(*, as_json: AsJson = False, narrowed: RunFilter, page: Page) -> None:
 @steps.command()
 def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
     """Show a step that needs attention: its error and its version."""
-    from countersign.cli.lookup import find_one
+    from countersign.cli.command import find_one
     from runtime.services import listings
 
     found = find_one(f"step {step} of a run {run_id}", listings.find_step, run_id, step)

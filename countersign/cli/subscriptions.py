@@ -31,7 +31,7 @@ def check(
 @takes(page=page)
 def list_(*, as_json: AsJson = False, page: Page) -> None:
     """List subscriptions: whether they are active, and how many deliveries wait or are dead letters."""
-    from countersign.cli.lookup import looked_up
+    from countersign.connection import looked_up
     from countersign.subscriptions import load_subscriptions
     from runtime.services import listings
 

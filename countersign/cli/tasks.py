@@ -45,7 +45,7 @@ def list_(
     page: Page,
 ) -> None:
     """List open reviews, the first to expire first."""
-    from countersign.cli.lookup import find
+    from countersign.cli.command import find
     from runtime.clock import utc_now
     from runtime.services.approval_rows import SoughtTasks, list_tasks
 
@@ -63,7 +63,7 @@ def list_(
 @tasks.command()
 def show(task_id: Task, *, as_json: AsJson = False) -> None:
     """Show a review: what to check, its progress, and the stamp to return with an answer."""
-    from countersign.cli.lookup import find_one
+    from countersign.cli.command import find_one
     from runtime.services.approval_rows import show_task
 
     view = find_one(f"task {task_id}", show_task, task_id)

@@ -16,7 +16,7 @@ import pytest
 
 from countersign import foreseen_errors
 from countersign.cli import operate
-from countersign.cli.lookup import looked_up
+from countersign.connection import looked_up
 from countersign.settings import Settings
 from evidence.key_ring import KeyRing
 from evidence.local import LocalArchive

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.groups import GROUPS
+from countersign.cli.app import GROUPS
 from countersign.settings import ROOT
 
 _LARGE = (
