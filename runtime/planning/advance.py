@@ -46,7 +46,7 @@ from runtime.store.database.buffered_connection import at_once
 from runtime.store.open_work import RunStep, withdraw_questions
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import WantedSteps
-from runtime.store.transaction_batcher import Look, seen
+from runtime.store.transaction_batcher import seen
 
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
@@ -67,9 +67,9 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     return transition
 
 
-def looks_of(definition: Definition, run_id: str, event: StepMoved) -> list[Look]:
+def looks_of(definition: Definition, run_id: str, event: StepMoved) -> Sequence[WantedSteps | RunStep]:
     """Return what planning `event` looks at first."""
-    looks: list[Look] = [WantedSteps(run_id, reach(definition, event))]
+    looks: list[WantedSteps | RunStep] = [WantedSteps(run_id, reach(definition, event))]
     if has_stopped(event.status) and may_wait(definition, event.path):
         looks.append(RunStep(run_id, event.path))
     return looks

@@ -112,9 +112,9 @@ def approval_in(row: Mapping[str, Any]) -> Approval:
     return _approval({**columns, "expires_at": row["open_until"]})
 
 
-async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval, now: datetime) -> None:
+def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval, now: datetime) -> None:
     """Write a new approval, open from now on."""
-    await conn.execute(
+    conn.put(
         """
         INSERT INTO approvals (approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons,
                                before, purpose, shortfall, shown, route, joined, status, cards, requested_at,

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from psycopg.errors import DeadlockDetected
 
+from runtime.model.delegation import Delegate
 from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn, Pool
@@ -28,8 +29,8 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
-Look = WantedSteps | RunStep
-"""What work on a run reads first: steps, or whether anything of a step is open."""
+Look = WantedSteps | RunStep | Delegate | str
+"""What work on a run reads first: steps, whether anything of a step is open, for whom somebody votes, or a request."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,14 @@ class TransactionBatcher:
 
 def seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
     """Return what a look gives."""
-    return loads.steps(look) if isinstance(look, WantedSteps) else loads.is_open(look)
+    match look:
+        case WantedSteps():
+            return loads.steps(look)
+        case RunStep():
+            return loads.is_open(look)
+        case Delegate():
+            return loads.stand_ins(look)
+    return loads.approval(look)
 
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:

@@ -19,11 +19,22 @@ from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
 from runtime.services.clicks import ClickOutcome
 from runtime.services.passkey_ceremonies import SigningPage
+from tests.bench import Bench, open_bench
 from tests.integration.acts_stage import delegate
 from tests.integration.chat_stage import CHANNEL, Chat, chatting, choose
-from tests.integration.conftest import Targets
+from tests.integration.conftest import PACK, Targets
 from tests.integration.network import Trips, along, road_to
-from tests.integration.policies_stage import asked, counter, open_vault, register, token_to_sign
+from tests.integration.policies_stage import (
+    AT_MOST,
+    asked,
+    break_glass,
+    counter,
+    filing,
+    glass_policy,
+    open_vault,
+    register,
+    token_to_sign,
+)
 from tests.integration.program_stage import composed, settings_of
 from tests.integration.test_edge_answers import Stage, staged
 from tests.integration.test_edge_tasks import get, post, review
@@ -153,21 +164,26 @@ async def test_a_click_counts_where_a_round_trip_takes_a_tenth_of_a_second(chat:
     assert [row["person"] for row in await chat.bench.rows("SELECT person FROM votes")] == ["ann"]
 
 
+async def _sign_within_five(vault: Bench, road: Trips, person: str, ticket: str = "") -> None:
+    """Have a person sign a request of their own each time, written and answered within five round trips."""
+    passkey = await register(vault, person)
+    for ref in TIMES[: AT_MOST if ticket else len(TIMES)]:
+        token = await token_to_sign(vault, person, await asked(vault, ref), ticket=ticket)
+        page = await counter(vault).open(token)
+        assert isinstance(page, SigningPage)
+        signed = passkey.sign(page.ceremony.challenge)
+        road.made.clear()
+        outcome = await counter(vault).sign(token, signed)
+        assert isinstance(outcome, ClickOutcome)
+        assert outcome.counted
+        assert len(road.until(COMMITTED)) <= MOST, road.made
+
+
 async def test_a_vote_signed_with_a_passkey_counts_within_five_round_trips(
     dsn: str, road: Trips, opa: OpaChild
 ) -> None:
     async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_vault(along(dsn, road), policy) as vault:
-        passkey = await register(vault, "sam")
-        for ref in TIMES:
-            token = await token_to_sign(vault, "sam", await asked(vault, ref))
-            page = await counter(vault).open(token)
-            assert isinstance(page, SigningPage)
-            signed = passkey.sign(page.ceremony.challenge)
-            road.made.clear()
-            outcome = await counter(vault).sign(token, signed)
-            assert isinstance(outcome, ClickOutcome)
-            assert outcome.counted
-            assert len(road.until(COMMITTED)) <= MOST, road.made
+        await _sign_within_five(vault, road, "sam")
 
 
 @pytest.mark.parametrize("hours", ["{}", QUIET], ids=["told at once", "in quiet hours"])
@@ -189,6 +205,38 @@ async def test_a_signed_vote_that_ends_an_approval_is_written_and_answered_withi
             outcome = await counter(vault).sign(token, signed)
             assert isinstance(outcome, ClickOutcome)
             assert outcome.status is ApprovalStatus.APPROVED
+            assert len(road.until(COMMITTED)) <= MOST, road.made
+
+
+@pytest.mark.parametrize("hours", ["{}", QUIET], ids=["told at once", "in quiet hours"])
+async def test_a_delegates_signed_vote_is_written_and_answered_within_five_round_trips(
+    dsn: str, road: Trips, opa: OpaChild, hours: str
+) -> None:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_vault(along(dsn, road), policy) as vault:
+        await delegate(vault, "sam", "ann", "security")
+        with psycopg.connect(dsn, options="-c session_replication_role=replica") as conn:
+            conn.execute("UPDATE actors SET notices = %s WHERE kind = 'person'", (hours,))
+        await _sign_within_five(vault, road, "ann")
+        votes = await vault.rows("SELECT person, delegator, json_array_length(delegation -> 'acts') AS acts FROM votes")
+        assert votes == [{"person": "ann", "delegator": "sam", "acts": 1}] * len(TIMES)
+
+
+async def test_a_signed_break_glass_is_written_and_answered_within_five_round_trips(
+    dsn: str, road: Trips, tmp_path: Path
+) -> None:
+    async with glass_policy(tmp_path, "access_vault") as policy, open_vault(along(dsn, road), policy) as vault:
+        await _sign_within_five(vault, road, "ivy", ticket="INC-7")
+
+
+async def test_a_break_glass_by_click_is_recorded_and_written_within_five_round_trips(
+    dsn: str, road: Trips, tmp_path: Path, targets: Targets
+) -> None:
+    handlers = targets.handlers()
+    async with glass_policy(tmp_path) as policy, open_bench(along(dsn, road), policy, [PACK], handlers) as bench:
+        for ref in TIMES[:AT_MOST]:
+            _, approval_id = await filing(bench, ref)
+            road.made.clear()
+            assert (await break_glass(bench, "ivy", approval_id)).status is ApprovalStatus.APPROVED
             assert len(road.until(COMMITTED)) <= MOST, road.made
 
 
