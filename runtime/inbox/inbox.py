@@ -30,6 +30,7 @@ from runtime.inbox.review_claims import apply_claim, apply_handover
 from runtime.inbox.signals import apply_signal
 from runtime.inbox.step_repairs import apply_step_repair, authorize_repair
 from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor
+from runtime.inbox.vote_refusals import look_at_withdrawal
 from runtime.inbox.votes import apply_vote, apply_withdrawal, vote_context
 from runtime.inbox.wait_endings import apply_child_ended, apply_deadline, apply_escalation
 from runtime.model.commands import (
@@ -49,6 +50,7 @@ from runtime.model.payloads import (
     EditPayload,
     PayloadError,
     VotePayload,
+    WithdrawPayload,
 )
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import RefusalCode, VoteContext
@@ -262,6 +264,8 @@ def _looks(found: Addressed) -> list[Look]:
             return [Delegate(found.notification.tenant, person)]
         case VotePayload(ticket=ticket, approval_id=approval_id) if ticket:
             return [approval_id]
+        case WithdrawPayload(approval_id=approval_id):
+            return [approval_id]
     return []
 
 
@@ -310,10 +314,13 @@ async def _settle_one(
 
 async def _vote_context(engine: Engine, found: Addressed, runs: Mapping[str, RunTx]) -> VoteContext | None:
     """Return what a vote is judged by, None of what is no vote; read with where its notification stands."""
-    payload, tx = found.notification.payload, next(iter(runs.values()), None)
-    if tx is None or not isinstance(payload, VotePayload):
-        return None
-    return await vote_context(engine, tx, payload, found.step)
+    tx = next(iter(runs.values()), None)
+    match found.notification.payload:
+        case VotePayload() as vote if tx is not None:
+            return await vote_context(engine, tx, vote, found.step)
+        case WithdrawPayload() as withdrawal if tx is not None:
+            await look_at_withdrawal(tx, withdrawal)
+    return None
 
 
 APPLY: Mapping[str, Callable[[NotificationContext, Any], Awaitable[ApplyResult]]] = {

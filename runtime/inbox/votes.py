@@ -23,9 +23,9 @@ from runtime.inbox.delegations import act_of, look_at_delegation, stand_ins_now,
 from runtime.inbox.notification_context import NotificationContext
 from runtime.inbox.vote_refusals import (
     RequestAct,
-    accept_act,
     account_of,
     accounts_of,
+    asked_people,
     ballot_of,
     claimant_of,
     end_lapsed_claim,
@@ -212,8 +212,7 @@ async def _count(
     if stand_in:
         await tell_of_delegate_vote(engine, tx, approval, name, vote, stand_in)
     if status is ApprovalStatus.REQUESTED:
-        await approvals.touch(tx.conn, approval.approval_id)
-        await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
+        await _move_card_on(engine, tx, approval)
     else:
         await end_approval(engine, tx, approval, status, votes)
     return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
@@ -247,9 +246,8 @@ async def apply_withdrawal(matter: NotificationContext, payload: WithdrawPayload
     refusal = refuse_withdrawal(answer.ballot, answer.person, voters, payload.reason, answer.tx.now)
     tx = answer.tx
     if refusal is None:
-        refusal = await refuse_stranding_withdrawal(
-            tx.conn, tx.tenant, answer.ballot, answer.votes, answer.person.id, tx.now
-        )
+        people = await asked_people(tx, answer.ballot)
+        refusal = refuse_stranding_withdrawal(people, answer.ballot, answer.votes, answer.person.id)
     if refusal:
         return await record_refusal(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
     return await _withdraw(matter, answer, payload)
@@ -258,7 +256,11 @@ async def apply_withdrawal(matter: NotificationContext, payload: WithdrawPayload
 async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: WithdrawPayload) -> ApplyResult:
     tx, approval, person = answer.tx, answer.approval, answer.person
     reason = (await tx.privacy()).text(payload.reason.strip())
-    vote = await approvals.withdraw_vote(tx.conn, approval.approval_id, person.id, tx.now)
+    key = approvals.VoteKey(approval.approval_id, person.id)
+    vote = await tx.once(partial(approvals.given_vote, tx.conn), key)
+    if vote is None:
+        raise LookupError(f"no vote of {person.id} on {approval.approval_id}")
+    approvals.withdraw_vote(tx.conn, key, tx.now)
     facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
     tx.leaf_about(approval, VOTE_WITHDRAWN, {**facts, "reason": reason}, actor=Actor(id=person.id, kind="person"))
     left = counting(approval.requirement, [cast_of(one) for one in answer.votes if one.person != person.id])
@@ -270,8 +272,15 @@ async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: Wi
         missing=list(still_missing(approval.requirement, left)),
     )
     name = f"withdrawn:{matter.notification.notification_id}"
-    await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
-    return await accept_act(matter, answer)
+    await messages.tell_thread_once(matter.engine, tx, approval, name, said)
+    await _move_card_on(matter.engine, tx, approval)
+    return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})
+
+
+async def _move_card_on(engine: Engine, tx: RunTx, approval: Approval) -> None:
+    """Show on the card what was said, which nothing else has changed in this transaction."""
+    await approvals.touch(tx.conn, approval.approval_id)
+    await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
 
 
 async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: str | None) -> VoteContext | None:

@@ -13,14 +13,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.views.references import APPROVE
+from bot.views.references import APPROVE, REJECT
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
+from runtime.model.votes import CardAct
 from runtime.services.clicks import ClickOutcome
 from runtime.services.passkey_ceremonies import SigningPage
 from tests.bench import Bench, open_bench
-from tests.integration.acts_stage import delegate
+from tests.integration.acts_stage import delegate, say
 from tests.integration.chat_stage import CHANNEL, Chat, chatting, choose
 from tests.integration.conftest import PACK, Targets
 from tests.integration.network import Trips, along, road_to
@@ -43,6 +44,8 @@ from tests.patience import MINUTE
 
 CLICKED, ON_CLAIMED, OPENING, SUBMITTED = 3, 4, 2, 2
 """Round trips of a click that is a vote, of one until its form is open, and of the form until the vote is recorded."""
+OF_WITHDRAWAL = 4
+"""Round trips until the form of a withdrawal is open: it is looked, too, whether enough people would be left."""
 MOST = 5
 """Round trips of a vote that comes otherwise: one that is signed, or comes by HTTP, is answered when it is counted."""
 FIRST_START, START = 75, 35
@@ -142,6 +145,29 @@ async def test_a_form_opens_within_two_round_trips_and_its_vote_is_recorded_with
         assert len(road.until(RECORDED)) <= SUBMITTED, road.made
 
 
+@pytest.mark.parametrize(
+    ("label", "opening"), [("Reject", OPENING), ("Request changes", OPENING), ("Withdraw my vote", OF_WITHDRAWAL)]
+)
+async def test_the_form_of_a_no_opens_within_few_round_trips_and_is_recorded_within_two(
+    chat: Chat, road: Trips, label: str, opening: int
+) -> None:
+    ann = await chat.person("ann")
+    for ref in TIMES:
+        asked = await chat.file(ref)
+        if label == "Withdraw my vote":
+            assert (await chat.bench.click("ann", asked)).counted
+            await chat.bench.settle()
+        card = await _newest_card(chat)
+        road.made.clear()
+        await (ann.click(card, REJECT) if label == "Reject" else choose(ann, card, label))
+        await ann.find_modal()
+        assert len([trip for trip in road.made if OPENED not in trip]) <= opening, road.made
+        road.made.clear()
+        assert (await ann.submit({"reason": "this is last year's"}))["ok"]
+        await chat.bench.settle()
+        assert len(road.until(RECORDED)) <= SUBMITTED, road.made
+
+
 async def test_a_form_of_the_menu_opens_within_two_round_trips(chat: Chat, road: Trips) -> None:
     for name in ("ann", "ben", "cat"):
         await chat.file(name)
@@ -237,6 +263,21 @@ async def test_a_break_glass_by_click_is_recorded_and_written_within_five_round_
             _, approval_id = await filing(bench, ref)
             road.made.clear()
             assert (await break_glass(bench, "ivy", approval_id)).status is ApprovalStatus.APPROVED
+            assert len(road.until(COMMITTED)) <= MOST, road.made
+
+
+async def test_a_withdrawal_is_recorded_and_written_within_five_round_trips(
+    dsn: str, road: Trips, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(along(dsn, road), policy, [PACK], targets.handlers()) as bench,
+    ):
+        for ref in TIMES:
+            _, approval_id = await filing(bench, ref)
+            assert (await bench.click("ann", approval_id)).counted
+            road.made.clear()
+            assert (await say(bench, "ann", approval_id, CardAct.WITHDRAW, "the wrong draft")).counted
             assert len(road.until(COMMITTED)) <= MOST, road.made
 
 
