@@ -16,7 +16,7 @@ from receipts.chain import PROGRAM, Actor
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.inbox.answers import HANDED_TO, apply_answer, outcome_of_all, outcome_of_one
+from runtime.inbox.answers import HANDED_TO, apply_answer, look_at_answer, outcome_of_all, outcome_of_one
 from runtime.inbox.approver_questions import apply_ask, apply_reply
 from runtime.inbox.cancellations import apply_cancel, apply_undo, authorize_cancel
 from runtime.inbox.definition_activation import apply_status_change
@@ -47,8 +47,10 @@ from runtime.model.limits import error_text, first_line
 from runtime.model.notification import Addressed, ApplyResult, ConflictError, Notification, Payload
 from runtime.model.passkey import Assertion
 from runtime.model.payloads import (
+    CompletionPayload,
     EditPayload,
     PayloadError,
+    ProgressPayload,
     VotePayload,
     WithdrawPayload,
 )
@@ -257,7 +259,7 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
         return await engine.on_run(run_id, on, _looks(found))
 
 
-def _looks(found: Addressed) -> list[Look]:
+def _looks(found: Addressed) -> Sequence[Look]:
     """Return what names what a notification is judged by: that is read with the lock of its run, what it names next."""
     match found.notification.payload:
         case VotePayload(ticket="", assertion=Assertion(), person_id=str(person)):
@@ -266,6 +268,8 @@ def _looks(found: Addressed) -> list[Look]:
             return [approval_id]
         case WithdrawPayload(approval_id=approval_id):
             return [approval_id]
+        case CompletionPayload() | ProgressPayload():
+            return addressed_waits(found)
     return []
 
 
@@ -320,6 +324,8 @@ async def _vote_context(engine: Engine, found: Addressed, runs: Mapping[str, Run
             return await vote_context(engine, tx, vote, found.step)
         case WithdrawPayload() as withdrawal if tx is not None:
             await look_at_withdrawal(tx, withdrawal)
+        case CompletionPayload() if tx is not None:
+            await look_at_answer(tx, addressed_waits(found)[0])
     return None
 
 

@@ -76,7 +76,7 @@ def looks_of(definition: Definition, run_id: str, event: StepMoved) -> Sequence[
 
 
 def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
-    """Return reads of what planning `event` looks at first, where it follows from the end of an approval (`ends`)."""
+    """Return reads of what planning `event` looks at first; it follows from what `ends`: an approval, or a wait."""
     return [
         tx.look(look, seen(tx.loads, look if isinstance(look, WantedSteps) else replace(look, beside=ends)))
         for look in looks_of(definition, tx.run_id, event)

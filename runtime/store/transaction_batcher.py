@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from psycopg.errors import DeadlockDetected
 
 from runtime.model.delegation import Delegate
+from runtime.model.wait import NamedWait
 from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn, Pool
@@ -29,8 +30,8 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
-Look = WantedSteps | RunStep | Delegate | str
-"""What work on a run reads first: steps, whether anything of a step is open, for whom somebody votes, or a request."""
+Look = WantedSteps | RunStep | Delegate | NamedWait | str
+"""What work on a run reads first: steps, whether anything of one is open, who votes for whom, a wait, a request."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
             return loads.is_open(look)
         case Delegate():
             return loads.stand_ins(look)
+        case NamedWait():
+            return loads.wait(look)
     return loads.approval(look)
 
 

@@ -302,6 +302,17 @@ async def test_an_answer_by_http_that_ends_a_review_counts_within_five_round_tri
         assert len(road.until(COMMITTED)) <= MOST, road.made
 
 
+async def test_an_answer_of_another_system_is_recorded_and_its_run_goes_on_within_five_round_trips(
+    stage: Stage, road: Trips
+) -> None:
+    for ref in TIMES:
+        asked = await stage.asked(ref)
+        road.made.clear()
+        assert (await stage.answer(asked, ref)).body["status"] == "applied"
+        assert len(road.until(COMMITTED)) <= MOST, road.made
+        assert stage.step(asked) == "succeeded"
+
+
 async def test_a_start_needs_few_round_trips(dsn: str, road: Trips, opa: OpaChild, tmp_path: Path) -> None:
     for most in (FIRST_START, START, START):
         road.made.clear()
