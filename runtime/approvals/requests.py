@@ -6,8 +6,9 @@ people are left to decide a request is looked at again after an edit, a hand-ove
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from policy.contract import Answer, Question, Verdict
@@ -25,7 +26,9 @@ from runtime.engine import Engine
 from runtime.model.action import Tier
 from runtime.model.approval import Approval, AskKind, NewApproval, Result, ResultCode
 from runtime.model.delegation import AskedPerson
+from runtime.model.effect import Effect
 from runtime.model.messages import Unfulfillable
+from runtime.model.passage_facts import PassageFacts
 from runtime.model.person import Person
 from runtime.model.requirement import NextInLine, Requirement
 from runtime.model.states import EffectStatus, WaitType
@@ -35,8 +38,9 @@ from runtime.outbox.attempts import make_attempt
 from runtime.planning.effect_tx import EffectTx
 from runtime.planning.waits import moments_of, moments_of_request, open_wait
 from runtime.store import approvals, effects, records, waits
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.direct_messages import remind_of
-from runtime.store.passage_facts import read_facts
+from runtime.store.passage_facts import facts_of
 from runtime.store.run_tx import RunTx
 
 
@@ -261,7 +265,7 @@ async def ask(passage: EffectTx, new: NewApproval, first: str | None = None) -> 
     """Ask people, and return the request as it was asked; `first` is where a card of it goes in any case."""
     tx = passage.tx
     new = replace(await routed(passage, new, first), shown=await declared_card(passage, new.before))
-    await approvals.insert_approval(tx.conn, tx.run_id, tx.tenant, new, tx.now)
+    approvals.insert_approval(tx.conn, tx.run_id, tx.tenant, new, tx.now)
     tx.leaf_about(
         new,
         "approval.requested",
@@ -291,8 +295,26 @@ async def _tell_unfulfillable(passage: EffectTx, new: NewApproval) -> None:
 
 async def passage_of(engine: Engine, tx: RunTx, approval: Approval) -> EffectTx:
     """Return it as it stands now."""
-    effect = await effects.get_effect(tx.conn, approval.effect_id)
-    return EffectTx(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
+    effect, facts = await tx.once(partial(_effect_and_facts, tx), PassageKey(approval.effect_id))
+    return EffectTx(engine, tx, make_attempt(effect, facts))
+
+
+@dataclass(frozen=True)
+class PassageKey:
+    """What a passage is read by: its effect's id."""
+
+    effect_id: str
+
+
+async def look_at_passage(tx: RunTx, approval: Approval) -> None:
+    """Read ahead what `passage_of` does."""
+    key = PassageKey(approval.effect_id)
+    await tx.look(key, _effect_and_facts(tx, key))
+
+
+async def _effect_and_facts(tx: RunTx, key: PassageKey) -> tuple[Effect, PassageFacts]:
+    effect, facts = await at_once(effects.get_effect(tx.conn, key.effect_id), facts_of(tx.conn, key.effect_id))
+    return effect, facts
 
 
 def asked_groups(requirement: Requirement) -> tuple[str, ...]:

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from receipts.chain import FELL_BACK
 from runtime.approvals.electorate import able, users_of
 from runtime.approvals.rules import shortfall
+from runtime.engine import Engine
 from runtime.model.approval import NewApproval
 from runtime.model.delegation import AskedPerson
 from runtime.model.requirement import Requirement
@@ -15,7 +17,8 @@ from runtime.model.routing import MOST_CALLED, Destination, Route, first_fit
 from runtime.outbox import messages
 from runtime.outbox.attempts import subject_of
 from runtime.planning.effect_tx import EffectTx
-from runtime.store.electorate import electorate_of
+from runtime.store.electorate import Electorate, electorate_of
+from runtime.store.run_tx import RunTx
 
 MOST_DIRECT_CARDS = 25
 """People up to whom each gets a card of their own; a larger group has one in its channel. Each is an effect."""
@@ -70,11 +73,25 @@ def tell_fallback(passage: EffectTx, new: NewApproval) -> None:
 
 
 async def _reach(passage: EffectTx, requirement: Requirement) -> Reach:
-    engine, tx = passage.engine, passage.tx
-    fallback = engine.routing.fallback
-    groups = (*requirement.groups, *requirement.leads, *(fallback.groups if fallback else ()))
+    tx = passage.tx
     barred = {tx.row["requested_by"], tx.row["submitted_by"], *requirement.exclude}
-    return Reach(await electorate_of(tx.conn, tx.tenant, groups, tx.now), frozenset(barred))
+    people = await tx.once(partial(_people, tx), _electorate(passage.engine, requirement))
+    return Reach(people, frozenset(barred))
+
+
+def _electorate(engine: Engine, requirement: Requirement) -> Electorate:
+    fallback = engine.routing.fallback
+    return Electorate((*requirement.groups, *requirement.leads, *(fallback.groups if fallback else ())))
+
+
+async def _people(tx: RunTx, wanted: Electorate) -> list[AskedPerson]:
+    return await electorate_of(tx.conn, tx.tenant, wanted.groups, tx.now)
+
+
+async def look_at_reach(engine: Engine, tx: RunTx, requirement: Requirement) -> None:
+    """Read ahead whom a request by this requirement reaches."""
+    wanted = _electorate(engine, requirement)
+    await tx.look(wanted, _people(tx, wanted))
 
 
 async def _send(passage: EffectTx, new: NewApproval, groups: tuple[str, ...]) -> Destination | None:

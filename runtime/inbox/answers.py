@@ -31,8 +31,10 @@ from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.steps import ErrorCode
 from runtime.model.wait import NamedWait, Progress, Wait
 from runtime.outbox import messages
+from runtime.planning.advance import looks_ahead
 from runtime.planning.transition import StepMoved
 from runtime.store import approvals, notifications, waits
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn
 from runtime.store.run_tx import RunTx
 
@@ -197,9 +199,16 @@ async def _unmatched(matter: NotificationContext, answer: Answer) -> ApplyResult
     return ApplyResult(status, {"code": code, "reason": reason})
 
 
+async def look_at_answer(tx: RunTx, named: NamedWait) -> None:
+    """Read ahead what follows if a step's answer has come, where its wait was found open with the run's lock."""
+    if tx.ahead.get(named) is not None:
+        event = StepMoved(named.step, StepStatus.SUCCEEDED)
+        await at_once(*looks_ahead(tx, await tx.definition(), event, named.wait_id))
+
+
 async def _answer(matter: NotificationContext, answer: Answer, named: NamedWait) -> _Outcome:
     tx = matter.runs[named.run_id]
-    wait = await tx.loads.wait(named)  # as it is under the run's lock
+    wait = await tx.once(tx.loads.wait, named)  # as it is under the run's lock
     if wait is None:
         return _Outcome(named, NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more")
     refusal = refuse_answer(wait, await tx.definition(), answer)

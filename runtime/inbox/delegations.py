@@ -4,7 +4,7 @@ Delegator and delegate are told what became of a delegation, each by a direct me
 these messages pass the gate like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from receipts.acts import Allowed, DelegationRefused
 from receipts.canonical import dumps
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
-from receipts.tenant_acts import DelegationEnded, DelegationRecorded
+from receipts.tenant_acts import DelegationEnded, DelegationRecorded, delegation_name
 from runtime.approvals.requests import asked_groups, left, refuse_short
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.model import Definition, StepDefinition
@@ -25,7 +25,7 @@ from runtime.inbox.operator_acts import denial, judge, policy_of
 from runtime.model.approval import Approval
 from runtime.model.chat_message import DelegateVoted, DelegationChanged
 from runtime.model.commands import DelegatePayload, UndelegatePayload
-from runtime.model.delegation import Delegation, StandIn
+from runtime.model.delegation import Delegate, Delegation, StandIn
 from runtime.model.notification import Addressed, ApplyResult
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import Vote
@@ -38,7 +38,7 @@ from runtime.store.definitions import keep_definition
 from runtime.store.electorate import electorate_of
 from runtime.store.request_lists import open_in_groups
 from runtime.store.run_tx import RunTx
-from runtime.store.tenants import put_act
+from runtime.store.tenants import acts_named, put_act
 
 DELEGATION = "countersign.delegation"
 """The trigger type; what begins with `countersign.` no pack may claim."""
@@ -108,6 +108,27 @@ async def tell_of_delegation(
     await tx.flush()
 
 
+async def stand_ins_now(tx: RunTx, person: str) -> list[StandIn]:
+    """Return for whom a person may vote now, in the order in which that was recorded."""
+    found = await tx.once(tx.loads.stand_ins, Delegate(tx.tenant, person))
+    return [stand_in for stand_in in found if stand_in.delegation.covers(tx.now)]
+
+
+def act_of(stand_in: StandIn) -> tuple[str, ...]:
+    """Return the name of the act that recorded a delegation."""
+    return (delegation_name(stand_in.delegation.delegation_id),)
+
+
+def look_at_delegation(tx: RunTx, person: str | None) -> list[Awaitable[None]]:
+    """Return reads of what follows if a person votes for somebody, by what was read of that with the run's lock."""
+    found: Sequence[StandIn] = tx.ahead.get(Delegate(tx.tenant, person or ""), ())
+    people = {person, *(one.delegator.id for one in found)} if found else ()
+    return [
+        *(tx.look(name, acts_named(tx.conn, tx.tenant, name)) for name in map(act_of, found)),
+        *(messages.look_at_person(tx, one) for one in sorted(filter(None, people))),
+    ]
+
+
 async def tell_of_delegate_vote(
     engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, stand_in: StandIn
 ) -> None:
@@ -131,7 +152,7 @@ async def _tell_both(
     card_of: str | None,
 ) -> None:
     for person in people:
-        await messages.tell_person(engine, tx, person, name, said, card_of)
+        await messages.tell_person(engine, tx, person, name, said, card_of, is_new=True)
 
 
 async def _person_name(conn: Conn, tenant: str, person: str) -> str:

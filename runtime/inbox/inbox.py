@@ -7,7 +7,7 @@ What is wrong with a notification makes it a dead letter; a fault of ours does n
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from receipts.chain import PROGRAM, Actor
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.inbox.answers import HANDED_TO, apply_answer, outcome_of_all, outcome_of_one
+from runtime.inbox.answers import HANDED_TO, apply_answer, look_at_answer, outcome_of_all, outcome_of_one
 from runtime.inbox.approver_questions import apply_ask, apply_reply
 from runtime.inbox.cancellations import apply_cancel, apply_undo, authorize_cancel
 from runtime.inbox.definition_activation import apply_status_change
@@ -30,6 +30,7 @@ from runtime.inbox.review_claims import apply_claim, apply_handover
 from runtime.inbox.signals import apply_signal
 from runtime.inbox.step_repairs import apply_step_repair, authorize_repair
 from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor
+from runtime.inbox.vote_refusals import look_at_withdrawal
 from runtime.inbox.votes import apply_vote, apply_withdrawal, vote_context
 from runtime.inbox.wait_endings import apply_child_ended, apply_deadline, apply_escalation
 from runtime.model.commands import (
@@ -41,12 +42,17 @@ from runtime.model.commands import (
     RevokePasskeyPayload,
     UndelegatePayload,
 )
+from runtime.model.delegation import Delegate
 from runtime.model.limits import error_text, first_line
 from runtime.model.notification import Addressed, ApplyResult, ConflictError, Notification, Payload
+from runtime.model.passkey import Assertion
 from runtime.model.payloads import (
+    CompletionPayload,
     EditPayload,
     PayloadError,
+    ProgressPayload,
     VotePayload,
+    WithdrawPayload,
 )
 from runtime.model.states import NotificationStatus
 from runtime.model.votes import RefusalCode, VoteContext
@@ -56,6 +62,7 @@ from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.run_tx import RunTx
+from runtime.store.transaction_batcher import Look
 
 NOT_NOW = "This is recorded, but could not be applied just now. It is tried again."
 NOT_CONFIRMED = "This waits until Slack confirms who says it."
@@ -249,7 +256,21 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
             with tx.chaining_into(offer.open(tx.now + engine.timing.lease)):
                 return await _settle(engine, found, tx.conn, tx.loads, {tx.run_id: tx})
 
-        return await engine.on_run(run_id, on)
+        return await engine.on_run(run_id, on, _looks(found))
+
+
+def _looks(found: Addressed) -> Sequence[Look]:
+    """Return what names what a notification is judged by: that is read with the lock of its run, what it names next."""
+    match found.notification.payload:
+        case VotePayload(ticket="", assertion=Assertion(), person_id=str(person)):
+            return [Delegate(found.notification.tenant, person)]
+        case VotePayload(ticket=ticket, approval_id=approval_id) if ticket:
+            return [approval_id]
+        case WithdrawPayload(approval_id=approval_id):
+            return [approval_id]
+        case CompletionPayload() | ProgressPayload():
+            return addressed_waits(found)
+    return []
 
 
 async def _apply_alone(engine: Engine, found: Addressed) -> Mapping[str, Any]:
@@ -261,8 +282,17 @@ async def _settle(
     engine: Engine, found: Addressed, conn: Conn, loads: BatchedReads, runs: Mapping[str, RunTx]
 ) -> Mapping[str, Any]:
     """Apply a notification, unless somebody has meanwhile; the runs' locks come before its own."""
+    payload = found.notification.payload
+    # runs share transactions: how often somebody has used break-glass must not be counted by two before either writes
+    async with loads.alone if isinstance(payload, VotePayload) and payload.ticket else nullcontext():
+        return await _settle_one(engine, found, conn, loads, runs)
+
+
+async def _settle_one(
+    engine: Engine, found: Addressed, conn: Conn, loads: BatchedReads, runs: Mapping[str, RunTx]
+) -> Mapping[str, Any]:
     notification = found.notification
-    standing, context = await at_once(loads.standing(notification.notification_id), _vote_context(found, runs))
+    standing, context = await at_once(loads.standing(notification.notification_id), _vote_context(engine, found, runs))
     if standing.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
         await notifications.move(
             conn, notification.notification_id, standing.status, NotificationStatus.RECEIVED, None, engine.clock()
@@ -286,10 +316,17 @@ async def _settle(
     return facts
 
 
-async def _vote_context(found: Addressed, runs: Mapping[str, RunTx]) -> VoteContext | None:
+async def _vote_context(engine: Engine, found: Addressed, runs: Mapping[str, RunTx]) -> VoteContext | None:
     """Return what a vote is judged by, None of what is no vote; read with where its notification stands."""
-    payload, tx = found.notification.payload, next(iter(runs.values()), None)
-    return await vote_context(tx, payload, found.step) if tx is not None and isinstance(payload, VotePayload) else None
+    tx = next(iter(runs.values()), None)
+    match found.notification.payload:
+        case VotePayload() as vote if tx is not None:
+            return await vote_context(engine, tx, vote, found.step)
+        case WithdrawPayload() as withdrawal if tx is not None:
+            await look_at_withdrawal(tx, withdrawal)
+        case CompletionPayload() if tx is not None:
+            await look_at_answer(tx, addressed_waits(found)[0])
+    return None
 
 
 APPLY: Mapping[str, Callable[[NotificationContext, Any], Awaitable[ApplyResult]]] = {

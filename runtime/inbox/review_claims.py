@@ -14,6 +14,7 @@ from runtime.inbox.vote_refusals import (
     RequestAct,
     accept_act,
     accounts_of,
+    asked_people,
     ballot_of,
     claimant_of,
     end_lapsed_claim,
@@ -123,7 +124,7 @@ async def _refusal(answer: RequestAct, to: Candidate | None, payload: HandPayloa
     refusal = refuse_hand(ballot, who, to, payload.reason, tx.now)
     if refusal or answer.approval.kind is not AskKind.TASK:  # of others more people than one may go on deciding
         return refusal
-    return await refuse_stranding_handover(tx.conn, tx.tenant, ballot, payload.to, tx.now)
+    return refuse_stranding_handover(await asked_people(tx, ballot), ballot, payload.to)
 
 
 async def _hand_over(

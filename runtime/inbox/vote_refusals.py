@@ -7,7 +7,8 @@ taken back, and a review not handed over, where too few eligible approvers would
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from receipts.chain import ONE_BY_ONE, VOTE_REFUSED, Actor
 from runtime.approvals.requests import asked_groups, left, left_to, refuse_short
@@ -22,9 +23,10 @@ from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Via, Vote, VoteVerdict
 from runtime.outbox import messages
 from runtime.store import approvals, directory
-from runtime.store.database.pool import Conn
+from runtime.store.approvals import VoteKey, given_vote
+from runtime.store.database.buffered_connection import at_once
 from runtime.store.directory import is_deactivated, is_person_deactivated
-from runtime.store.electorate import electorate_of
+from runtime.store.electorate import Electorate, electorate_of
 from runtime.store.refusals import count_refusal
 from runtime.store.run_tx import RunTx
 
@@ -46,14 +48,16 @@ async def person_of(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
 
 async def present_person(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
     """Return the one person who speaks, or why nobody does: not by an account that was deactivated meanwhile."""
-    person = await person_of(tx, payload)
-    if (
-        isinstance(person, Person)
-        and payload.via is Via.SLACK
-        and await is_deactivated(tx.conn, payload.team, payload.user)
-    ):
-        return Refusal(RefusalCode.DEACTIVATED)
-    return person
+    person, has_left = await at_once(person_of(tx, payload), _has_left(tx, payload))
+    return _present(person, has_left=has_left)
+
+
+def _present(person: Person | Refusal, *, has_left: bool) -> Person | Refusal:
+    return Refusal(RefusalCode.DEACTIVATED) if has_left and isinstance(person, Person) else person
+
+
+async def _has_left(tx: RunTx, payload: PersonPayload) -> bool:
+    return payload.via is Via.SLACK and await is_deactivated(tx.conn, payload.team, payload.user)
 
 
 def account_of(accounts: Sequence[Account], person: Person) -> Account:
@@ -72,9 +76,10 @@ async def claimant_of(tx: RunTx, approval: Approval) -> Person | None:
     """Return who has claimed a review, as long as they may answer it; None where that is nobody."""
     if approval.assignee is None:
         return None
-    row = await tx.loads.actor((tx.tenant, approval.assignee))
-    holder = claimant_in(approval, row)
-    return None if holder is None or await is_person_deactivated(tx.conn, tx.tenant, holder.id) else holder
+    row, has_left = await at_once(
+        tx.loads.actor((tx.tenant, approval.assignee)), is_person_deactivated(tx.conn, tx.tenant, approval.assignee)
+    )
+    return None if has_left else claimant_in(approval, row)
 
 
 def claimant_in(approval: Approval, row: Mapping[str, Any] | None) -> Person | None:
@@ -191,19 +196,67 @@ class RequestAct:
     person: Person
 
 
+@dataclass(frozen=True)
+class AroundKey:
+    """By which it is known what was read around a request for somebody who acts on it."""
+
+    approval_id: str
+
+
+class Around(NamedTuple):
+    """Who speaks, the counted votes, and who has claimed it."""
+
+    person: Person | Refusal
+    votes: Sequence[Vote]
+    holder: Person | None
+
+
+async def _around(tx: RunTx, payload: PersonPayload, approval: Approval) -> Around:
+    person, has_left, votes, holder = await at_once(
+        person_of(tx, payload),
+        _has_left(tx, payload),
+        tx.loads.votes(approval.approval_id),
+        claimant_of(tx, approval),
+    )
+    return Around(_present(person, has_left=has_left), votes, holder)
+
+
+async def look_at_withdrawal(tx: RunTx, payload: PersonPayload) -> None:
+    """Read ahead what a withdrawal is judged by, by the request as the run's lock found it."""
+    approval: Approval | None = tx.ahead.get(payload.approval_id)
+    if approval is None:
+        return
+    around, asked = AroundKey(approval.approval_id), Electorate(asked_groups(approval.requirement))
+    given = VoteKey(approval.approval_id, payload.person_id or "")
+    await at_once(
+        tx.look(around, _around(tx, payload, approval)),
+        tx.look(asked, _electorate(tx, asked)),
+        tx.look(given, given_vote(tx.conn, given)),
+    )
+
+
+async def _electorate(tx: RunTx, asked: Electorate) -> list[AskedPerson]:
+    return await electorate_of(tx.conn, tx.tenant, asked.groups, tx.now)
+
+
+async def asked_people(tx: RunTx, ballot: Ballot) -> list[AskedPerson]:
+    """Return the people whom a request asks, those next in line too."""
+    return await tx.once(partial(_electorate, tx), Electorate(asked_groups(ballot.requirement)))
+
+
 async def load_act(
     matter: NotificationContext, payload: PersonPayload, act: CardAct, stamp: str
 ) -> RequestAct | ApplyResult:
     """Return where an act stands, or what to record instead: nobody speaks, or of a request that was another then."""
     tx = matter.run()
-    approval = None if tx is None else await tx.loads.approval(payload.approval_id)
+    approval = None if tx is None else await tx.once(tx.loads.approval, payload.approval_id)
     if tx is None or approval is None:
         return unknown_request()
-    person = await present_person(tx, payload)
+    key = AroundKey(approval.approval_id)
+    person, votes, holder = await tx.once(lambda _: _around(tx, payload, approval), key)
     if isinstance(person, Refusal):
         return await record_refusal(tx, approval, payload, act, person)
-    votes = await tx.loads.votes(approval.approval_id)
-    ballot = ballot_of(approval, votes, tx.row, await claimant_of(tx, approval))
+    ballot = ballot_of(approval, votes, tx.row, holder)
     if stamp not in ("", approval.stamp) and ballot.is_open(tx.now):
         return await record_refusal(tx, approval, payload, act, Refusal(RefusalCode.STALE))
     return RequestAct(tx, approval, votes, ballot, person)
@@ -233,25 +286,19 @@ async def accept_act(matter: NotificationContext, answer: RequestAct) -> ApplyRe
     return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})
 
 
-async def refuse_stranding_withdrawal(
-    conn: Conn, tenant: str, ballot: Ballot, votes: Sequence[Vote], person: str, now: datetime
+def refuse_stranding_withdrawal(
+    people: Sequence[AskedPerson], ballot: Ballot, votes: Sequence[Vote], person: str
 ) -> Refusal | None:
-    """Return why a vote stays, or None: its person could not give it again, and too few others are left."""
-    people = await _people(conn, tenant, ballot, now)
+    """Return why a vote stays, or None: its person could not give it again, and too few others of `people` are left."""
     others = [vote for vote in votes if vote.person != person]
     before, after = (left(ballot.requirement, people, _barred(ballot), some) for some in (votes, others))
     return refuse_short(before, after)
 
 
-async def refuse_stranding_handover(conn: Conn, tenant: str, ballot: Ballot, to: str, now: datetime) -> Refusal | None:
+def refuse_stranding_handover(people: Sequence[AskedPerson], ballot: Ballot, to: str) -> Refusal | None:
     """Return why a review stays with its person, or None: nobody could answer it once it is that other one's."""
-    people = await _people(conn, tenant, ballot, now)
     before = left(ballot.requirement, people, _barred(ballot))
     return refuse_short(before, left_to(ballot.requirement, people, _barred(ballot), to))
-
-
-async def _people(conn: Conn, tenant: str, ballot: Ballot, now: datetime) -> list[AskedPerson]:
-    return await electorate_of(conn, tenant, asked_groups(ballot.requirement), now)
 
 
 def _barred(ballot: Ballot) -> frozenset[str]:

@@ -5,28 +5,27 @@ read in one round trip: under the run's lock it is all of one moment. A withdraw
 and may be given again.
 """
 
-from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import VOTE_WITHDRAWN, Actor
 from receipts.fields import timestamp
 from receipts.passkey_records import SignedWords
-from receipts.tenant_acts import delegation_name
 from runtime.approvals.request_rules import refuse_withdrawal
 from runtime.approvals.rules import cast_of, counting, still_missing, tally, way_to_vote
 from runtime.approvals.webauthn import PasskeyError, check_assertion, document_of
 from runtime.engine import Engine
 from runtime.inbox.approval_endings import end_approval
-from runtime.inbox.break_glass import check_break_glass, request_review
-from runtime.inbox.delegations import tell_of_delegate_vote
+from runtime.inbox.break_glass import check_break_glass, look_at_break_glass, request_review
+from runtime.inbox.delegations import act_of, look_at_delegation, stand_ins_now, tell_of_delegate_vote
 from runtime.inbox.notification_context import NotificationContext
 from runtime.inbox.vote_refusals import (
     RequestAct,
-    accept_act,
     account_of,
     accounts_of,
+    asked_people,
     ballot_of,
     claimant_of,
     end_lapsed_claim,
@@ -52,7 +51,6 @@ from runtime.planning.advance import looks_ahead
 from runtime.planning.transition import StepMoved
 from runtime.store import approvals, passkeys
 from runtime.store.database.buffered_connection import at_once
-from runtime.store.delegations import stand_ins_of
 from runtime.store.run_tx import RunTx
 from runtime.store.tenants import acts_named
 
@@ -128,12 +126,6 @@ async def apply_vote(matter: NotificationContext, payload: VotePayload) -> Apply
     tx, context = matter.run(), matter.vote_context
     if tx is None or context is None:
         return unknown_request()
-    # runs share transactions: how often somebody has used break-glass must not be counted by two before either writes
-    async with tx.loads.alone if payload.ticket else nullcontext():
-        return await _apply(matter, tx, context, payload)
-
-
-async def _apply(matter: NotificationContext, tx: RunTx, context: VoteContext, payload: VotePayload) -> ApplyResult:
     approval, person = context.approval, context.person
     voter = person if isinstance(person, Refusal) else await _voter(tx, context, person, payload)
     if isinstance(voter, Voter):
@@ -149,7 +141,7 @@ async def _voter(tx: RunTx, context: VoteContext, person: Person, payload: VoteP
     stand_in = None if payload.ticket else await _way(tx, context, person, payload)
     if isinstance(stand_in, Refusal):
         return stand_in
-    break_glass = await check_break_glass(tx, approval, person, payload) if payload.ticket else None
+    break_glass = await check_break_glass(tx, context, person, payload) if payload.ticket else None
     if isinstance(break_glass, Refusal):
         return break_glass
     signature = await signature_on(tx, approval, person, payload, context.key)
@@ -163,7 +155,7 @@ async def _way(tx: RunTx, context: VoteContext, person: Person, payload: VotePay
         return Refusal(RefusalCode.IN_DOUBT)
     ballot = ballot_of(approval, context.votes, tx.row, await claimant_of(tx, approval))
     asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
-    stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now) if asks_for_others else []
+    stand_ins = await stand_ins_now(tx, person.id) if asks_for_others else []
     way = way_to_vote(ballot, person, context.accounts, stand_ins, payload.verdict, payload.reason, tx.now)
     if isinstance(way, Refusal):
         return way
@@ -220,8 +212,7 @@ async def _count(
     if stand_in:
         await tell_of_delegate_vote(engine, tx, approval, name, vote, stand_in)
     if status is ApprovalStatus.REQUESTED:
-        await approvals.touch(tx.conn, approval.approval_id)
-        await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
+        await _move_card_on(engine, tx, approval)
     else:
         await end_approval(engine, tx, approval, status, votes)
     return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
@@ -229,8 +220,7 @@ async def _count(
 
 async def _delegation(tx: RunTx, stand_in: StandIn) -> dict[str, Any]:
     """Return the delegation of a vote as evidence has it, with the act that recorded it in the tenant's chain."""
-    acts = await acts_named(tx.conn, tx.tenant, [delegation_name(stand_in.delegation.delegation_id)])
-    return {**stand_in.document(), "acts": acts}
+    return {**stand_in.document(), "acts": await tx.once(partial(acts_named, tx.conn, tx.tenant), act_of(stand_in))}
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, votes: list[Vote]) -> None:
@@ -256,9 +246,8 @@ async def apply_withdrawal(matter: NotificationContext, payload: WithdrawPayload
     refusal = refuse_withdrawal(answer.ballot, answer.person, voters, payload.reason, answer.tx.now)
     tx = answer.tx
     if refusal is None:
-        refusal = await refuse_stranding_withdrawal(
-            tx.conn, tx.tenant, answer.ballot, answer.votes, answer.person.id, tx.now
-        )
+        people = await asked_people(tx, answer.ballot)
+        refusal = refuse_stranding_withdrawal(people, answer.ballot, answer.votes, answer.person.id)
     if refusal:
         return await record_refusal(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
     return await _withdraw(matter, answer, payload)
@@ -267,7 +256,11 @@ async def apply_withdrawal(matter: NotificationContext, payload: WithdrawPayload
 async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: WithdrawPayload) -> ApplyResult:
     tx, approval, person = answer.tx, answer.approval, answer.person
     reason = (await tx.privacy()).text(payload.reason.strip())
-    vote = await approvals.withdraw_vote(tx.conn, approval.approval_id, person.id, tx.now)
+    key = approvals.VoteKey(approval.approval_id, person.id)
+    vote = await tx.once(partial(approvals.given_vote, tx.conn), key)
+    if vote is None:
+        raise LookupError(f"no vote of {person.id} on {approval.approval_id}")
+    approvals.withdraw_vote(tx.conn, key, tx.now)
     facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
     tx.leaf_about(approval, VOTE_WITHDRAWN, {**facts, "reason": reason}, actor=Actor(id=person.id, kind="person"))
     left = counting(approval.requirement, [cast_of(one) for one in answer.votes if one.person != person.id])
@@ -279,11 +272,18 @@ async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: Wi
         missing=list(still_missing(approval.requirement, left)),
     )
     name = f"withdrawn:{matter.notification.notification_id}"
-    await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
-    return await accept_act(matter, answer)
+    await messages.tell_thread_once(matter.engine, tx, approval, name, said)
+    await _move_card_on(matter.engine, tx, approval)
+    return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})
 
 
-async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> VoteContext | None:
+async def _move_card_on(engine: Engine, tx: RunTx, approval: Approval) -> None:
+    """Show on the card what was said, which nothing else has changed in this transaction."""
+    await approvals.touch(tx.conn, approval.approval_id)
+    await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
+
+
+async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: str | None) -> VoteContext | None:
     """Return what the vote is judged by, None without the request; the run's privacy is known afterwards, too.
 
     `step` is that of the request.
@@ -292,9 +292,11 @@ async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> Vot
     event = _event(payload, step)
     looks = looks_ahead(tx, await tx.definition(), event, approval_id) if event else []
     if payload.assertion:
-        looks.append(_look_at_requester(tx))
+        looks += [messages.look_at_person(tx, tx.row["requested_by"]), *look_at_delegation(tx, person_id)]
+    if payload.ticket:
+        looks += look_at_break_glass(engine, tx, payload)
     approval, votes, person, accounts, seen, key, *_ = await at_once(
-        tx.loads.approval(approval_id),
+        tx.once(tx.loads.approval, approval_id),
         tx.loads.votes(approval_id),
         person_of(tx, payload),
         accounts_of(tx, person_id, payload),
@@ -308,17 +310,13 @@ async def vote_context(tx: RunTx, payload: VotePayload, step: str | None) -> Vot
     return None if approval is None else VoteContext(approval, votes, person, accounts, seen.card, seen.opened_at, key)
 
 
-async def _look_at_requester(tx: RunTx) -> None:
-    """Read ahead how whoever asked is reached: they hear of the end."""
-    person = (tx.tenant, tx.row["requested_by"])
-    await tx.look(person, tx.loads.reached(person))
-
-
 def _event(payload: VotePayload, step: str | None) -> StepMoved | None:
     """Return what follows if the vote decides; None where whoever brings it does not wait until it is counted.
 
-    What is signed is the approval of an effect, which its step is then ready for; what comes by HTTP is a review.
+    What is signed, or uses break-glass, is the approval of an effect, which its step is then ready for; what comes by
+    HTTP is a review.
     """
-    if step is None or (payload.via is Via.SLACK and payload.assertion is None):
+    approves = payload.assertion is not None or bool(payload.ticket)
+    if step is None or (payload.via is Via.SLACK and not approves):
         return None
-    return StepMoved(step, StepStatus.READY if payload.assertion else StepStatus.SUCCEEDED)
+    return StepMoved(step, StepStatus.READY if approves else StepStatus.SUCCEEDED)

@@ -49,6 +49,14 @@ class Delegation:
 
 
 @dataclass(frozen=True)
+class Delegate:
+    """Whose delegations are wanted: those by which this person votes for others."""
+
+    tenant: str
+    person: str
+
+
+@dataclass(frozen=True)
 class StandIn:
     """A delegation that nobody has ended, and its delegator as the directory has them, in the groups that it gives."""
 

@@ -5,7 +5,9 @@ They are rows in the outbox like any other and pass the same gate.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from receipts.fields import timestamp
 from runtime.definitions.model import Retry
@@ -56,17 +58,18 @@ async def post_cards(engine: Engine, tx: RunTx, new: NewApproval, until: datetim
     for place in new.route.places[:1]:
         card = PostCard(approval_id=new.approval_id, channel=place)
         first = await card_told(tx, place, new)
-        await _send(engine, tx, "post_card", place, card, f"card:{new.approval_id}", OnDoubt.RECONCILE, until, first)
-    await post_copies(engine, tx, new, until)
+        key = f"card:{new.approval_id}"
+        await _send(engine, tx, "post_card", place, card, key, OnDoubt.RECONCILE, until, first, is_new=True)
+    await post_copies(engine, tx, new, until, is_new=True)
 
 
-async def post_copies(engine: Engine, tx: RunTx, new: NewApproval, until: datetime) -> None:
-    """Ask for further cards of a request: each is an effect of its own."""
+async def post_copies(engine: Engine, tx: RunTx, new: NewApproval, until: datetime, *, is_new: bool = False) -> None:
+    """Ask for further cards of a request: each is an effect of its own; `is_new` is as for `propose`."""
     moments = await asyncio.gather(*(card_told(tx, place, new) for place in new.route.copies))
     for place, first in zip(new.route.copies, moments, strict=True):
         card = PostCard(approval_id=new.approval_id, channel=place, is_copy=True)
         key = f"card:{new.approval_id}:{place}"
-        await _send(engine, tx, "post_card", place, card, key, OnDoubt.RECONCILE, until, first)
+        await _send(engine, tx, "post_card", place, card, key, OnDoubt.RECONCILE, until, first, is_new=is_new)
 
 
 async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
@@ -147,6 +150,11 @@ async def tell_person(
         await _tell_user(engine, tx, user, notices, name, said, card_of, is_new=is_new)
 
 
+async def look_at_person(tx: RunTx, person: str) -> None:
+    """Read ahead how somebody is reached who may hear of what follows."""
+    await tx.look((tx.tenant, person), tx.loads.reached((tx.tenant, person)))
+
+
 async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:
     """Tell the requester that people are asked; of a request with a card once that is there, since it is linked."""
     if approval.kind is AskKind.EFFECT and approval.status is ApprovalStatus.REQUESTED:
@@ -175,17 +183,45 @@ async def tell_accounts(
     await tell_people(engine, tx, [user for _, user in accounts], name, said, card_of)
 
 
-async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, said: Said, card_of: str | None) -> None:
+@dataclass(frozen=True)
+class Told:
+    """Whose Slack accounts are wanted: those of the people of these groups."""
+
+    groups: tuple[str, ...]
+
+
+async def look_at_groups(tx: RunTx, groups: Sequence[str]) -> None:
+    """Read ahead how the people of groups are reached who may hear of what follows."""
+    told = Told(tuple(groups))
+    await tx.look(told, _accounts(tx, told))
+
+
+async def _accounts(tx: RunTx, told: Told) -> list[str]:
+    return await directory.accounts_in_groups(tx.conn, tx.tenant, told.groups, tx.now)
+
+
+async def tell_groups(
+    engine: Engine,
+    tx: RunTx,
+    groups: Sequence[str],
+    name: str,
+    said: Said,
+    card_of: str | None,
+    *,
+    is_new: bool = False,
+) -> None:
     """Tell the groups: one message to each channel of theirs and, where they are few, one to each person as well.
 
     Every message is an effect with leaves of its own, written under the run's lock: a large group hears it once.
+    `is_new` is as for `propose`.
     """
     for channel in dict.fromkeys(engine.routing.channel((group,)) for group in groups):
         message = PostMessage(channel=channel, said=said, card_of=card_of)
         key = f"say:{tx.run_id}:{name}:{channel}"
-        await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
-    accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups, tx.now)
-    await tell_people(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
+        await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE, is_new=is_new)
+    accounts = await tx.once(partial(_accounts, tx), Told(tuple(groups)))
+    users = accounts if len(accounts) <= MOST_DIRECT else []
+    await tell_people(engine, tx, users, name, said, card_of, is_new=is_new)
 
 
 async def close_question(engine: Engine, tx: RunTx, asked: StepRepairMessage, then: RepairDone | RepairClosed) -> None:
@@ -196,12 +232,19 @@ async def close_question(engine: Engine, tx: RunTx, asked: StepRepairMessage, th
 
 
 async def tell_people(
-    engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
+    engine: Engine,
+    tx: RunTx,
+    users: Sequence[str],
+    name: str,
+    said: Said,
+    card_of: str | None,
+    *,
+    is_new: bool = False,
 ) -> None:
     """Write to people by their Slack accounts, to each when their quiet hours are over; an alarm goes out at once."""
     for user in users:
         notices = NOTHING_SAID if _is_alarm(said) else await tx.loads.notices((tx.tenant, user))
-        await _tell_user(engine, tx, user, notices, name, said, card_of)
+        await _tell_user(engine, tx, user, notices, name, said, card_of, is_new=is_new)
 
 
 def _is_alarm(said: Said) -> bool:
@@ -233,7 +276,8 @@ async def _when_told(
     """Return from when until when it is tried to tell somebody who has quiet hours: they are not part of that time."""
     if not notices.is_ever_quiet:
         return None, None
-    approval = await tx.once(tx.loads.approval, card_of) if card_of else None
+    # its tier, which is all that is wanted of it, never changes
+    approval = tx.ahead.get(card_of) or await tx.loads.approval(card_of) if card_of else None
     first, lasts = notices.from_when(tx.now, approval.tier if approval else None), engine.timing.effect_deadline
     last = notices.from_when(first + lasts, None)
     return first, last if last == first + lasts else last + lasts

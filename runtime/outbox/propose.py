@@ -20,7 +20,8 @@ async def propose(
 ) -> None:
     """Propose effects; a message that was proposed before (same dedupe key) stays as it is and is not named again.
 
-    Whether it was is not looked for where it cannot have been, which the caller knows: it `is_new`.
+    Whether it was is not looked for where it cannot have been before this transaction, which the caller knows: it
+    `is_new`.
     """
     times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline, not_before)
     for effect in effects:
@@ -30,6 +31,9 @@ async def propose(
             tx.hides = tx.hides or bool(action.redacted)
             await insert_step_effect(tx.conn, tx.run_id, tx.tenant, effect, action, times, slot)
         elif is_new:
+            if effect.dedupe_key in tx.proposed:
+                continue
+            tx.proposed.add(effect.dedupe_key)
             await insert_message(tx.conn, message_row(tx.run_id, tx.tenant, effect, action, times))
         elif not await tx.loads.message(message_row(tx.run_id, tx.tenant, effect, action, times)):
             continue

@@ -67,7 +67,7 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     return transition
 
 
-def looks_of(definition: Definition, run_id: str, event: StepMoved) -> list[WantedSteps | RunStep]:
+def looks_of(definition: Definition, run_id: str, event: StepMoved) -> Sequence[WantedSteps | RunStep]:
     """Return what planning `event` looks at first."""
     looks: list[WantedSteps | RunStep] = [WantedSteps(run_id, reach(definition, event))]
     if has_stopped(event.status) and may_wait(definition, event.path):
@@ -76,7 +76,7 @@ def looks_of(definition: Definition, run_id: str, event: StepMoved) -> list[Want
 
 
 def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
-    """Return reads of what planning `event` looks at first, where it follows from the end of an approval (`ends`)."""
+    """Return reads of what planning `event` looks at first; it follows from what `ends`: an approval, or a wait."""
     return [
         tx.look(look, seen(tx.loads, look if isinstance(look, WantedSteps) else replace(look, beside=ends)))
         for look in looks_of(definition, tx.run_id, event)

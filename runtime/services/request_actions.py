@@ -8,7 +8,8 @@ from typing import Any
 
 from policy.contract import ActorInput, PolicyUnavailableError
 from runtime.approvals.request_rules import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
-from runtime.approvals.rules import refuse_break_glass, refuse_claim, refuse_release, refuse_vote, way_to_vote
+from runtime.approvals.requests import asked_groups
+from runtime.approvals.rules import Ballot, refuse_break_glass, refuse_claim, refuse_release, refuse_vote, way_to_vote
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.approver_questions import answerers_of
@@ -16,6 +17,7 @@ from runtime.inbox.operator_acts import operated_run, question_of
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL, refuse_stranding_handover, refuse_stranding_withdrawal
 from runtime.model.approval import AskKind
 from runtime.model.commands import CancelPayload
+from runtime.model.delegation import AskedPerson
 from runtime.model.limits import error_text
 from runtime.model.questions import Answerers, Question
 from runtime.model.votes import CardAct, Refusal, VoteVerdict
@@ -26,6 +28,7 @@ from runtime.services.editing import editable_verb
 from runtime.store import approvals
 from runtime.store.break_glass import count_break_glass
 from runtime.store.database.pool import Conn
+from runtime.store.electorate import electorate_of
 from runtime.store.operator_lists import find_run
 from runtime.store.questions import questions_of
 
@@ -115,9 +118,12 @@ async def _may_withdraw(reader: BallotReader, seen: BallotView, now: datetime) -
     person = seen.person
     if refuse_withdrawal(seen.ballot, person, frozenset(vote.person for vote in seen.votes), None, now):
         return False
-    return (
-        await refuse_stranding_withdrawal(reader.conn, reader.tenant, seen.ballot, seen.votes, person.id, now) is None
-    )
+    people = await _asked_people(reader.conn, reader.tenant, seen.ballot, now)
+    return refuse_stranding_withdrawal(people, seen.ballot, seen.votes, person.id) is None
+
+
+async def _asked_people(conn: Conn, tenant: str, ballot: Ballot, now: datetime) -> list[AskedPerson]:
+    return await electorate_of(conn, tenant, asked_groups(ballot.requirement), now)
 
 
 async def _may_break_glass(reader: BallotReader, seen: BallotView, now: datetime) -> bool:
@@ -167,7 +173,8 @@ class RequestActions:
         if refusal := refuse_withdrawal(seen.ballot, seen.person, voters, None, now):
             return refusal
         async with self.engine.pool.connection() as conn:
-            return await refuse_stranding_withdrawal(conn, self.tenant, seen.ballot, seen.votes, person_id, now)
+            people = await _asked_people(conn, self.tenant, seen.ballot, now)
+        return refuse_stranding_withdrawal(people, seen.ballot, seen.votes, person_id)
 
     async def _may_ask(self, approval_id: str, person_id: str) -> Refusal | None:
         async with self.engine.pool.connection() as conn:
@@ -230,7 +237,8 @@ class RequestActions:
         if (refusal := refuse_hand(seen.ballot, who, to, None, now)) or seen.approval.kind is not AskKind.TASK:
             return refusal
         async with self.engine.pool.connection() as conn:
-            return await refuse_stranding_handover(conn, self.tenant, seen.ballot, to_id, now)
+            people = await _asked_people(conn, self.tenant, seen.ballot, now)
+        return refuse_stranding_handover(people, seen.ballot, to_id)
 
     async def cancel_view(self, run_id: str) -> CancelView | None:
         """Return a run that can be canceled, None where there is none by that id, or it has ended."""

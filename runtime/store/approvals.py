@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -112,9 +113,9 @@ def approval_in(row: Mapping[str, Any]) -> Approval:
     return _approval({**columns, "expires_at": row["open_until"]})
 
 
-async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval, now: datetime) -> None:
+def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval, now: datetime) -> None:
     """Write a new approval, open from now on."""
-    await conn.execute(
+    conn.put(
         """
         INSERT INTO approvals (approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons,
                                before, purpose, shortfall, shown, route, joined, status, cards, requested_at,
@@ -262,17 +263,31 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     await conn.gather(_COUNTED, (approval_id, *who, *way))
 
 
-async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime) -> Vote:
-    """Have a person's vote count no more; return it as it was given. The caller has looked that there is one."""
+@dataclass(frozen=True)
+class VoteKey:
+    """By which a vote that counts is found: its request and its person."""
+
+    approval_id: str
+    person: str
+
+
+async def given_vote(conn: Conn, key: VoteKey) -> Vote | None:
+    """Return a person's vote as it was given, as long as it counts; or None."""
     names = ", ".join(name for name in Vote.__dataclass_fields__)
-    row = await conn.row(
-        f"UPDATE votes SET withdrawn_at = %s WHERE approval_id = %s AND person = %s"  # noqa: S608 - our own columns
-        f" AND withdrawn_at IS NULL RETURNING {names}",
-        (now, approval_id, person),
+    row = await conn.read_row(
+        f"SELECT {names} FROM votes WHERE approval_id = %s AND person = %s AND withdrawn_at IS NULL",  # noqa: S608 - our own columns
+        (key.approval_id, key.person),
     )
-    if row is None:
-        raise LookupError(f"no vote of {person} on {approval_id}")
-    return vote_of(row)
+    return vote_of(row) if row else None
+
+
+def withdraw_vote(conn: Conn, key: VoteKey, now: datetime) -> None:
+    """Have a person's vote count no more. The caller has seen, under the run's lock, that there is one."""
+    conn.put(
+        "UPDATE votes SET withdrawn_at = %(now)s"
+        " WHERE approval_id = %(approval_id)s AND person = %(person)s AND withdrawn_at IS NULL",
+        {**vars(key), "now": now},
+    )
 
 
 async def withdrawn_votes(conn: Conn, approval_id: str) -> list[Vote]:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from runtime.model.approval import Approval
+from runtime.model.delegation import Delegate, StandIn
 from runtime.model.delivery import Notices
 from runtime.model.notification import NotificationState
 from runtime.model.run import StepState
@@ -21,6 +22,7 @@ from runtime.model.votes import Vote
 from runtime.model.wait import NamedWait, Wait
 from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import AWAY, Conn
+from runtime.store.delegations import stand_ins_of_all
 from runtime.store.direct_messages import notices_of, people_reached
 from runtime.store.directory import KnownSender, Sender, actors, known_senders
 from runtime.store.effects import insert_messages
@@ -195,6 +197,8 @@ class BatchedReads:
         self.actor = Batcher(partial(actors, conn), most=_MOST, at_once=1)
         self.notices: Batcher[tuple[str, str], Notices]
         self.notices = Batcher(partial(notices_of, conn), most=_MOST, at_once=1)
+        self.stand_ins: Batcher[Delegate, list[StandIn]]
+        self.stand_ins = Batcher(partial(stand_ins_of_all, conn), most=_MOST, at_once=1)
         self.reached: Batcher[tuple[str, str], dict[str, Notices]]
         self.reached = Batcher(partial(people_reached, conn), most=_MOST, at_once=1)
         self.seen: Batcher[tuple[str, str], SeenByVoter]

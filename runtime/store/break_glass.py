@@ -11,12 +11,12 @@ from runtime.store.database.pool import Conn
 
 async def lock_break_glass_count(conn: Conn, tenant: str, person: str) -> None:
     """Let no other transaction count this person's uses of break-glass before this one ends."""
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"break_glass:{tenant}:{person}",))
+    await conn.read("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"break_glass:{tenant}:{person}",))
 
 
 async def count_break_glass(conn: Conn, tenant: str, person: str, since: datetime) -> int:
     """Return how often the person has done without the others after a moment."""
-    row = await conn.row(
+    row = await conn.read_row(
         "SELECT count(*) AS n FROM votes v JOIN approvals a USING (approval_id)"
         " WHERE v.person = %s AND v.break_glass IS NOT NULL AND v.at > %s AND a.tenant = %s",
         (person, since, tenant),

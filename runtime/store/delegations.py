@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.model.delegation import Delegation, StandIn, given_by
+from runtime.model.delegation import Delegate, Delegation, StandIn, given_by
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
 
@@ -28,19 +28,32 @@ the ones that the delegator is still in, as long as the delegate is still known.
 
 async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) -> list[StandIn]:
     """Return for whom a person may vote now, in the order in which that was recorded."""
+    (found,) = await stand_ins_of_all(conn, [Delegate(tenant, delegate)])
+    return [stand_in for stand_in in found if stand_in.delegation.covers(now)]
+
+
+async def stand_ins_of_all(conn: Conn, wanted: Sequence[Delegate]) -> list[list[StandIn]]:
+    """Return, of many people in one read, by which delegations each votes now, did, or will, in their order.
+
+    Left out is what somebody has ended.
+    """
     rows = await conn.read(
         f"""
-        SELECT {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
+        SELECT d.tenant, {_SELF}, q.name AS delegator_name, q.groups AS delegator_groups,
                (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
                   FROM slack_accounts s WHERE s.tenant = d.tenant AND s.actor_id = d.delegator) AS accounts
           FROM delegations d
           JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
-         WHERE d.tenant = %(tenant)s AND d.delegate = %(delegate)s AND {HOLDS}
+         WHERE (d.tenant, d.delegate) IN (SELECT * FROM unnest(%(tenants)b::text[], %(delegates)b::text[]))
+           AND d.ended_at IS NULL
          ORDER BY d.recorded_at, d.delegation_id
         """,  # noqa: S608 - our own columns
-        {"tenant": tenant, "delegate": delegate, "now": now},
+        {"tenants": [one.tenant for one in wanted], "delegates": [one.person for one in wanted]},
     )
-    return [_stand_in(row) for row in rows]
+    found: dict[Delegate, list[StandIn]] = {one: [] for one in wanted}
+    for row in rows:
+        found[Delegate(row["tenant"], row["delegate"])].append(_stand_in(row))
+    return [found[one] for one in wanted]
 
 
 async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[tuple[str, str]]:

@@ -325,7 +325,7 @@ async def note_account_state(
 async def is_deactivated(conn: Conn, team: str, account: str) -> bool:
     """Return whether an account is deactivated."""
     query = "SELECT 1 FROM slack_absentees WHERE (team, account) = (%s, %s)"
-    return await conn.row(query, (team, account)) is not None
+    return await conn.read_row(query, (team, account)) is not None
 
 
 async def is_person_deactivated(conn: Conn, tenant: str, person: str) -> bool:

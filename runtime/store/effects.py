@@ -234,7 +234,7 @@ async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[boo
 
 async def get_effect(conn: Conn, effect_id: str) -> Effect:
     """Return an effect as it is, locking it in the caller's transaction."""
-    row = await conn.row(
+    row = await conn.read_row(
         f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
         (effect_id,),
     )

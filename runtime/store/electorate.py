@@ -5,6 +5,7 @@ nobody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +39,13 @@ _ASKED = f"""
 """  # noqa: S608 - our own condition
 
 
+@dataclass(frozen=True)
+class Electorate:
+    """Whose people are wanted: those of these groups."""
+
+    groups: tuple[str, ...]
+
+
 async def electorate_of(
     conn: Conn, tenant: str, groups: Sequence[str], now: datetime, *, without: str = ""
 ) -> list[AskedPerson]:
@@ -46,7 +54,7 @@ async def electorate_of(
     `without` leaves out one delegation, by its id.
     """
     given = {"tenant": tenant, "groups": list(groups), "now": now, "without": without}
-    found = await conn.row(_ASKED, given)
+    found = await conn.read_row(_ASKED, given)
     if found is None:
         raise LookupError("a statement of aggregates gives one row")
     deputies: dict[str, list[Mapping[str, Any]]] = {}

@@ -58,7 +58,7 @@ async def open_work_of(conn: Conn, run_ids: Sequence[str]) -> list[OpenWork]:
 
 @dataclass(frozen=True)
 class RunStep:
-    """A step of a run; with `beside`, all that is its own but an approval and the wait for that."""
+    """A step of a run; with `beside`, all that is its own but one wait, or an approval and the wait for that."""
 
     run_id: str
     path: str
@@ -71,7 +71,7 @@ async def is_step_open(conn: Conn, steps: Sequence[RunStep]) -> list[bool]:
         """
         SELECT EXISTS (SELECT FROM waits w
                         WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active'
-                          AND (w.approval_id = s.beside) IS NOT TRUE OFFSET 0)
+                          AND (s.beside IN (w.wait_id, w.approval_id)) IS NOT TRUE OFFSET 0)
                OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
                              AND e.purpose = 'step' AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
                OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path

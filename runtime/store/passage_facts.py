@@ -19,6 +19,61 @@ IS_WRITE = "w.purpose = 'step' AND w.on_doubt <> 'repeat'"
 """Neither a message nor a read, of which none is a write."""
 
 
+_FACTS = f"""
+    SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
+           r.definition_version, r.trigger_type,
+           (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
+           r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
+                          AND {IS_WRITE} AND w.started_at IS NOT NULL) AS writes,
+           coalesce(who.groups, '[]'::json) AS requester_groups,
+           (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
+             ORDER BY requested_at DESC, approval_id LIMIT 1) AS task_id,
+           a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
+           coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
+           a.consumed_at AS approval_consumed_at,
+           a.requirement -> 'execute' AS approval_execute,
+           EXISTS (SELECT FROM waits t WHERE t.run_id = e.run_id AND t.step = e.step AND t.status = 'active'
+                      AND t.type = 'approval' AND t.approval_id = a.approval_id) AS approval_is_awaited,
+           coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
+                                                       'groups', {GROUPS_NOW}, 'delegation', v.delegation,
+                                                       'break_glass', v.break_glass,
+                                                       'is_signed', v.passkey IS NOT NULL)
+                                     ORDER BY v.at, v.person)
+                       FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+                      WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
+           CASE WHEN e.approval_id IS NOT NULL THEN {EDITS_OF.format(effect="e.effect_id")} END AS edits,
+           done.fingerprint AS done_fingerprint, done.response AS done_response
+      FROM {{effects}}
+      JOIN runs r ON r.run_id = e.run_id
+      LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+      LEFT JOIN approvals a ON a.approval_id = e.approval_id AND a.effect_id = e.effect_id
+      LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
+                          WHERE tenant = r.tenant AND idempotency_key = e.key AND outcome = 'success'
+                          LIMIT 1) AS done ON true
+     ORDER BY e.number
+"""  # noqa: S608 - our own clauses
+_FACTS_OF_MANY = _FACTS.format(
+    effects="""
+    unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[], %(steps)b::text[])
+    WITH ORDINALITY AS e (effect_id, approval_id, key, run_id, step, number)
+"""
+)
+_FACTS_OF_ONE = _FACTS.format(
+    effects="""
+    (SELECT effect_id, approval_id, idempotency_key AS key, run_id, step, 1 AS number FROM effects
+      WHERE effect_id = %(effect_id)s) AS e
+"""
+)
+
+
+async def facts_of(conn: Conn, effect_id: str) -> PassageFacts:
+    """Return what `read_facts` does, by the id of an effect that need not be known beside it."""
+    row = await conn.read_row(_FACTS_OF_ONE, {"effect_id": effect_id})
+    if row is None:
+        raise LookupError(f"no effect {effect_id}")
+    return passage_facts(row)
+
+
 async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
     """Return what there is to know about one effect; raise LookupError where its run is not there."""
     (facts,) = await read_all_facts(conn, [effect])
@@ -28,41 +83,7 @@ async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
 async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageFacts]:
     """Return, in one read, of each effect: its run, requester, approval with votes, task and receipt."""
     rows = await conn.rows(
-        f"""
-        SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
-               r.definition_version, r.trigger_type,
-               (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
-               r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
-                              AND {IS_WRITE} AND w.started_at IS NOT NULL) AS writes,
-               coalesce(who.groups, '[]'::json) AS requester_groups,
-               (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
-                 ORDER BY requested_at DESC, approval_id LIMIT 1) AS task_id,
-               a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
-               coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
-               a.consumed_at AS approval_consumed_at,
-               a.requirement -> 'execute' AS approval_execute,
-               EXISTS (SELECT FROM waits t WHERE t.run_id = e.run_id AND t.step = e.step AND t.status = 'active'
-                          AND t.type = 'approval' AND t.approval_id = a.approval_id) AS approval_is_awaited,
-               coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
-                                                           'groups', {GROUPS_NOW}, 'delegation', v.delegation,
-                                                           'break_glass', v.break_glass,
-                                                           'is_signed', v.passkey IS NOT NULL)
-                                         ORDER BY v.at, v.person)
-                           FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
-                          WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
-               CASE WHEN e.approval_id IS NOT NULL THEN {EDITS_OF.format(effect="e.effect_id")} END AS edits,
-               done.fingerprint AS done_fingerprint, done.response AS done_response
-          FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
-                      %(steps)b::text[])
-               WITH ORDINALITY AS e (effect_id, approval_id, key, run_id, step, number)
-          JOIN runs r ON r.run_id = e.run_id
-          LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
-          LEFT JOIN approvals a ON a.approval_id = e.approval_id AND a.effect_id = e.effect_id
-          LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
-                              WHERE tenant = r.tenant AND idempotency_key = e.key AND outcome = 'success'
-                              LIMIT 1) AS done ON true
-         ORDER BY e.number
-        """,  # noqa: S608 - our own clause
+        _FACTS_OF_MANY,
         {
             "effects": [effect.effect_id for effect in effects],
             "approvals": [effect.approval_id for effect in effects],

@@ -19,7 +19,7 @@ from runtime.definitions.model import Definition
 from runtime.model.approval import Approval, NewApproval
 from runtime.model.effect import LeaseSlot
 from runtime.model.states import RUN, RunStatus, is_final
-from runtime.store.batched_reads import BatchedReads, Batcher
+from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind
 from runtime.store.definitions import Definitions
@@ -94,6 +94,7 @@ class RunTx:
     leaves: list[Written] = field(default_factory=list)
     slot: LeaseSlot | None = None  # of a worker, free with the commit
     told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
+    proposed: set[str] = field(default_factory=set)  # dedupe keys of messages that are new with this transaction
     listener: Callable[["RunTx"], Awaitable[None]] | None = None  # hears of the leaves before they are written
 
     ahead: dict[Any, Any] = field(default_factory=dict)  # what was read for what may follow, by what was wanted
@@ -145,7 +146,7 @@ class RunTx:
         """Read something for what may follow in this transaction (`once`)."""
         self.ahead[wanted] = await read
 
-    async def once(self, load: Batcher[T, R], wanted: T) -> R:
+    async def once(self, load: Callable[[T], Awaitable[R]], wanted: T) -> R:
         """Return what was read ahead, the first time that it is wanted; else read it now."""
         found: R = self.ahead.pop(wanted) if wanted in self.ahead else await load(wanted)
         return found

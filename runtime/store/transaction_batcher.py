@@ -11,6 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from psycopg.errors import DeadlockDetected
 
+from runtime.model.delegation import Delegate
+from runtime.model.wait import NamedWait
 from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn, Pool
@@ -29,8 +31,11 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
-Look = WantedSteps | RunStep | Behind
-"""What work on a run reads first: steps, whether anything of a step is open, or what is to be known of what follows."""
+Look = WantedSteps | RunStep | Behind | Delegate | NamedWait | str
+"""What work on a run reads first.
+
+Steps; whether anything of one is open; what is to be known of what follows; who votes for whom; a wait; a request.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,11 @@ def seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
             return loads.is_open(look)
         case Behind():
             return loads.behind(look)
+        case Delegate():
+            return loads.stand_ins(look)
+        case NamedWait():
+            return loads.wait(look)
+    return loads.approval(look)
 
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:

@@ -61,6 +61,17 @@ async def test_a_tried_again_request_carries_the_token_of_the_wait_that_is_open(
     assert [call.token for call in targets.portal.calls] == [wait["token"]] * 2
 
 
+async def test_an_answer_ends_the_question_whether_its_request_arrived(bench: Bench, targets: Targets) -> None:
+    targets.portal.answers = [TimeoutError()]
+    run_id = await _started(bench)
+    await bench.later(minutes=10)
+    question = await bench.approval_id("in_doubt")
+    (call,) = targets.portal.calls
+    assert (await bench.complete(KEY, YES, "n1", token=call.token))["status"] == "applied"
+    assert await _ask(bench, run_id) == "succeeded"
+    assert await bench.rows("SELECT status FROM approvals WHERE approval_id = %s", question) == [{"status": "canceled"}]
+
+
 async def test_a_token_that_the_other_side_repeats_is_not_put_on_record(bench: Bench) -> None:
     class Echo(Target):
         async def run(self, call: Call) -> JsonObject:

@@ -10,11 +10,10 @@ import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
 from zipfile import ZipFile
 
+import psycopg
 import pytest
-from psycopg import AsyncConnection
 from webauthn.helpers import bytes_to_base64url
 
 from countersign.cli.audit import vote_row
@@ -34,7 +33,7 @@ from runtime.services.signing_links import id_of
 from runtime.store import approvals
 from runtime.store.break_glass import lock_break_glass_count
 from runtime.store.bundle_search import find_runs
-from runtime.store.database.pool import Conn
+from runtime.store.database.buffered_connection import BufferedConnection
 from runtime.store.passkeys import find_link
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
@@ -125,8 +124,8 @@ async def test_who_breaks_it_in_two_processes_at_once_does_not_pass_the_bound(be
     assert await code_of(bench, "ivy", (await filing(bench, "first"))[1]) is None
     elsewhere, here = [(await filing(bench, ref))[1] for ref in ("a", "b")]
     other, own = [await record_break(bench, "ivy", one, "the bank is down", "INC-8", "") for one in (elsewhere, here)]
-    async with await AsyncConnection.connect(bench.superuser) as conn, conn.transaction():
-        await lock_break_glass_count(cast("Conn", conn), "acme", "ivy")
+    async with await BufferedConnection.connect(bench.superuser) as conn, conn.transaction():
+        await lock_break_glass_count(conn, "acme", "ivy")
         said = json.dumps({"approval_id": elsewhere, "notification_id": other})
         await conn.execute("INSERT INTO votes SELECT (jsonb_populate_record(v, %s)).* FROM votes v", (said,))
         applying = asyncio.create_task(bench.desk.apply(own))
@@ -148,6 +147,16 @@ async def test_who_watches_over_it_and_who_asked_are_told_at_once(bench: Bench) 
     told = [call for call in bench.chat.said("direct_message") if "used break-glass" in call["text"]]
     assert {call["user"] for call in told} == {"USAM", "UPAM", "URITA"}
     assert all("INC-7" in call["text"] and "the bank is down" in call["text"] for call in told)
+
+
+async def test_who_asked_and_watches_over_it_is_told_once(bench: Bench, dsn: str) -> None:
+    with psycopg.connect(dsn, options="-c session_replication_role=replica") as conn:
+        conn.execute("""UPDATE actors SET groups = '["onboarding", "security"]' WHERE actor_id = 'rita'""")
+    _, approval = await filing(bench)
+    assert (await break_glass(bench, "ivy", approval)).counted
+    await bench.settle()
+    told = [call["user"] for call in bench.chat.said("direct_message") if "used break-glass" in call["text"]]
+    assert sorted(told) == ["UPAM", "URITA", "USAM"]
 
 
 async def test_another_person_says_afterwards_whether_it_was_right(bench: Bench) -> None:
