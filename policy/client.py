@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Self
 
-import aiohttp
 from pydantic import ValidationError
 
 from policy.answer import Reply, first_problem, parse_answers, parse_flaws, parse_reply
@@ -152,11 +151,11 @@ class OpaEngine:
                 yield
         except TimeoutError as error:
             raise _AwayError(f"no answer within {self._timeout * 1000:.0f} ms") from error
-        except (aiohttp.ClientConnectionError, OSError) as error:
+        except OSError as error:
             raise _AwayError(str(error) or type(error).__name__) from error
         except ValidationError as error:
             raise PolicyUnavailableError(first_problem(error)) from error
-        except (aiohttp.ClientError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise PolicyUnavailableError(str(error) or type(error).__name__) from error
 
     def _verdict(

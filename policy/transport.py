@@ -3,6 +3,7 @@
 Access: how an OPA is reached that asks for credentials, or whose certificate not everybody vouches for.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,13 +12,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 from opa_client.opa_async import AsyncOpaClient
 from pydantic import BaseModel, ConfigDict
 
 from policy.address import socket_path
 from policy.bundle import CONFIG, policy_text, strict_json
 from policy.contract import PolicyText, PolicyUnavailableError
+from policy.http import HTTP_OK, Whole, Wire, Wires
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ OPEN_ACCESS = Access()
 
 ANSWER_LIMIT = 256 * 1024
 TEXT_LIMIT = 16 * 1024 * 1024
-HTTP_OK, HTTP_UNAUTHORIZED = 200, 401
+HTTP_UNAUTHORIZED = 401
 
 # A built-in that fails is an error of the whole question; without this it only makes its rule undefined.
 _PARAMETERS = "provenance=true&strict-builtin-errors=true"
@@ -71,12 +72,12 @@ class _Config(BaseModel):
     result: dict[str, Any]
 
 
-class _Whole:
-    """A response that was read to its end; the part of aiohttp's response that opa-python-client uses."""
+class _Response:
+    """An answer that came to its end; the part of aiohttp's response that opa-python-client uses."""
 
-    def __init__(self, status: int, body: bytes) -> None:
-        self.status = status
-        self.body = body
+    def __init__(self, whole: Whole) -> None:
+        self.status = whole.status
+        self.body = whole.body
 
     def raise_for_status(self) -> None:
         """Take 200 alone for success: redirects are not followed."""
@@ -96,28 +97,47 @@ class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has
     def __init__(self, *, tls: ssl.SSLContext | None, socket: str | None, **named: Any) -> None:
         super().__init__(ssl=tls is not None, retries=0, **named)
         self._tls, self._socket = tls, socket
+        self._origin = f"{self.schema}{self.host}:{self.port}"
+        self._headers = _headers({"Host": f"{self.host}:{self.port}", **(self.headers or {}), **_JSON})
+        self._wires = Wires(self._dial)
 
     async def _init_session(self) -> None:
-        """Open the session as the package does, but with our context, or to a socket: the package knows neither."""
-        self._connector = (
-            aiohttp.UnixConnector(self._socket) if self._socket else aiohttp.TCPConnector(ssl=self._tls or True)
-        )
-        patience = aiohttp.ClientTimeout(total=self.timeout)
-        self._session = aiohttp.ClientSession(headers=self.headers, connector=self._connector, timeout=patience)
+        """Open nothing: the first request does."""
+
+    async def close_connection(self) -> None:
+        """End the connections that rest."""
+        self._wires.close()
+
+    async def _dial(self) -> Wire:
+        """Return a new connection, or raise ConnectionError that says why there is none."""
+        loop = asyncio.get_running_loop()
+        try:
+            if self._socket:
+                return (await loop.create_unix_connection(Wire, self._socket))[1]
+            return (await loop.create_connection(Wire, self.host.strip("[]"), self.port, ssl=self._tls))[1]
+        except OSError as error:
+            raise ConnectionError(f"Cannot connect: {error}") from error
 
     @asynccontextmanager
-    async def _request(self, method: str, url: str, **kwargs: Any) -> AsyncIterator[_Whole]:
-        limit = ANSWER_LIMIT if method == "POST" else TEXT_LIMIT
-        async with super()._request(method, url, allow_redirects=False, **kwargs) as response:
-            yield _Whole(response.status, await _read(response, limit))
+    async def _request(self, method: str, url: str) -> AsyncIterator[_Response]:
+        yield await self._respond(method, url)
+
+    async def _respond(self, method: str, url: str, body: bytes = b"") -> _Response:
+        """Return the whole response, or raise TimeoutError; see `Wires.ask` for what else is raised."""
+        target = url.removeprefix(self._origin).encode()
+        request = b"%b %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (
+            *(method.encode(), target, self._headers, len(body)),
+            body,
+        )
+        async with asyncio.timeout(self.timeout):
+            return _Response(await self._wires.ask(request, ANSWER_LIMIT if body else TEXT_LIMIT))
 
     async def ask(self, rule: str, question: bytes) -> object:
         """Return what the server says of a rule, such as ``countersign/effect/decisions``, given the input's JSON."""
-        body = b'{"input":%b}' % question
         url = f"{self.root_url}/data/{rule}?{_PARAMETERS}"
-        async with self._request("POST", url, data=body, headers=_JSON) as response:
-            response.raise_for_status()
-            return await response.json()
+        response = await self._respond("POST", url, b'{"input":%b}' % question)
+        response.raise_for_status()
+        return await response.json()
 
     async def policy(self, bundle: str) -> PolicyText:
         """Return the text that the server holds now; names of modules start with their bundle's."""
@@ -129,18 +149,17 @@ class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has
 
     async def _document(self, path: str) -> bytes:
         """Return JSON as it came: whatever stands in it twice, the text's digest must be the one that was promised."""
-        async with self._request("GET", f"{self.root_url}/{path}") as response:
-            response.raise_for_status()
-            return response.body
+        response = await self._respond("GET", f"{self.root_url}/{path}")
+        response.raise_for_status()
+        return response.body
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > limit:
-            raise PolicyUnavailableError(f"the answer is longer than {limit} bytes")
-    return bytes(body)
+def _headers(named: dict[str, str]) -> bytes:
+    """Return lines of a request's head; raise ValueError, without the value, where one would be more than a line."""
+    for name, value in named.items():
+        if not value.isascii() or not value.isprintable():
+            raise ValueError(f"the header {name} would have a character that no header may have")
+    return "".join(f"{name}: {value}\r\n" for name, value in named.items()).encode()
 
 
 def connect(url: str, timeout: float, access: Access = OPEN_ACCESS) -> BoundedOpaClient:

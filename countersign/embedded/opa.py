@@ -112,7 +112,7 @@ class OpaChild:
             async with connect(self.url, _ANSWER_LIMIT) as client:
                 try:
                     config = await client.get_config()
-                except PolicyUnavailableError:  # not yet
+                except (PolicyUnavailableError, OSError):  # not yet
                     return False
             return bool(config.get("result", {}).get("labels", {}).get("start") == nonce)
 
