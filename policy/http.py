@@ -1,4 +1,4 @@
-"""HTTP/1.1 as OPA speaks it and no more: a lone question costs far less Python so than through a whole HTTP library.
+"""HTTP/1 as OPA and proxies before it speak it, and no more: a question costs far less Python so than by a library.
 
 One request at a time on a connection; an answer states its length or comes in chunks. All else is no answer.
 """
@@ -18,7 +18,7 @@ KEPT_SECONDS = 15.0
 HTTP_OK = 200
 
 _HEAD = re.compile(
-    rb"HTTP/1\.1 ([1-9][0-9]{2})(?: [\t -~\x80-\xff]*)?"
+    rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t -~\x80-\xff]*)?"
     rb"((?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*)*)"
 )
 _FIELD = re.compile(rb"\r\n([^:]+):([^\r]*)")
@@ -48,17 +48,17 @@ def reading(got: bytearray, limit: int) -> _Reading[Whole]:
     """Take an answer with at most `limit` bytes of body out of what comes, or raise PolicyUnavailableError."""
     head = _HEAD.fullmatch((yield from _until(got, b"\r\n\r\n", HEAD_LIMIT, "head")))
     if not head:
-        raise PolicyUnavailableError("the answer is not HTTP/1.1, or its head is malformed")
-    if (status := int(head[1])) != HTTP_OK:
+        raise PolicyUnavailableError("the answer is not HTTP/1, or its head is malformed")
+    if (status := int(head[2])) != HTTP_OK:
         return Whole(status, b"", last=True)
     fields: dict[bytes, bytes] = {}
-    for said, value in _FIELD.findall(head[2]):
+    for said, value in _FIELD.findall(head[3]):
         name = said.lower()
         fields[name] = b"%b,%b" % (fields[name], value) if name in fields else value.strip(b" \t")
     body = yield from _body(got, limit, fields)
     if got:
         raise PolicyUnavailableError("more came than one answer")
-    return Whole(status, body, last=b"close" in fields.get(b"connection", b"").lower())
+    return Whole(status, body, last=head[1] == b"0" or b"close" in fields.get(b"connection", b"").lower())
 
 
 def _body(got: bytearray, limit: int, fields: dict[bytes, bytes]) -> _Reading[bytes]:

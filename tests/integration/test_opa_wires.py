@@ -61,8 +61,8 @@ def test_an_answer_is_the_same_however_its_bytes_come(whole: bytes, data: st.Dat
 LONG = b"X: " + b"x" * HEAD_LIMIT
 
 MALFORMED = {
-    "another version": (SOUND.replace(b"1.1", b"1.0", 1), "not HTTP/1.1"),
-    "another protocol": (b"220 mail ready\r\n\r\n", "not HTTP/1.1"),
+    "another version": (SOUND.replace(b"1.1", b"2.0", 1), "not HTTP/1"),
+    "another protocol": (b"220 mail ready\r\n\r\n", "not HTTP/1"),
     "a folded line": (SOUND.replace(b"\r\nContent-L", b"\r\n Content-L"), "head is malformed"),
     "a bare line feed": (SOUND.replace(b"\r\nContent-L", b"\nContent-L"), "head is malformed"),
     "a space before the colon": (SOUND.replace(b"Length:", b"Length :"), "head is malformed"),
@@ -178,9 +178,10 @@ async def test_a_connection_is_used_again(listening: Listening) -> None:
     assert (server.connections, server.asked) == (1, 3)
 
 
+@pytest.mark.parametrize("said", [http(BODY, "200 OK", "Connection: Close"), SOUND.replace(b"1.1", b"1.0", 1)])
 @pytest.mark.parametrize("listening", WAYS)
-async def test_a_connection_that_is_to_be_closed_is_not_used_again(listening: Listening) -> None:
-    server = Server(lambda _: http(BODY, "200 OK", "Connection: Close"))
+async def test_a_connection_that_is_to_be_closed_is_not_used_again(listening: Listening, said: bytes) -> None:
+    server = Server(lambda _: said)
     async with listening(server.connected) as url:
         assert await _ask(url, times=2) == [reply(ANSWER)] * 2
     assert server.connections == 2
