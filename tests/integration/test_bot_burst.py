@@ -88,7 +88,7 @@ async def send_all(chat: Chat, bodies: Sequence[bytes]) -> list[str]:
 
 async def test_of_three_hundred_submissions_at_once_each_is_told_what_holds(dsn: str, opa: OpaChild) -> None:
     async with crowded(dsn, opa, Rate(per_second=1000, burst=1000)) as chat:
-        form = await form_of(chat)
+        form, before = await form_of(chat), asyncio.all_tasks()
         sent = await send_all(chat, [submission(form, one) for one in OFFICERS])
         answers = dict(zip(OFFICERS, sent, strict=True))
         assert set(answers.values()) <= {"", BUSY, LATE}
@@ -99,6 +99,7 @@ async def test_of_three_hundred_submissions_at_once_each_is_told_what_holds(dsn:
             return {one["user"] for one in await clicks(chat)} == let_in
 
         await until(are_recorded)
+        await until(lambda: asyncio.all_tasks() <= before)  # all are told what came of it, beside the rest
 
 
 async def test_what_is_not_let_in_is_not_recorded_and_what_is_late_is_told_once_it_is(dsn: str, opa: OpaChild) -> None:
