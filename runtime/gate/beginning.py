@@ -18,7 +18,6 @@ from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.effect_tx import EffectTx
 from runtime.planning.run_starts import Ahead, leave
 from runtime.store import effects
-from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY
 from runtime.store.passage_facts import Behind, facts_following
 from runtime.store.run_tx import RunTx
@@ -66,9 +65,12 @@ async def begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, e
     if attempt.is_late(tx.now):
         return
     question = make_question(attempt, tx.now)
-    done = tx.loads.done((tx.tenant, effect.idempotency_key))
-    verdict, is_done = await at_once(_allowed(engine, question), done)
-    if verdict and not is_done:
+    done = tx.loads.done.put((tx.tenant, effect.idempotency_key))  # meanwhile
+    try:
+        verdict = await _allowed(engine, question)
+    finally:
+        await asyncio.wait({done})  # nobody uses the connection any more
+    if not done.result() and verdict:
         await begin(EffectTx(engine, tx, attempt), question, verdict, None)
         chained.begun = attempt
 

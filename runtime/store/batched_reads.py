@@ -88,12 +88,16 @@ class Batcher(Generic[T, R]):
 
     async def __call__(self, piece: T) -> R:
         """Do a piece of work together with others that wait; return its result, or raise what it ended with."""
+        return await self.put(piece)
+
+    def put(self, piece: T) -> asyncio.Future[R]:
+        """Have a piece of work done beside what its giver does meanwhile, who then awaits it, or cancels it."""
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((piece, future))
         if self._free:
             self._free -= 1
             self._beside(self._work())
-        return await future
+        return future
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

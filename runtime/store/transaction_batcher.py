@@ -14,7 +14,6 @@ from psycopg.errors import DeadlockDetected
 from runtime.model.delegation import Delegate
 from runtime.model.wait import NamedWait
 from runtime.store.batched_reads import BatchedReads, Batcher
-from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn, Pool
 from runtime.store.open_work import RunStep
 from runtime.store.passage_facts import Behind
@@ -105,12 +104,17 @@ class TransactionBatcher:
         Each is the only one of its run: what a second one reads may be written by the first.
         """
         loads = BatchedReads(conn)
-        looks = [(piece.run_id, look) for piece in pieces for look in piece.looks]
-        found: Mapping[str, RunTx]
-        found, *given = await at_once(self._lock(loads, run_ids, wait=wait), *(seen(loads, look) for _, look in looks))
-        for (run_id, look), what in zip(looks, given, strict=True):
+        locking = asyncio.ensure_future(self._lock(loads, run_ids, wait=wait))
+        await asyncio.sleep(0)  # the lock goes first
+        looks = [(piece.run_id, look, seen(loads, look)) for piece in pieces for look in piece.looks]
+        try:
+            await asyncio.wait({locking, *(what for _, _, what in looks)})
+        finally:
+            locking.cancel()  # where this is canceled itself
+        found = locking.result()
+        for run_id, look, what in looks:
             if run_id in found:
-                found[run_id].ahead[look] = what
+                found[run_id].ahead[look] = what.result()
         return found
 
     async def _alone(self, piece: WorkItem) -> Any:
@@ -124,20 +128,20 @@ class TransactionBatcher:
         return result
 
 
-def seen(loads: BatchedReads, look: Look) -> Awaitable[Any]:
-    """Return what a look gives."""
+def seen(loads: BatchedReads, look: Look) -> asyncio.Future[Any]:
+    """Return what a look will give."""
     match look:
         case WantedSteps():
-            return loads.steps(look)
+            return loads.steps.put(look)
         case RunStep():
-            return loads.is_open(look)
+            return loads.is_open.put(look)
         case Behind():
-            return loads.behind(look)
+            return loads.behind.put(look)
         case Delegate():
-            return loads.stand_ins(look)
+            return loads.stand_ins.put(look)
         case NamedWait():
-            return loads.wait(look)
-    return loads.approval(look)
+            return loads.wait.put(look)
+    return loads.approval.put(look)
 
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:
