@@ -104,7 +104,7 @@ async def test_of_three_hundred_submissions_at_once_each_is_told_what_holds(dsn:
 
 async def test_what_is_not_let_in_is_not_recorded_and_what_is_late_is_told_once_it_is(dsn: str, opa: OpaChild) -> None:
     async with crowded(dsn, opa, Rate(per_second=1000, burst=1000)) as chat:
-        form = await form_of(chat)
+        form, before = await form_of(chat), asyncio.all_tasks()
         async with locked(chat, "notifications"):
             sent = await send_all(chat, [submission(form, one) for one in OFFICERS])
             answers = dict(zip(OFFICERS, sent, strict=True))
@@ -118,6 +118,7 @@ async def test_what_is_not_let_in_is_not_recorded_and_what_is_late_is_told_once_
             return {one["user"] for one in await clicks(chat)} == late
 
         await until(are_recorded)
+        await until(lambda: asyncio.all_tasks() <= before)
         person = await chat.person(min(late)[1:])
         await person.find_card(lambda one: "It is recorded" in one["text"] and one["channel"].startswith("D"))
         assert chat.bot.counts()["too many at once"] == said[BUSY]
