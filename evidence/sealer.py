@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from evidence.archive import Archive, ArchiveConflictError, Stored
@@ -17,6 +18,8 @@ from runtime.services.sealing import BundleLease, KeptBundle, SealingService, Se
 
 LEASE = timedelta(minutes=2)
 """How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
+THREADS = 4
+"""Bundles that are built and stored at a time."""
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +32,9 @@ class Sealer:
     archive: Archive
     ring: KeyRing
     notary: Notary
+    threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(THREADS, "sealer")
+    )  # of its own: an archive that hangs must hold up nothing else that a process does in threads
 
     async def __call__(self) -> int:
         """Seal what is ready; return how many bundles were stored."""
@@ -65,7 +71,8 @@ class Sealer:
         run_id = lease.run_id
         await self.desk.forget(run_id)
         dossier = await self.dossier(run_id)
-        sealed, stored = await asyncio.to_thread(self._store, lease, dossier, key)
+        loop = asyncio.get_running_loop()
+        sealed, stored = await loop.run_in_executor(self.threads, self._store, lease, dossier, key)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
         await self.desk.mark_stored((run_id, bundle))
 

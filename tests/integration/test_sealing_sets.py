@@ -1,11 +1,17 @@
 """Sealing in sets: what is ready is sealed together, byte by byte as it would be alone, and one harms no other."""
 
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from evidence.archive import Stored
 from evidence.build import build, file_of
+from evidence.local import LocalArchive
 from evidence.statement import sha256
 from evidence.verify.verify import verify
 from receipts.signing import public_path
@@ -13,6 +19,7 @@ from runtime.services.sealing import SealingService
 from runtime.store import bundles
 from tests.bench import Bench
 from tests.integration.evidence_stage import FILE, SealingOffice, noted, open_office
+from tests.patience import MINUTE, until
 
 
 @pytest.fixture
@@ -106,3 +113,26 @@ async def test_a_set_has_a_bound_of_runs(office: SealingOffice, monkeypatch: pyt
     await ended(office.bench, 5)
     monkeypatch.setattr(bundles, "MOST_BUNDLES", 2)
     assert [await office.sealer() for _ in range(4)] == [2, 2, 1, 0]
+
+
+async def test_an_archive_that_hangs_leaves_the_threads_of_all_else_alone(office: SealingOffice) -> None:
+    """Names are looked up in these threads, too: whatever acts in the world would stand still with the archive."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    await ended(office.bench, 6)
+    let_go, hangs = threading.Event(), threading.Event()
+
+    class Hanging(LocalArchive):
+        def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:
+            hangs.set()
+            let_go.wait(MINUTE)
+            return super().put(name, data, sha256, retain_days)
+
+    sealing = asyncio.create_task(replace(office.sealer, archive=Hanging(office.folder))())
+    try:
+        await until(hangs.is_set)
+        async with asyncio.timeout(MINUTE / 2):
+            assert await asyncio.gather(*(asyncio.to_thread(len, "abc") for _ in range(3))) == [3, 3, 3]
+        assert not sealing.done()
+    finally:
+        let_go.set()
+    assert await sealing == 6
