@@ -191,6 +191,8 @@ def parse_body(model: type[M], body: bytes) -> M:
 
 def parse_value(model: type[M], value: Any) -> M:
     """Return the message that a JSON value is, or raise Problem naming every fault."""
+    if not isinstance(value, dict):
+        raise Problem(422, "it is no JSON object")
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -179,7 +179,7 @@ async def test_only_some_callers_speak_for_others_and_only_for_people(edge: Edge
         (b'{"ref": "1", "payload": {}, "tenant": "other"}', 422, "tenant: Extra inputs are not permitted"),
         (b'{"ref": "1", "payload": {}, "on_behalf_of": "rita"}', 422, "payload: /: "),
         (b'{"ref": "1", "payload": {}}', 422, "on_behalf_of: missing"),
-        (b"[]", 422, "body: Input should be"),
+        (b"[]", 422, "it is no JSON object"),
     ],
 )
 async def test_a_malformed_trigger_is_refused_and_says_where(edge: Edge, body: bytes, status: int, says: str) -> None:

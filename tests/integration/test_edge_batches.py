@@ -80,7 +80,7 @@ async def test_what_is_wrong_in_a_batch_is_refused_in_its_place_as_it_would_be_a
     assert [one["problem"]["status"] for one in told] == [422, 422, 422, 422, 403, 422, 409, 409]
     assert [one.get("ref") for one in told] == [None, "b2", "b3", "b4", "b5", "b6", "b7", "old"]
     says = [
-        "dictionary",
+        "no JSON object",
         "payload: Field required",
         "colour: Extra",
         "payload:",
