@@ -139,7 +139,7 @@ CLAIMS = 64
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckedTrigger:
     """A trigger whose payload fits, and the definition of which it is to start a run."""
 
     definition: Definition
@@ -147,7 +147,7 @@ class Wanted:
     subject: Subject | None
 
     @classmethod
-    def of(cls, definition: Definition, trigger: Trigger) -> "Wanted":
+    def of(cls, definition: Definition, trigger: Trigger) -> "CheckedTrigger":
         """Return the trigger with its subject, where the definition has any; raise TriggerError if it does not fit."""
         about = check_payload(definition, trigger)
         return cls(definition, trigger, Subject(trigger.tenant, definition.name, about) if about else None)
@@ -155,13 +155,13 @@ class Wanted:
 
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
     """Claim a trigger by itself, as `claim_all` does; raise TriggerError."""
-    (claimed,) = await claim_all(engine, [Wanted.of(definition, trigger)])
+    (claimed,) = await claim_all(engine, [CheckedTrigger.of(definition, trigger)])
     if isinstance(claimed, TriggerError):
         raise claimed
     return claimed
 
 
-async def claim_all(engine: Engine, wanted: Sequence[Wanted]) -> list[Claim | TriggerError]:
+async def claim_all(engine: Engine, wanted: Sequence[CheckedTrigger]) -> list[Claim | TriggerError]:
     """Claim triggers in one transaction: each starts a queued run, or gets the run that it started before.
 
     Where a run is about the same, a trigger becomes a signal to it, which the caller applies; else a worker does. Those
@@ -181,7 +181,7 @@ async def claim_all(engine: Engine, wanted: Sequence[Wanted]) -> list[Claim | Tr
     return [claims[number] for number in range(len(wanted))]
 
 
-def _turns(wanted: Sequence[Wanted]) -> list[list[int]]:
+def _turns(wanted: Sequence[CheckedTrigger]) -> list[list[int]]:
     """Return the numbers of those that are claimed at once: of those about one subject, one in each turn."""
     before: Counter[Subject] = Counter()
     turns: list[list[int]] = []
@@ -217,13 +217,13 @@ async def claim_in(
 
     `left_by` is the notification as which it was a signal to a run that has ended without it: that claim is void.
     """
-    wanted = Wanted.of(definition, trigger)
+    wanted = CheckedTrigger.of(definition, trigger)
     if wanted.subject:
         lock_subjects(loads.conn, [wanted.subject])
     return await _claim(engine, loads, wanted, left_by)
 
 
-async def _claim(engine: Engine, loads: BatchedReads, wanted: Wanted, left_by: str = "") -> Claim:
+async def _claim(engine: Engine, loads: BatchedReads, wanted: CheckedTrigger, left_by: str = "") -> Claim:
     """Claim a trigger whose subject is locked."""
     subject, trigger, about = wanted.subject, wanted.trigger, wanted.definition.about
     if subject is None or about is None:
@@ -236,7 +236,7 @@ async def _claim(engine: Engine, loads: BatchedReads, wanted: Wanted, left_by: s
     return await _start_new(engine, loads, wanted)
 
 
-async def _start_new(engine: Engine, loads: BatchedReads, wanted: Wanted) -> Claim:
+async def _start_new(engine: Engine, loads: BatchedReads, wanted: CheckedTrigger) -> Claim:
     """Start a run, unless the trigger has."""
     definition, trigger = wanted.definition, wanted.trigger
     about = wanted.subject.about if wanted.subject else ""

@@ -20,7 +20,7 @@ from runtime.model.search import FoundRun, Sought
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
 from runtime.planning.runbook_selection import select_runbook
-from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError, Wanted
+from runtime.planning.triggers import CheckedTrigger, Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.services.links import run_link
 from runtime.store import runs
 from runtime.store.batched_reads import BatchedReads, Batcher, with_fallback_to_single
@@ -134,10 +134,10 @@ class TriggerApi:
             if claimed := await self._claimed_before(trigger):
                 return await self._heard(claimed)
             raise
-        return await self._heard(await self._claims(Wanted.of(runbook, replace(trigger, among=among))))
+        return await self._heard(await self._claims(CheckedTrigger.of(runbook, replace(trigger, among=among))))
 
     @cached_property
-    def _claims(self) -> Batcher[Wanted, Claim]:
+    def _claims(self) -> Batcher[CheckedTrigger, Claim]:
         """Return what claims a trigger, together with others that come now."""
         return Batcher(
             with_fallback_to_single(partial(triggers.claim_all, self.engine)), most=triggers.CLAIMS, at_once=2

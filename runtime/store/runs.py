@@ -83,7 +83,7 @@ _CLAIM = f"""
 async def claim_triggers(conn: Conn, queued: Sequence[Queued]) -> list[dict[str, Any] | None]:
     """Create queued runs for triggers; return the row of each, None where the trigger was claimed before.
 
-    Triggers are claimed in their order: two transactions that claim the same do not wait for each other.
+    Triggers are claimed in their order: two transactions that claim the same cannot wait for each other for ever.
     """
     definitions = {(one.definition.name, one.definition.version): one.definition for one in queued}
     steps = [(*key, *place) for key, one in definitions.items() for place in first_steps(one)]
@@ -243,7 +243,7 @@ class Subject:
 def lock_subjects(conn: Conn, subjects: Collection[Subject]) -> None:
     """Have no other transaction start a run about one of these, or signal one, before this one ends.
 
-    They are locked in their order, so that two who lock several do not wait for each other.
+    They are locked in their order: two transactions that lock several cannot wait for each other for ever.
     """
     matters = [f"about:{one.tenant}:{one.runbook}:{one.about}" for one in sorted(subjects)]
     query = "SELECT pg_advisory_xact_lock(hashtextextended(m, 0)) FROM unnest(%(matters)b::text[]) AS m"

@@ -11,7 +11,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
 from runtime.planning import triggers
-from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, Wanted, claim_all
+from runtime.planning.triggers import CheckedTrigger, Claim, Trigger, TriggerConflictError, claim_all
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_trigger_about import RITA, RUNBOOK, TYPE, come
@@ -29,12 +29,12 @@ async def bench(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> As
         yield found
 
 
-def wanted(bench: Bench, ref: str, type_: str = "bench.timer", by: Actor = RITA, **payload: Any) -> Wanted:
+def wanted(bench: Bench, ref: str, type_: str = "bench.timer", by: Actor = RITA, **payload: Any) -> CheckedTrigger:
     trigger = Trigger(TENANT, type_, ref, payload, by, "portal-bot", "req-1")
-    return Wanted.of(bench.definitions[type_], trigger)
+    return CheckedTrigger.of(bench.definitions[type_], trigger)
 
 
-def about(bench: Bench, ref: str, case: str) -> Wanted:
+def about(bench: Bench, ref: str, case: str) -> CheckedTrigger:
     return wanted(bench, ref, TYPE, case=case, text=ref)
 
 
