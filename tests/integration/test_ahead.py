@@ -34,7 +34,8 @@ from runtime.worker import HANDED_ON, Worker
 from tests.bench import Bench, open_bench, with_handlers
 from tests.integration.acts_stage import HEAD, Opener, status
 from tests.integration.conftest import PACK, Targets
-from tests.patience import MINUTE
+from tests.integration.test_worker import working
+from tests.patience import MINUTE, until
 
 ROW = """
 steps:
@@ -184,7 +185,7 @@ async def test_a_key_that_somebody_acts_under_holds_up_no_other_outcome(opened: 
     assert effect["error"] == "another effect acts under its idempotency key"
 
 
-async def test_while_others_wait_a_run_has_a_slot_for_a_few_stepsin_a_row(opened: Opener) -> None:
+async def test_while_others_wait_a_run_has_a_slot_for_a_few_steps_in_a_row(opened: Opener) -> None:
     calls: list[str] = []
     async with opened(in_a_row(HANDED_ON + 3)) as bench:
 
@@ -341,3 +342,31 @@ async def test_reads_under_way_are_no_writes_when_policy_is_asked_about_one(benc
     (decision,) = await bench.rows(query, run_id)
     assert decision["document"]["input"]["counters"] == {"writes": 0}
     assert "note" in looking.seen
+
+
+JOIN = """
+steps:
+  - { id: one, needs: [], verb: note, params: { incident: one, text: seen } }
+  - { id: two, needs: [], verb: note, params: { incident: two, text: seen } }
+  - { id: both, needs: [one, two], verb: note, params: { incident: both, text: seen } }
+  - { id: beside, needs: [two], verb: note, params: { incident: beside, text: seen } }
+"""
+
+
+async def test_of_steps_that_end_at_one_moment_the_last_sees_that_the_others_have_ended(opened: Opener) -> None:
+    begun = asyncio.Barrier(2)
+    async with opened(JOIN) as bench:
+
+        async def note(call: Call) -> JsonObject:
+            if call.step in ("one", "two"):
+                await begun.wait()
+            return {}
+
+        together = with_handlers(bench, {"servicenow::add_work_note": Handler(note)})
+        run_id = (await together.start("bench.tree", {})).run_id
+
+        async def has_ended() -> bool:
+            return (await status(together, run_id))["run"] == "succeeded"
+
+        async with working(together.worker):
+            await until(has_ended)

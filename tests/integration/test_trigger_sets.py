@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Actor
-from runtime.planning import triggers
 from runtime.planning.triggers import CheckedTrigger, Claim, Trigger, TriggerConflictError, claim_all
+from runtime.store.runs import Subject, lock_subjects
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_trigger_about import RITA, RUNBOOK, TYPE, come
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 
 @pytest.fixture
@@ -109,14 +110,28 @@ async def test_of_a_set_about_one_subject_the_first_starts_a_run_and_the_others_
     assert [[row["text"] for row in await bench.rows(query, [one])] for one in sent] == [["c"], ["d"]]
 
 
-async def test_sets_that_name_the_same_subjects_in_other_orders_do_not_wait_for_each_other(bench: Bench) -> None:
-    async def one_way(names: Sequence[str], who: str) -> list[Claim | triggers.TriggerError]:
-        return await claim_all(bench.engine, [about(bench, f"{who}{name}", name) for name in names])
+async def test_who_locks_several_subjects_takes_them_in_their_order(bench: Bench) -> None:
+    """Two who took them in other orders would wait for each other: who waits for the first has none behind it."""
+    first, second = (Subject(TENANT, "case", f"case:{name}") for name in ("C1", "C2"))
+    pool = bench.engine.pool
+    async with pool.connection() as one, one.transaction():
+        lock_subjects(one, [first])
+        await one.write()
+        waiting = asyncio.create_task(_lock(bench, [second, first]))
+        await until(partial(_waits_for_a_lock, bench))
+        async with asyncio.timeout(MINUTE):
+            await _lock(bench, [second])
+    await waiting
 
-    names = [f"C{number}" for number in range(20)]
-    async with asyncio.timeout(MINUTE):
-        ways = await asyncio.gather(*(one_way(names[:: 1 if n % 2 else -1], f"{n}:") for n in range(6)))
-    assert sum(sum(started(claims)) for claims in ways) == len(names)
+
+async def _lock(bench: Bench, subjects: Sequence[Subject]) -> None:
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        lock_subjects(conn, subjects)
+        await conn.write()
+
+
+async def _waits_for_a_lock(bench: Bench) -> bool:
+    return bool(await bench.rows("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
 
 
 async def test_what_fails_in_a_set_of_the_callers_door_fails_alone(bench: Bench) -> None:

@@ -65,7 +65,7 @@ class Heard:
 
 
 @asynccontextmanager
-async def _working(worker: Worker) -> AsyncIterator[None]:
+async def working(worker: Worker) -> AsyncIterator[None]:
     task = asyncio.create_task(worker.run())
     try:
         yield
@@ -83,7 +83,7 @@ async def test_with_every_slot_of_a_hanging_target_in_use_a_card_on_another_conn
     hanging.expected = held.worker.slots.connector_cap
     for number in range(3 * hanging.expected):
         await held.start("bench.note", _note(number), ref=f"n{number}")
-    async with asyncio.timeout(MINUTE), _working(held.worker):
+    async with asyncio.timeout(MINUTE), working(held.worker):
         await hanging.full.wait()
         await held.start("bench.file", FILE, ref="f")
         await chat.card.wait()
