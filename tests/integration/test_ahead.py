@@ -185,6 +185,19 @@ async def test_a_key_that_somebody_acts_under_holds_up_no_other_outcome(opened: 
     assert effect["error"] == "another effect acts under its idempotency key"
 
 
+async def test_what_succeeded_under_a_key_is_not_begun_again_even_where_no_effect_claims_that(
+    opened: Opener, targets: Targets
+) -> None:
+    async with opened(ROW) as bench:
+        await _done(bench, targets)
+        await bench.meddle("UPDATE effects SET claimed = false")
+        await bench.meddle("DELETE FROM receipts WHERE effect_id = (SELECT effect_id FROM effects WHERE step = 'one')")
+        second = (await bench.start("bench.tree", {}, ref="2")).run_id
+        await bench.settle()
+        assert (await status(bench, second))["run"] == "succeeded"
+    assert [call.step for call in targets.note.calls][3:] == ["one"]
+
+
 async def test_while_others_wait_a_run_has_a_slot_for_a_few_steps_in_a_row(opened: Opener) -> None:
     calls: list[str] = []
     async with opened(in_a_row(HANDED_ON + 3)) as bench:
