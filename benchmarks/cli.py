@@ -1,4 +1,4 @@
-"""What a command costs whoever gives it: CPU seconds of its whole process, its start included."""
+"""What a command costs: CPU seconds of its whole process, its start included."""
 
 import os
 import subprocess

@@ -162,6 +162,6 @@ def make_s3(settings: Settings, patience: Patience = _WORKING) -> "S3Client":
             connect_timeout=min(5, patience.seconds),
             read_timeout=patience.seconds,
             retries={"max_attempts": patience.retries},
-            user_agent="countersign",  # the library puts its own together anew for each call
+            user_agent="countersign",  # the library would put its own together for each call
         ),
     )
