@@ -14,7 +14,7 @@ from receipts.chain import ONE_BY_ONE, VOTE_REFUSED, Actor
 from runtime.approvals.requests import asked_groups, left, left_to, refuse_short
 from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.inbox.notification_context import NotificationContext
-from runtime.model.approval import Approval, AskKind
+from runtime.model.approval import Approval, AskKind, NamedApproval
 from runtime.model.delegation import Account, AskedPerson
 from runtime.model.notification import ApplyResult
 from runtime.model.payloads import PersonPayload, VotePayload
@@ -223,7 +223,7 @@ async def _around(tx: RunTx, payload: PersonPayload, approval: Approval) -> Arou
 
 async def look_at_withdrawal(tx: RunTx, payload: PersonPayload) -> None:
     """Read ahead what a withdrawal is judged by, by the request as the run's lock found it."""
-    approval: Approval | None = tx.ahead.get(payload.approval_id)
+    approval: Approval | None = tx.ahead.get(NamedApproval(payload.approval_id))
     if approval is None:
         return
     around, asked = AroundKey(approval.approval_id), Electorate(asked_groups(approval.requirement))
@@ -249,7 +249,7 @@ async def load_act(
 ) -> RequestAct | ApplyResult:
     """Return where an act stands, or what to record instead: nobody speaks, or of a request that was another then."""
     tx = matter.run()
-    approval = None if tx is None else await tx.once(tx.loads.approval, payload.approval_id)
+    approval = None if tx is None else await tx.locked_approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown_request()
     key = AroundKey(approval.approval_id)

@@ -13,7 +13,7 @@ from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
-from runtime.model.approval import Approval, AskKind, NewApproval, StandingChange
+from runtime.model.approval import Approval, AskKind, NamedApproval, NewApproval, StandingChange
 from runtime.model.chat_message import CardTampered, Message, RunName
 from runtime.model.delivery import NOTHING_SAID, Notices, Rank, rank_of
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
@@ -277,7 +277,7 @@ async def _when_told(
     if not notices.is_ever_quiet:
         return None, None
     # its tier, which is all that is wanted of it, never changes
-    approval = tx.ahead.get(card_of) or await tx.loads.approval(card_of) if card_of else None
+    approval = tx.ahead.get(NamedApproval(card_of)) or await tx.loads.approval(card_of) if card_of else None
     first, lasts = notices.from_when(tx.now, approval.tier if approval else None), engine.timing.effect_deadline
     last = notices.from_when(first + lasts, None)
     return first, last if last == first + lasts else last + lasts
