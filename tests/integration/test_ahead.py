@@ -184,6 +184,24 @@ async def test_a_key_that_somebody_acts_under_holds_up_no_other_outcome(opened: 
     assert effect["error"] == "another effect acts under its idempotency key"
 
 
+async def test_what_was_done_before_under_its_key_is_not_done_again_when_it_follows(
+    opened: Opener, targets: Targets
+) -> None:
+    async with opened(ROW) as bench:
+        first = (await bench.start("bench.tree", {}, ref="1")).run_id
+        await bench.settle()
+        await bench.meddle("UPDATE effects SET claimed = false WHERE run_id = %s", first)
+        await bench.meddle(
+            "DELETE FROM receipts USING effects e WHERE e.effect_id = receipts.effect_id AND e.run_id = %s"
+            " AND e.step <> 'two'",
+            first,
+        )
+        second = (await bench.start("bench.tree", {}, ref="2")).run_id
+        await bench.settle()
+        assert (await status(bench, second))["run"] == "succeeded"
+    assert [call.step for call in targets.note.calls] == ["one", "two", "three", "one", "three"]
+
+
 async def test_while_others_wait_a_run_has_a_slot_for_a_few_stepsin_a_row(opened: Opener) -> None:
     calls: list[str] = []
     async with opened(in_a_row(HANDED_ON + 3)) as bench:
