@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from receipts.chain import ONE_BY_ONE, VOTE_REFUSED, Actor
 from runtime.approvals.requests import asked_groups, left, left_to, refuse_short
+from runtime.approvals.routes import people_in
 from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.approval import Approval, AskKind, NamedApproval
@@ -26,7 +27,7 @@ from runtime.store import approvals, directory
 from runtime.store.approvals import VoteKey, given_vote
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.directory import is_deactivated, is_person_deactivated
-from runtime.store.electorate import Electorate, electorate_of
+from runtime.store.electorate import Electorate
 from runtime.store.refusals import count_refusal
 from runtime.store.run_tx import RunTx
 
@@ -230,18 +231,14 @@ async def look_at_withdrawal(tx: RunTx, payload: PersonPayload) -> None:
     given = VoteKey(approval.approval_id, payload.person_id or "")
     await at_once(
         tx.look(around, _around(tx, payload, approval)),
-        tx.look(asked, _electorate(tx, asked)),
+        tx.look(asked, people_in(tx, asked)),
         tx.look(given, given_vote(tx.conn, given)),
     )
 
 
-async def _electorate(tx: RunTx, asked: Electorate) -> list[AskedPerson]:
-    return await electorate_of(tx.conn, tx.tenant, asked.groups, tx.now)
-
-
 async def asked_people(tx: RunTx, ballot: Ballot) -> list[AskedPerson]:
     """Return the people whom a request asks, those next in line too."""
-    return await tx.once(partial(_electorate, tx), Electorate(asked_groups(ballot.requirement)))
+    return await tx.once(partial(people_in, tx), Electorate(asked_groups(ballot.requirement)))
 
 
 async def load_act(
