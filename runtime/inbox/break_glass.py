@@ -53,7 +53,7 @@ async def _count(tx: RunTx, uses: Uses) -> int:
 
 
 def look_at_break_glass(engine: Engine, tx: RunTx, payload: VotePayload) -> list[Awaitable[None]]:
-    """Return reads of what break-glass is judged by, and of what follows, by the request as the lock found it."""
+    """Return the reads that break-glass needs, for the request that was read with the run's lock."""
     approval: Approval | None = tx.ahead.get(NamedApproval(payload.approval_id))
     break_glass = approval.requirement.break_glass if approval else None
     if approval is None or break_glass is None or payload.person_id is None:

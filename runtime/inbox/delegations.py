@@ -123,7 +123,7 @@ def act_of(stand_in: StandIn) -> tuple[str, ...]:
 
 
 def look_at_delegation(tx: RunTx, person: str | None) -> list[Awaitable[None]]:
-    """Return reads of what follows if a person votes for somebody, by what was read of that with the run's lock."""
+    """Return the reads that a delegate's vote needs, for the delegations that were read with the run's lock."""
     found = _covering(tx, tx.ahead.get(Delegate(tx.tenant, person or ""), ()))
     people = {person, *(one.delegator.id for one in found)} if found else ()
     return [

@@ -261,7 +261,7 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
 
 
 def _looks(found: Addressed) -> Sequence[Look]:
-    """Return what names what a notification is judged by: that is read with the lock of its run, what it names next."""
+    """Return what is read with the run's lock: the rows that say what else a notification is judged by."""
     match found.notification.payload:
         case VotePayload(ticket="", assertion=Assertion(), person_id=str(person)):
             return [Delegate(found.notification.tenant, person)]

@@ -199,7 +199,7 @@ class RequestAct:
 
 @dataclass(frozen=True)
 class AroundKey:
-    """By which it is known what was read around a request for somebody who acts on it."""
+    """Identifies what was read around a request for an act on it."""
 
     approval_id: str
 

@@ -311,7 +311,7 @@ async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: st
 
 
 def _event(payload: VotePayload, step: str | None) -> StepMoved | None:
-    """Return what follows if the vote decides; None where whoever brings it does not wait until it is counted.
+    """Return what follows if the vote decides; None if its sender does not wait for the count.
 
     What is signed, or uses break-glass, is the approval of an effect, which its step is then ready for; what comes by
     HTTP is a review.

@@ -118,7 +118,7 @@ class NewApproval:
 
 @dataclass(frozen=True)
 class NamedApproval:
-    """Which approval is wanted."""
+    """An approval, by its id."""
 
     approval_id: str
 
