@@ -301,7 +301,7 @@ async def passage_of(engine: Engine, tx: RunTx, approval: Approval) -> EffectTx:
 
 @dataclass(frozen=True)
 class PassageKey:
-    """What a passage is read by: its effect's id."""
+    """Identifies a passage by its effect."""
 
     effect_id: str
 

@@ -75,7 +75,7 @@ def tell_fallback(passage: EffectTx, new: NewApproval) -> None:
 async def _reach(passage: EffectTx, requirement: Requirement) -> Reach:
     tx = passage.tx
     barred = {tx.row["requested_by"], tx.row["submitted_by"], *requirement.exclude}
-    people = await tx.once(partial(_people, tx), _electorate(passage.engine, requirement))
+    people = await tx.once(partial(people_in, tx), _electorate(passage.engine, requirement))
     return Reach(people, frozenset(barred))
 
 
@@ -84,14 +84,15 @@ def _electorate(engine: Engine, requirement: Requirement) -> Electorate:
     return Electorate((*requirement.groups, *requirement.leads, *(fallback.groups if fallback else ())))
 
 
-async def _people(tx: RunTx, wanted: Electorate) -> list[AskedPerson]:
+async def people_in(tx: RunTx, wanted: Electorate) -> list[AskedPerson]:
+    """Return the people of groups, as the directory has them now."""
     return await electorate_of(tx.conn, tx.tenant, wanted.groups, tx.now)
 
 
 async def look_at_reach(engine: Engine, tx: RunTx, requirement: Requirement) -> None:
     """Read ahead whom a request by this requirement reaches."""
     wanted = _electorate(engine, requirement)
-    await tx.look(wanted, _people(tx, wanted))
+    await tx.look(wanted, people_in(tx, wanted))
 
 
 async def _send(passage: EffectTx, new: NewApproval, groups: tuple[str, ...]) -> Destination | None:

@@ -143,7 +143,7 @@ class GatePassage:
         at(Point.ATTEMPT_ENDED)
 
     def _looks(self) -> Sequence[Look]:
-        """Return what the run's next move reads first, where the effect did what its step wants."""
+        """Return what the run's next move reads first if the effect succeeded."""
         effect, facts = self.effect, self.attempt.facts
         definition = self.engine.definitions.known(facts.definition_name, facts.definition_version)
         if definition is None or effect.is_message:

@@ -16,7 +16,7 @@ from runtime.approvals.routes import look_at_reach
 from runtime.approvals.rules import refuse_break_glass
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import ballot_of, refuse_stale, refuse_way
-from runtime.model.approval import Approval, AskKind, NewApproval
+from runtime.model.approval import Approval, AskKind, NamedApproval, NewApproval
 from runtime.model.messages import BreakGlassUsed, ReviewLate
 from runtime.model.metrics import Mark
 from runtime.model.payloads import VotePayload
@@ -53,8 +53,8 @@ async def _count(tx: RunTx, uses: Uses) -> int:
 
 
 def look_at_break_glass(engine: Engine, tx: RunTx, payload: VotePayload) -> list[Awaitable[None]]:
-    """Return reads of what break-glass is judged by, and of what follows, by the request as the lock found it."""
-    approval: Approval | None = tx.ahead.get(payload.approval_id)
+    """Return the reads that break-glass needs, for the request that was read with the run's lock."""
+    approval: Approval | None = tx.ahead.get(NamedApproval(payload.approval_id))
     break_glass = approval.requirement.break_glass if approval else None
     if approval is None or break_glass is None or payload.person_id is None:
         return []

@@ -110,7 +110,10 @@ async def tell_of_delegation(
 
 async def stand_ins_now(tx: RunTx, person: str) -> list[StandIn]:
     """Return for whom a person may vote now, in the order in which that was recorded."""
-    found = await tx.once(tx.loads.stand_ins, Delegate(tx.tenant, person))
+    return _covering(tx, await tx.once(tx.loads.stand_ins, Delegate(tx.tenant, person)))
+
+
+def _covering(tx: RunTx, found: Sequence[StandIn]) -> list[StandIn]:
     return [stand_in for stand_in in found if stand_in.delegation.covers(tx.now)]
 
 
@@ -120,8 +123,8 @@ def act_of(stand_in: StandIn) -> tuple[str, ...]:
 
 
 def look_at_delegation(tx: RunTx, person: str | None) -> list[Awaitable[None]]:
-    """Return reads of what follows if a person votes for somebody, by what was read of that with the run's lock."""
-    found: Sequence[StandIn] = tx.ahead.get(Delegate(tx.tenant, person or ""), ())
+    """Return the reads that a delegate's vote needs, for the delegations that were read with the run's lock."""
+    found = _covering(tx, tx.ahead.get(Delegate(tx.tenant, person or ""), ()))
     people = {person, *(one.delegator.id for one in found)} if found else ()
     return [
         *(tx.look(name, acts_named(tx.conn, tx.tenant, name)) for name in map(act_of, found)),

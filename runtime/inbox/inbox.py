@@ -33,6 +33,7 @@ from runtime.inbox.unknown_actors import CONFIRMED_AS, apply_unknown_actor
 from runtime.inbox.vote_refusals import look_at_withdrawal
 from runtime.inbox.votes import apply_vote, apply_withdrawal, vote_context
 from runtime.inbox.wait_endings import apply_child_ended, apply_deadline, apply_escalation
+from runtime.model.approval import NamedApproval
 from runtime.model.commands import (
     CancelPayload,
     DelegatePayload,
@@ -260,14 +261,14 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
 
 
 def _looks(found: Addressed) -> Sequence[Look]:
-    """Return what names what a notification is judged by: that is read with the lock of its run, what it names next."""
+    """Return what is read with the run's lock: the rows that say what else a notification is judged by."""
     match found.notification.payload:
         case VotePayload(ticket="", assertion=Assertion(), person_id=str(person)):
             return [Delegate(found.notification.tenant, person)]
         case VotePayload(ticket=ticket, approval_id=approval_id) if ticket:
-            return [approval_id]
+            return [NamedApproval(approval_id)]
         case WithdrawPayload(approval_id=approval_id):
-            return [approval_id]
+            return [NamedApproval(approval_id)]
         case CompletionPayload() | ProgressPayload():
             return addressed_waits(found)
     return []

@@ -1,7 +1,7 @@
 """Retries by operators: waiting effects and reads, a stuck bundle, a dead letter, or a failed delivery tried again now.
 
-A dead letter is requeued or dropped. A delivery to a subscriber that failed is sent again as a requeued dead letter;
-the last letter of a subscription takes with it what was under way when it ended. Each act is a notification of its own.
+A dead letter is requeued or dropped. Requeuing the letter of a failed delivery sends it again; requeuing the one by
+which a subscription ended also sends the deliveries that were under way then. Each act is a separate notification.
 """
 
 from receipts.chain import PROGRAM

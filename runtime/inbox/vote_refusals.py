@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from receipts.chain import ONE_BY_ONE, VOTE_REFUSED, Actor
 from runtime.approvals.requests import asked_groups, left, left_to, refuse_short
+from runtime.approvals.routes import people_in
 from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.inbox.notification_context import NotificationContext
-from runtime.model.approval import Approval, AskKind
+from runtime.model.approval import Approval, AskKind, NamedApproval
 from runtime.model.delegation import Account, AskedPerson
 from runtime.model.notification import ApplyResult
 from runtime.model.payloads import PersonPayload, VotePayload
@@ -26,7 +27,7 @@ from runtime.store import approvals, directory
 from runtime.store.approvals import VoteKey, given_vote
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.directory import is_deactivated, is_person_deactivated
-from runtime.store.electorate import Electorate, electorate_of
+from runtime.store.electorate import Electorate
 from runtime.store.refusals import count_refusal
 from runtime.store.run_tx import RunTx
 
@@ -198,7 +199,7 @@ class RequestAct:
 
 @dataclass(frozen=True)
 class AroundKey:
-    """By which it is known what was read around a request for somebody who acts on it."""
+    """Identifies what was read around a request for an act on it."""
 
     approval_id: str
 
@@ -223,25 +224,21 @@ async def _around(tx: RunTx, payload: PersonPayload, approval: Approval) -> Arou
 
 async def look_at_withdrawal(tx: RunTx, payload: PersonPayload) -> None:
     """Read ahead what a withdrawal is judged by, by the request as the run's lock found it."""
-    approval: Approval | None = tx.ahead.get(payload.approval_id)
+    approval: Approval | None = tx.ahead.get(NamedApproval(payload.approval_id))
     if approval is None:
         return
     around, asked = AroundKey(approval.approval_id), Electorate(asked_groups(approval.requirement))
     given = VoteKey(approval.approval_id, payload.person_id or "")
     await at_once(
         tx.look(around, _around(tx, payload, approval)),
-        tx.look(asked, _electorate(tx, asked)),
+        tx.look(asked, people_in(tx, asked)),
         tx.look(given, given_vote(tx.conn, given)),
     )
 
 
-async def _electorate(tx: RunTx, asked: Electorate) -> list[AskedPerson]:
-    return await electorate_of(tx.conn, tx.tenant, asked.groups, tx.now)
-
-
 async def asked_people(tx: RunTx, ballot: Ballot) -> list[AskedPerson]:
     """Return the people whom a request asks, those next in line too."""
-    return await tx.once(partial(_electorate, tx), Electorate(asked_groups(ballot.requirement)))
+    return await tx.once(partial(people_in, tx), Electorate(asked_groups(ballot.requirement)))
 
 
 async def load_act(
@@ -249,7 +246,7 @@ async def load_act(
 ) -> RequestAct | ApplyResult:
     """Return where an act stands, or what to record instead: nobody speaks, or of a request that was another then."""
     tx = matter.run()
-    approval = None if tx is None else await tx.once(tx.loads.approval, payload.approval_id)
+    approval = None if tx is None else await tx.locked_approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown_request()
     key = AroundKey(approval.approval_id)

@@ -37,7 +37,7 @@ from runtime.inbox.vote_refusals import (
     refuse_way,
     unknown_request,
 )
-from runtime.model.approval import Approval
+from runtime.model.approval import Approval, NamedApproval
 from runtime.model.delegation import StandIn
 from runtime.model.messages import VoteCounted, VoteWithdrawn
 from runtime.model.notification import ApplyResult
@@ -296,7 +296,7 @@ async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: st
     if payload.ticket:
         looks += look_at_break_glass(engine, tx, payload)
     approval, votes, person, accounts, seen, key, *_ = await at_once(
-        tx.once(tx.loads.approval, approval_id),
+        tx.locked_approval(approval_id),
         tx.loads.votes(approval_id),
         person_of(tx, payload),
         accounts_of(tx, person_id, payload),
@@ -306,12 +306,12 @@ async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: st
         *looks,
     )
     if approval and payload.assertion:
-        tx.ahead[approval_id] = approval  # its tier says whether quiet hours hold for word of its end
+        tx.ahead[NamedApproval(approval_id)] = approval  # its tier says whether quiet hours hold for word of its end
     return None if approval is None else VoteContext(approval, votes, person, accounts, seen.card, seen.opened_at, key)
 
 
 def _event(payload: VotePayload, step: str | None) -> StepMoved | None:
-    """Return what follows if the vote decides; None where whoever brings it does not wait until it is counted.
+    """Return what follows if the vote decides; None if its sender does not wait for the count.
 
     What is signed, or uses break-glass, is the approval of an effect, which its step is then ready for; what comes by
     HTTP is a review.

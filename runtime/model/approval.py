@@ -117,6 +117,13 @@ class NewApproval:
 
 
 @dataclass(frozen=True)
+class NamedApproval:
+    """An approval, by its id."""
+
+    approval_id: str
+
+
+@dataclass(frozen=True)
 class Approval:
     """A row of approvals, as far as the rules need it."""
 

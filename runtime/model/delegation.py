@@ -50,7 +50,7 @@ class Delegation:
 
 @dataclass(frozen=True)
 class Delegate:
-    """Whose delegations are wanted: those by which this person votes for others."""
+    """A person who votes for others by delegation."""
 
     tenant: str
     person: str

@@ -13,7 +13,7 @@ from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
-from runtime.model.approval import Approval, AskKind, NewApproval, StandingChange
+from runtime.model.approval import Approval, AskKind, NamedApproval, NewApproval, StandingChange
 from runtime.model.chat_message import CardTampered, Message, RunName
 from runtime.model.delivery import NOTHING_SAID, Notices, Rank, rank_of
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
@@ -64,7 +64,7 @@ async def post_cards(engine: Engine, tx: RunTx, new: NewApproval, until: datetim
 
 
 async def post_copies(engine: Engine, tx: RunTx, new: NewApproval, until: datetime, *, is_new: bool = False) -> None:
-    """Ask for further cards of a request: each is an effect of its own; `is_new` is as for `propose`."""
+    """Ask for further cards of a request: each is a separate effect; `is_new` is as for `propose`."""
     moments = await asyncio.gather(*(card_told(tx, place, new) for place in new.route.copies))
     for place, first in zip(new.route.copies, moments, strict=True):
         card = PostCard(approval_id=new.approval_id, channel=place, is_copy=True)
@@ -184,19 +184,19 @@ async def tell_accounts(
 
 
 @dataclass(frozen=True)
-class Told:
-    """Whose Slack accounts are wanted: those of the people of these groups."""
+class GroupsToTell:
+    """Groups whose people are told by their Slack accounts."""
 
     groups: tuple[str, ...]
 
 
 async def look_at_groups(tx: RunTx, groups: Sequence[str]) -> None:
     """Read ahead how the people of groups are reached who may hear of what follows."""
-    told = Told(tuple(groups))
+    told = GroupsToTell(tuple(groups))
     await tx.look(told, _accounts(tx, told))
 
 
-async def _accounts(tx: RunTx, told: Told) -> list[str]:
+async def _accounts(tx: RunTx, told: GroupsToTell) -> list[str]:
     return await directory.accounts_in_groups(tx.conn, tx.tenant, told.groups, tx.now)
 
 
@@ -219,7 +219,7 @@ async def tell_groups(
         message = PostMessage(channel=channel, said=said, card_of=card_of)
         key = f"say:{tx.run_id}:{name}:{channel}"
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE, is_new=is_new)
-    accounts = await tx.once(partial(_accounts, tx), Told(tuple(groups)))
+    accounts = await tx.once(partial(_accounts, tx), GroupsToTell(tuple(groups)))
     users = accounts if len(accounts) <= MOST_DIRECT else []
     await tell_people(engine, tx, users, name, said, card_of, is_new=is_new)
 
@@ -277,7 +277,7 @@ async def _when_told(
     if not notices.is_ever_quiet:
         return None, None
     # its tier, which is all that is wanted of it, never changes
-    approval = tx.ahead.get(card_of) or await tx.loads.approval(card_of) if card_of else None
+    approval = tx.ahead.get(NamedApproval(card_of)) or await tx.loads.approval(card_of) if card_of else None
     first, lasts = notices.from_when(tx.now, approval.tier if approval else None), engine.timing.effect_deadline
     last = notices.from_when(first + lasts, None)
     return first, last if last == first + lasts else last + lasts

@@ -20,8 +20,7 @@ async def propose(
 ) -> None:
     """Propose effects; a message that was proposed before (same dedupe key) stays as it is and is not named again.
 
-    Whether it was is not looked for where it cannot have been before this transaction, which the caller knows: it
-    `is_new`.
+    Set `is_new` where no earlier transaction can have proposed it: that saves the look.
     """
     times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline, not_before)
     for effect in effects:

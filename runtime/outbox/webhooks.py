@@ -177,8 +177,8 @@ async def send_again(engine: Engine, tx: RunTx, failed: Effect, to: Subscription
 async def dead_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, *, ends: bool) -> None:
     """Make a dead letter of a delivery that is tried no more; one that `ends` the subscription is the last.
 
-    A receiver that is gone, and what policy or our own rules refuse, would refuse each event alike. What was under way
-    when that came out has no letter of its own: whoever requeues the last has it sent, too.
+    A receiver that is gone, and what policy or our own rules refuse, would refuse each event alike. A delivery that
+    was under way then gets no letter: requeuing the last letter sends it, too.
     """
     name, configuration = str(failed.fields["subscription"]), str(failed.fields["configuration"])
     gone = gone_key(name, configuration)

@@ -265,7 +265,7 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
 
 @dataclass(frozen=True)
 class VoteKey:
-    """By which a vote that counts is found: its request and its person."""
+    """Identifies a counted vote: its request and its person."""
 
     approval_id: str
     person: str

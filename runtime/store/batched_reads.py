@@ -91,7 +91,7 @@ class Batcher(Generic[T, R]):
         return await self.put(piece)
 
     def put(self, piece: T) -> asyncio.Future[R]:
-        """Have a piece of work done beside what its giver does meanwhile, who then awaits it, or cancels it."""
+        """Start a piece of work together with others that wait; the caller awaits its future, or cancels it."""
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((piece, future))
         if self._free:

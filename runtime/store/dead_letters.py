@@ -26,7 +26,8 @@ async def count_all(conn: Conn, tenant: str, correlation_key: str) -> int:
 async def unsent_with(conn: Conn, letter_id: str) -> list[tuple[str, dict[str, Any]]]:
     """Return what else was to be sent for a subscription that this letter ended, with the letter's correlation key.
 
-    Each has run_id, effect_id and subscription, as a delivery's payload has.
+    Each has run_id, effect_id and subscription, as a delivery's payload has. Some have a letter already: recorded
+    under `letter_key` once more, they are repeats.
     """
     query = """
         SELECT l.correlation_key, e.run_id, e.effect_id, e.fields ->> 'subscription' AS subscription
@@ -35,7 +36,6 @@ async def unsent_with(conn: Conn, letter_id: str) -> list[tuple[str, dict[str, A
                         AND e.status IN ('failed', 'rejected')
          WHERE l.notification_id = %s AND l.kind = 'delivery'
            AND l.correlation_key = 'gone:' || (e.fields ->> 'subscription') || ':' || (e.fields ->> 'configuration')
-           AND NOT EXISTS (SELECT FROM notifications o WHERE o.dedupe_key = 'word_delivery:' || e.effect_id)
            AND NOT EXISTS (SELECT FROM notifications o WHERE o.correlation_key = l.correlation_key
                               AND o.payload ->> 'effect_id' = e.effect_id)
          ORDER BY e.created_at, e.effect_id

@@ -41,7 +41,7 @@ _ASKED = f"""
 
 @dataclass(frozen=True)
 class Electorate:
-    """Whose people are wanted: those of these groups."""
+    """Groups whose people may decide."""
 
     groups: tuple[str, ...]
 

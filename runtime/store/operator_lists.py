@@ -105,7 +105,7 @@ async def _page(
 ) -> list[dict[str, Any]]:
     """Return at most `limit` rows of a source, the newest first, behind the row whose id is `after`.
 
-    That row may have left what the list is narrowed to (`where`) since it was read: a run ends, a letter is requeued.
+    That row may have ceased to match `where` since it was read: a run ends, a letter is requeued.
     """
     at, key = keys.split(", ")
     behind = ""

@@ -115,7 +115,7 @@ async def count_writes(conn: Conn, effect: Effect) -> int:
 
 @dataclass(frozen=True)
 class Behind:
-    """What an effect follows: the effect of its run that `ended`, and who has asked for the run."""
+    """Identifies the facts of what follows in a run: after the effect that `ended`, for this requester."""
 
     tenant: str
     run_id: str
@@ -125,14 +125,14 @@ class Behind:
 
 @dataclass(frozen=True)
 class BehindFacts:
-    """The groups of whoever has asked for the run, and how many other writes the run has begun."""
+    """The groups of the run's requester, and how many other writes the run has begun."""
 
     requester_groups: tuple[str, ...]
     begun: int
 
 
 async def behind_facts(conn: Conn, behind: Sequence[Behind]) -> list[BehindFacts]:
-    """Return what is to be known of what follows, before one knows what that is."""
+    """Return the facts of what follows, in one read, before it is known what follows."""
     rows = await conn.look(
         f"""
         SELECT coalesce(who.groups, '[]'::json) AS requester_groups,

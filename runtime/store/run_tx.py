@@ -16,7 +16,7 @@ from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, nex
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
-from runtime.model.approval import Approval, NewApproval
+from runtime.model.approval import Approval, NamedApproval, NewApproval
 from runtime.model.effect import LeaseSlot
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.batched_reads import BatchedReads
@@ -150,6 +150,10 @@ class RunTx:
         """Return what was read ahead, the first time that it is wanted; else read it now."""
         found: R = self.ahead.pop(wanted) if wanted in self.ahead else await load(wanted)
         return found
+
+    async def locked_approval(self, approval_id: str) -> Approval | None:
+        """Return an approval as the run's lock found it; ask for it before this transaction changes it."""
+        return await self.once(lambda named: self.loads.approval(named.approval_id), NamedApproval(approval_id))
 
     @property
     def is_over(self) -> bool:

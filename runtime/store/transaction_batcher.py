@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from psycopg.errors import DeadlockDetected
 
+from runtime.model.approval import NamedApproval
 from runtime.model.delegation import Delegate
 from runtime.model.wait import NamedWait
 from runtime.store.batched_reads import BatchedReads, Batcher
@@ -30,7 +31,7 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
-Look = WantedSteps | RunStep | Behind | Delegate | NamedWait | str
+Look = WantedSteps | RunStep | Behind | Delegate | NamedWait | NamedApproval
 """What work on a run reads first.
 
 Steps; whether anything of one is open; what is to be known of what follows; who votes for whom; a wait; a request.
@@ -141,7 +142,8 @@ def seen(loads: BatchedReads, look: Look) -> asyncio.Future[Any]:
             return loads.stand_ins.put(look)
         case NamedWait():
             return loads.wait.put(look)
-    return loads.approval.put(look)
+        case NamedApproval(approval_id):
+            return loads.approval.put(approval_id)
 
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:

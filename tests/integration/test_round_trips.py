@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from psycopg import InterfaceError, ProgrammingError
-from psycopg.errors import DivisionByZero, InFailedSqlTransaction, NotNullViolation
+from psycopg.errors import DivisionByZero, InFailedSqlTransaction, InvalidTextRepresentation, NotNullViolation
 
 from countersign.doctor.database import database
 from countersign.embedded.opa import OpaChild
@@ -266,6 +266,37 @@ async def test_a_row_that_has_to_take_effect_is_committed_in_the_round_trip_that
         await conn.gather(SET, ("a", 2))
     assert len(road.made) == 1
     assert await _things(conn) == {"a": 2}
+
+
+@pytest.mark.parametrize("name", ["nobody", 'it\'s "50%s":\n\\lost:salted:a:lost', "lost:changed:a:lost", ""])
+async def test_a_row_that_took_no_effect_is_named_as_it_was_written_and_by_its_kind(
+    gathered_conn: Conn, name: str
+) -> None:
+    with pytest.raises(LeaseLostError) as lost:
+        await _change(gathered_conn, ("ACME", "two"), (name, 2))
+    assert lost.value.args == (name,)
+
+
+async def _change(conn: Conn, salted: tuple[str, str], changed: tuple[str, int]) -> None:
+    async with conn.transaction():
+        conn.put(_MAKE, {"tenant": "ACME", "salt": "one"})
+        await conn.gather(_SALTED, salted)
+        await conn.gather(SET, changed)
+
+
+async def test_what_another_statement_of_the_round_trip_cannot_read_is_no_row_that_took_no_effect(
+    gathered_conn: Conn,
+) -> None:
+    with pytest.raises(InvalidTextRepresentation):
+        await _change_and_misread(gathered_conn)
+    assert await _things(gathered_conn) == {"a": 1}
+
+
+async def _change_and_misread(conn: Conn) -> None:
+    await conn.execute("INSERT INTO things VALUES ('a', 1)")
+    async with conn.transaction():
+        await conn.gather(SET, ("a", 2))
+        conn.put("SELECT %(text)s::int", {"text": "two"})
 
 
 async def _add(conn: Conn) -> None:

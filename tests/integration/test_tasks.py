@@ -6,7 +6,7 @@ A review's card in Slack: who works on it, how far it has come, and the buttons 
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -75,6 +75,13 @@ async def _leaves(bench: Bench, task: str) -> list[tuple[str, str, Any]]:
 async def _leave(bench: Bench, person: str) -> None:
     """Take a person out of all groups."""
     await bench.meddle("UPDATE actors SET groups = '[]' WHERE actor_id = %s", person)
+
+
+async def _deactivate(bench: Bench, person: str) -> None:
+    """Deactivate a person's account in Slack."""
+    account, now = f"U{person.upper()}", bench.clock()
+    async with bench.engine.pool.connection() as conn:
+        assert await directory.note_account_state(conn, TENANT, TEAM, account, now, is_active=False)
 
 
 async def test_a_claim_shows_who_works_on_a_review_and_others_are_told(bench: Bench) -> None:
@@ -146,10 +153,13 @@ async def test_those_next_in_line_take_a_review_over_once_they_may_answer(bench:
     assert (await bench.click("sue", task, nonce="later")).counted
 
 
-async def test_the_claim_of_who_has_left_the_groups_holds_up_nobody(bench: Bench) -> None:
+@pytest.mark.parametrize("leave", [_leave, _deactivate], ids=["the groups", "Slack"])
+async def test_the_claim_of_who_has_left_holds_up_nobody(
+    bench: Bench, leave: Callable[[Bench, str], Awaitable[None]]
+) -> None:
     task = await bench.review()
     await bench.claim("ann", task)
-    await _leave(bench, "ann")
+    await leave(bench, "ann")
     assert (await bench.pending("ben", 5)).total == 1
     assert (await bench.click("ben", task)).counted
     assert await _leaves(bench, task) == [

@@ -56,6 +56,17 @@ async def test_a_withdrawn_vote_counts_no_more_and_its_person_may_vote_again(ben
     assert (withdrawn["digest"], withdrawn["reason"]) == (counted[0]["digest"], "read it again")
 
 
+async def test_a_vote_that_was_given_again_is_the_one_that_is_withdrawn_next(bench: Bench) -> None:
+    approval = await _asked(bench)
+    for number in ("1", "2"):
+        assert (await bench.click("ann", approval, nonce=number)).counted
+        assert (await say(bench, "ann", approval, WITHDRAW, f"read it {number} times")).counted
+        bench.clock.move(minutes=1)
+    counted, withdrawn = await _leaves(bench, "vote.counted"), await _leaves(bench, "vote.withdrawn")
+    assert [leaf["digest"] for leaf in withdrawn] == [leaf["digest"] for leaf in counted]
+    assert len({leaf["digest"] for leaf in counted}) == 2
+
+
 async def test_card_and_thread_tell_of_a_withdrawn_vote(bench: Bench) -> None:
     approval = await _asked(bench)
     await bench.click("ann", approval)

@@ -97,7 +97,7 @@ def write_statement(kinds: tuple[WriteKind, ...]) -> str:
 
 
 def _fence(kind: WriteKind) -> str:
-    """Return what is NULL, but fails where a row took no effect, and names the first.
+    """Return SQL that gives NULL, or fails if a row took no effect, and then names the first.
 
     SQL raises nothing by itself, but a cast of what is no number fails: PostgreSQL then refuses a COMMIT that came in
     the same round trip, and nobody has to look at a result before it goes. Rows are counted first: to read
