@@ -10,7 +10,7 @@ from pydantic import Field
 
 from edge.callers import Caller, Requester, Signed
 from edge.messages import Message, Name, Word, parse_body, parse_value
-from edge.problems import TITLES, Denied, Problem, problem_for
+from edge.problems import TITLES, Denied, Problem, on_record, problem_for
 from runtime.services.callers import Claim, TriggerApi, Wish
 
 MOST = 1000
@@ -103,7 +103,7 @@ def add_triggers(
     charge: Callable[[str, int], None],
     note: Callable[[Request, Denied], None],
 ) -> None:
-    """Add the routes of triggers; `charge` counts them against the caller's rate, `note` is told of each 403."""
+    """Add the routes of triggers; `charge` counts them against the caller's rate, `note` is told of refusals."""
 
     async def start(caller: Caller, type_: str, sent: TriggerIn) -> Claim:
         _expect_granted(caller, type_)
@@ -129,8 +129,8 @@ def add_triggers(
                 one = parse_value(TypedTriggerIn, value)
                 return _outcome(one.ref, await start(caller, one.type, one))
             except Exception as error:  # noqa: BLE001 - it is told in its place
-                if isinstance(error, Denied):
-                    note(request, error)
+                if denied := on_record(error, caller.id):
+                    note(request, denied)
                 return _problem(ref if isinstance(ref, str) else None, error)
 
         outcomes: list[OutcomeOut] = []

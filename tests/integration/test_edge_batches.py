@@ -134,6 +134,14 @@ async def test_a_batch_that_finds_the_disk_full_says_of_each_that_it_may_be_sent
     assert [told["problem"]["status"] for told in answer.body["outcomes"]] == [503, 503]
     assert "takes no writes just now; try again" in answer.body["outcomes"][0]["problem"]["detail"]
 
+    async def is_on_record() -> bool:
+        return bool(refused(dsn))
+
+    await until(is_on_record)
+    assert {(caller, act.route, act.rule) for caller, act in refused(dsn)} == {
+        ("onboarding-portal", f"POST {PATH}", "database.away")
+    }
+
 
 async def test_an_error_of_ours_in_a_batch_is_logged_and_tells_nothing(
     edge: Edge, dsn: str, caplog: pytest.LogCaptureFixture
