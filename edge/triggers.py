@@ -120,7 +120,7 @@ def add_triggers(
     @app.post("/v1/triggers:batch", status_code=202, response_model_exclude_none=True)
     async def batch(request: Request) -> BatchOut:
         caller, body = await signed(request, most=BATCH_LIMIT)
-        sent = parse_body(BatchIn, body).triggers
+        sent = (await asyncio.to_thread(parse_body, BatchIn, body)).triggers  # up to a second: others are answered
         charge(caller.id, len(sent) - 1)  # the request itself has counted as one
 
         async def outcome(value: Any) -> OutcomeOut:

@@ -1,6 +1,8 @@
 """Batches of triggers over HTTP: each has its own outcome, harms no other, and counts against its caller's rate."""
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +118,32 @@ async def test_what_is_wrong_in_a_batch_is_refused_in_its_place_as_it_would_be_a
 )
 async def test_what_is_no_batch_is_refused_as_a_whole(edge: Edge, body: bytes, status: int, says: str) -> None:
     assert is_problem(await edge.send("POST", PATH, body), status, says)
+
+
+async def test_a_batch_with_very_many_faults_is_answered_with_their_number(edge: Edge) -> None:
+    many = {f"{number:x}": 1 for number in range(200_000)}
+    answer = await batch(edge, many, one("b1"))
+    assert outcomes(answer) == ["refused", "started"]
+    problem = answer.body["outcomes"][0]["problem"]
+    assert problem == {"status": 422, "title": "Not acceptable", "detail": "200003 faults: too many to name"}
+
+
+async def test_a_large_batch_does_not_keep_other_requests_waiting(edge: Edge) -> None:
+    body = b'{"triggers": [{"payload": [%b{}]}]}' % (b"{}," * (BATCH_LIMIT // 3 - 20))
+    longest, ends = 0.0, asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal longest
+        before = time.thread_time()
+        while not ends.is_set():
+            await asyncio.sleep(0)
+            longest, before = max(longest, time.thread_time() - before), time.thread_time()
+
+    watching = asyncio.create_task(watch())
+    assert outcomes(await edge.send("POST", PATH, body)) == ["refused"]
+    ends.set()
+    await watching
+    assert longest < 0.2
 
 
 async def test_each_trigger_of_a_batch_counts_against_its_callers_rate(edge: Edge, dsn: str) -> None:
