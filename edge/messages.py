@@ -141,6 +141,8 @@ class RunOut(Message):
 
 
 BODY_LIMIT = 256 * 1024
+MOST_FAULTS = 100
+"""Faults of a message that are named: naming hundreds of thousands takes seconds, while nobody else is answered."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -171,7 +173,7 @@ def _too_large(most: int) -> Problem:
 
 
 def parse_body(model: type[M], body: bytes) -> M:
-    """Return the message in a body, or raise Problem naming every fault.
+    """Return the message in a body, or raise Problem naming the faults.
 
     1. It is JSON in UTF-8, with no member twice.
     2. It is not too deep, and its texts and numbers have a canonical form.
@@ -190,12 +192,14 @@ def parse_body(model: type[M], body: bytes) -> M:
 
 
 def parse_value(model: type[M], value: Any) -> M:
-    """Return the message that a JSON value is, or raise Problem naming every fault."""
+    """Return the message that a JSON value is, or raise Problem naming its faults, or their number if over 100."""
     if not isinstance(value, dict):
         raise Problem(422, "it is no JSON object")
     try:
         return model.model_validate(value)
     except ValidationError as error:
+        if error.error_count() > MOST_FAULTS:
+            raise Problem(422, f"{error.error_count()} faults: too many to name") from error
         faults = (f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
         raise Problem(422, "; ".join(faults)) from error
 

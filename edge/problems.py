@@ -85,8 +85,7 @@ def handle_problems(app: FastAPI, note: Callable[[Request, Denied], None] | None
     """
 
     async def noted(request: Request, error: Exception) -> JSONResponse:
-        caller = getattr(request.state, "caller", None)
-        denied = error if isinstance(error, Denied) else caller and Denied(DATABASE_AWAY, caller, str(error))
+        denied = on_record(error, getattr(request.state, "caller", None))
         if note is not None and denied:
             note(request, denied)
         return await _answer(request, error)
@@ -96,6 +95,13 @@ def handle_problems(app: FastAPI, note: Callable[[Request, Denied], None] | None
         app.add_exception_handler(kind, _answer)
     for told in (Denied, *AWAY, *NO_WRITES):
         app.add_exception_handler(told, noted)
+
+
+def on_record(error: Exception, caller: str | None) -> Denied | None:
+    """Return what the tenant's chain says of an error: a 403, or that a known caller found the database away."""
+    if isinstance(error, Denied):
+        return error
+    return Denied(DATABASE_AWAY, caller, str(error)) if caller and isinstance(error, (*AWAY, *NO_WRITES)) else None
 
 
 def response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -9,8 +9,8 @@ from fastapi import FastAPI, Request
 from pydantic import Field
 
 from edge.callers import Caller, Requester, Signed
-from edge.messages import Message, Name, Word, parse_body, parse_value
-from edge.problems import TITLES, Denied, Problem, problem_for
+from edge.messages import BODY_LIMIT, Message, Name, Word, parse_body, parse_value
+from edge.problems import TITLES, Denied, Problem, on_record, problem_for
 from runtime.services.callers import Claim, TriggerApi, Wish
 
 MOST = 1000
@@ -103,7 +103,7 @@ def add_triggers(
     charge: Callable[[str, int], None],
     note: Callable[[Request, Denied], None],
 ) -> None:
-    """Add the routes of triggers; `charge` counts them against the caller's rate, `note` is told of each 403."""
+    """Add the routes of triggers; `charge` counts them against the caller's rate, `note` is told of refusals."""
 
     async def start(caller: Caller, type_: str, sent: TriggerIn) -> Claim:
         _expect_granted(caller, type_)
@@ -120,7 +120,7 @@ def add_triggers(
     @app.post("/v1/triggers:batch", status_code=202, response_model_exclude_none=True)
     async def batch(request: Request) -> BatchOut:
         caller, body = await signed(request, most=BATCH_LIMIT)
-        sent = parse_body(BatchIn, body).triggers
+        sent = (await _read(body)).triggers
         charge(caller.id, len(sent) - 1)  # the request itself has counted as one
 
         async def outcome(value: Any) -> OutcomeOut:
@@ -129,14 +129,21 @@ def add_triggers(
                 one = parse_value(TypedTriggerIn, value)
                 return _outcome(one.ref, await start(caller, one.type, one))
             except Exception as error:  # noqa: BLE001 - it is told in its place
-                if isinstance(error, Denied):
-                    note(request, error)
+                if denied := on_record(error, caller.id):
+                    note(request, denied)
                 return _problem(ref if isinstance(ref, str) else None, error)
 
         outcomes: list[OutcomeOut] = []
         for first in range(0, len(sent), _AT_ONCE):
             outcomes += await asyncio.gather(*map(outcome, sent[first : first + _AT_ONCE]))
         return BatchOut(outcomes=outcomes)
+
+
+async def _read(body: bytes) -> BatchIn:
+    """Return the batch in a body, or raise Problem; a large one takes up to a second, and is read beside the loop."""
+    if len(body) <= BODY_LIMIT:
+        return parse_body(BatchIn, body)
+    return await asyncio.to_thread(parse_body, BatchIn, body)
 
 
 def _expect_granted(caller: Caller, type_: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Self
 
@@ -96,7 +96,8 @@ class OpaChild:
             await self._publish(found)
         except (PolicyError, OSError) as error:
             _log.error("the changed policy is invalid, the old one stays active: %s", error)
-            (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8")
+            with suppress(OSError):  # of a full disk, too: changes are followed all the same
+                (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8", errors="replace")
 
     async def _publish(self, bundle: Bundle) -> None:
         candidate = self._work / _BUNDLE

@@ -1,6 +1,8 @@
 """Batches of triggers over HTTP: each has its own outcome, harms no other, and counts against its caller's rate."""
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,32 @@ async def test_what_is_no_batch_is_refused_as_a_whole(edge: Edge, body: bytes, s
     assert is_problem(await edge.send("POST", PATH, body), status, says)
 
 
+async def test_a_batch_with_very_many_faults_is_answered_with_their_number(edge: Edge) -> None:
+    many = {f"{number:x}": 1 for number in range(200_000)}
+    answer = await batch(edge, many, one("b1"))
+    assert outcomes(answer) == ["refused", "started"]
+    problem = answer.body["outcomes"][0]["problem"]
+    assert problem == {"status": 422, "title": "Not acceptable", "detail": "200003 faults: too many to name"}
+
+
+async def test_a_large_batch_does_not_keep_other_requests_waiting(edge: Edge) -> None:
+    body = b'{"triggers": [{"payload": [%b{}]}]}' % (b"{}," * (BATCH_LIMIT // 3 - 20))
+    longest, ends = 0.0, asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal longest
+        before = time.thread_time()
+        while not ends.is_set():
+            await asyncio.sleep(0)
+            longest, before = max(longest, time.thread_time() - before), time.thread_time()
+
+    watching = asyncio.create_task(watch())
+    assert outcomes(await edge.send("POST", PATH, body)) == ["refused"]
+    ends.set()
+    await watching
+    assert longest < 0.2
+
+
 async def test_each_trigger_of_a_batch_counts_against_its_callers_rate(edge: Edge, dsn: str) -> None:
     assert outcomes(await batch(edge, *[one(f"b{number}") for number in range(MOST - 1)])) == ["started"] * (MOST - 1)
     refused = await batch(edge, one("late1"), one("late2"))
@@ -133,6 +161,14 @@ async def test_a_batch_that_finds_the_disk_full_says_of_each_that_it_may_be_sent
     assert outcomes(answer) == ["failed", "failed"]
     assert [told["problem"]["status"] for told in answer.body["outcomes"]] == [503, 503]
     assert "takes no writes just now; try again" in answer.body["outcomes"][0]["problem"]["detail"]
+
+    async def is_on_record() -> bool:
+        return bool(refused(dsn))
+
+    await until(is_on_record)
+    assert {(caller, act.route, act.rule) for caller, act in refused(dsn)} == {
+        ("onboarding-portal", f"POST {PATH}", "database.away")
+    }
 
 
 async def test_an_error_of_ours_in_a_batch_is_logged_and_tells_nothing(

@@ -189,6 +189,18 @@ async def test_bad_edit_keeps_the_old_policy_and_is_told_once(
     assert not [line for line in told if "the old one stays" in line]
 
 
+async def test_changes_are_followed_after_a_refusal_that_could_not_be_written(
+    policies: Path, tmp_path: Path, heard: Heard
+) -> None:
+    async with running(policies, tmp_path) as (_, engine):
+        (tmp_path / "work/refused.txt").mkdir()  # nothing can be written there
+        with edited(configuration(policies), '"quorum": 2', '"quorum": 0'):
+            await heard.until("the old one stays")
+        (tmp_path / "work/refused.txt").rmdir()
+        edit(configuration(policies), '"quorum": 2', '"quorum": 3')
+        await verdict_of(engine, read_policy(PolicyFolders(policies, PACKS)).digest)
+
+
 async def test_killed_server_comes_back_at_the_same_address(followed: Followed) -> None:
     before = await followed.genuine()
     first, url = followed.child.pid or 0, followed.child.url

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
-from policy.http import HEAD_LIMIT, KEPT_SECONDS, Whole, reading
+from policy.http import HEAD_LIMIT, KEPT_SECONDS, MOST_CONNECTIONS, Whole, reading
 from policy.transport import ANSWER_LIMIT, Access, connect
 from tests.integration.test_opa_faults import (
     ANSWER,
@@ -223,6 +223,48 @@ async def test_an_answer_that_nobody_asked_for_answers_no_later_question(listeni
             await server.ended.wait()  # whoever asked has hung up
         assert await client.ask("some/rule", b"{}") == reply(ANSWER)
     assert server.connections == 2
+
+
+@pytest.mark.parametrize("listening", WAYS)
+async def test_a_connection_is_not_used_again_after_another_status(listening: Listening) -> None:
+    server = Server(lambda number: SOUND if number else http(BODY, "503 Service Unavailable"))
+    async with listening(server.connected) as url, connect(url, MINUTE) as client:
+        with pytest.raises(PolicyUnavailableError, match="503"):
+            await client.ask("some/rule", b"{}")
+        assert await client.ask("some/rule", b"{}") == reply(ANSWER)
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("listening", WAYS)
+async def test_a_connection_ends_with_the_question_that_nobody_waits_for(listening: Listening) -> None:
+    asked = asyncio.Event()
+
+    def silent(_: int) -> bytes:
+        asked.set()
+        return b""
+
+    server = Server(silent)
+    async with listening(server.connected) as url, connect(url, MINUTE) as client, asyncio.timeout(MINUTE):
+        question = asyncio.create_task(client.ask("some/rule", b"{}"))
+        await asked.wait()
+        question.cancel()
+        await server.ended.wait()
+
+
+@pytest.mark.parametrize("listening", WAYS)
+async def test_a_client_that_closes_ends_its_connections(listening: Listening) -> None:
+    server = Server(lambda _: SOUND)
+    async with listening(server.connected) as url, asyncio.timeout(MINUTE):
+        await _ask(url, times=1)
+        await server.ended.wait()
+
+
+async def test_no_more_connections_are_open_than_the_limit_and_all_questions_are_answered() -> None:
+    server = Server(lambda _: SOUND)
+    async with at_a_port(server.connected) as url, connect(url, MINUTE) as client:
+        answers = await asyncio.gather(*(client.ask("some/rule", b"{}") for _ in range(MOST_CONNECTIONS + 20)))
+    assert answers == [reply(ANSWER)] * (MOST_CONNECTIONS + 20)
+    assert server.connections <= MOST_CONNECTIONS
 
 
 async def test_a_connection_that_rested_too_long_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
