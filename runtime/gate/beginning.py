@@ -19,7 +19,7 @@ from runtime.planning.effect_tx import EffectTx
 from runtime.planning.run_starts import Ahead, leave
 from runtime.store import effects
 from runtime.store.database.pool import AWAY
-from runtime.store.passage_facts import Behind, facts_following
+from runtime.store.passage_facts import EndedEffect, facts_following
 from runtime.store.run_tx import RunTx
 
 AHEAD = 0.1
@@ -60,8 +60,8 @@ async def begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, e
         return
     if effect.is_read and handler.writes:  # which the gate refuses
         return
-    behind = await tx.once(tx.loads.behind, Behind(tx.tenant, tx.run_id, tx.row["requested_by"], ended))
-    attempt = make_attempt(effect, facts_following(tx.row, tx.writes, behind))
+    known = await tx.once(tx.loads.run_facts, EndedEffect(tx.tenant, tx.run_id, tx.row["requested_by"], ended))
+    attempt = make_attempt(effect, facts_following(tx.row, tx.writes, known))
     if attempt.is_late(tx.now):
         return
     question = make_question(attempt, tx.now)

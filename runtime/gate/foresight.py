@@ -20,7 +20,7 @@ from runtime.planning.transition import Proposal
 from runtime.planning.triggers import Trigger, check_payload
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Times, leased
-from runtime.store.passage_facts import Behind, behind_facts, done_before, facts_following
+from runtime.store.passage_facts import EndedEffect, done_before, facts_following, run_facts
 from runtime.store.runs import Subject, runs_about
 from runtime.store.tenants import salt_of
 
@@ -84,8 +84,8 @@ async def _questions(
     """Return what the gate would ask about effects; nothing about those that were done before under their key."""
     if not effects:
         return []
-    (behind,) = await behind_facts(conn, [Behind(run["tenant"], run["run_id"], run["requested_by"], "")])
-    facts = facts_following(run, 0, behind)
+    (known,) = await run_facts(conn, [EndedEffect(run["tenant"], run["run_id"], run["requested_by"], "")])
+    facts = facts_following(run, 0, known)
     done = await done_before(conn, [(run["tenant"], one.idempotency_key) for one in effects])
     new = [effect for effect, is_done in zip(effects, done, strict=True) if not is_done]
     return [make_question(make_attempt(effect, facts), now) for effect in new]

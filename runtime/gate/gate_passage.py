@@ -41,7 +41,7 @@ from runtime.planning.step_errors import describe, step_error
 from runtime.planning.transition import StepMoved
 from runtime.store import circuit_breakers
 from runtime.store.database.pool import AWAY
-from runtime.store.passage_facts import Behind
+from runtime.store.passage_facts import EndedEffect
 from runtime.store.run_tx import RunTx
 from runtime.store.transaction_batcher import Look
 
@@ -149,8 +149,8 @@ class GatePassage:
         if definition is None or effect.is_message:
             return ()
         status = StepStatus.PARKED if effect.correlation_key else StepStatus.SUCCEEDED
-        behind = Behind(effect.tenant, effect.run_id, facts.requested_by, effect.effect_id)
-        return [*looks_of(definition, effect.run_id, StepMoved(effect.step, status)), behind]
+        ended = EndedEffect(effect.tenant, effect.run_id, facts.requested_by, effect.effect_id)
+        return [*looks_of(definition, effect.run_id, StepMoved(effect.step, status)), ended]
 
     async def _outcome(self, result: JsonObject | Exception, ahead: Ahead, passage: EffectTx) -> ChainedLease | None:
         engine, tx = self.engine, passage.tx

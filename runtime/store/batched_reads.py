@@ -29,7 +29,7 @@ from runtime.store.effects import insert_messages
 from runtime.store.metrics import SeenByVoter, seen_by_voters
 from runtime.store.notifications import find_all_recorded, standings
 from runtime.store.open_work import OpenWork, RunStep, is_step_open, open_work_of
-from runtime.store.passage_facts import Behind, BehindFacts, behind_facts, done_before
+from runtime.store.passage_facts import EndedEffect, RunFacts, done_before, run_facts
 from runtime.store.runs import Queued, Subject, TriggerName, claim_triggers, runs_about, runs_of_triggers
 from runtime.store.steps import WantedSteps, load_steps
 from runtime.store.waits import open_waits
@@ -209,8 +209,8 @@ class BatchedReads:
         self.seen = Batcher(partial(seen_by_voters, conn), most=_MOST, at_once=1)
         self.message: Batcher[Sequence[Any], bool]
         self.message = Batcher(partial(insert_messages, conn), most=_MOST, at_once=1)
-        self.behind: Batcher[Behind, BehindFacts]
-        self.behind = Batcher(partial(behind_facts, conn), most=_MOST, at_once=1)
+        self.run_facts: Batcher[EndedEffect, RunFacts]
+        self.run_facts = Batcher(partial(run_facts, conn), most=_MOST, at_once=1)
         self.done: Batcher[tuple[str, str], bool]
         self.done = Batcher(partial(done_before, conn), most=_MOST, at_once=1)
         self.sender: Batcher[Sender, KnownSender]

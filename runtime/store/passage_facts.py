@@ -1,7 +1,7 @@
 """Passage facts: what the gate must know beside an effect, read when its passage begins.
 
 `read_all_facts` reads what is committed. `facts_following` is for an effect that is proposed in the transaction that
-ends the one before it: what that reads (`behind_facts`) is known before the effect is.
+ends the one before it: what that reads (`run_facts`) is known before the effect is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ async def count_writes(conn: Conn, effect: Effect) -> int:
 
 
 @dataclass(frozen=True)
-class Behind:
+class EndedEffect:
     """Identifies the facts of what follows in a run: after the effect that `ended`, for this requester."""
 
     tenant: str
@@ -124,14 +124,14 @@ class Behind:
 
 
 @dataclass(frozen=True)
-class BehindFacts:
+class RunFacts:
     """The groups of the run's requester, and how many other writes the run has begun."""
 
     requester_groups: tuple[str, ...]
     begun: int
 
 
-async def behind_facts(conn: Conn, behind: Sequence[Behind]) -> list[BehindFacts]:
+async def run_facts(conn: Conn, ended: Sequence[EndedEffect]) -> list[RunFacts]:
     """Return the facts of what follows, in one read, before it is known what follows."""
     rows = await conn.look(
         f"""
@@ -144,25 +144,25 @@ async def behind_facts(conn: Conn, behind: Sequence[Behind]) -> list[BehindFacts
          ORDER BY e.number
         """,  # noqa: S608 - our own clause
         {
-            "runs": [one.run_id for one in behind],
-            "ended": [one.ended for one in behind],
-            "tenants": [one.tenant for one in behind],
-            "requesters": [one.requester for one in behind],
+            "runs": [one.run_id for one in ended],
+            "ended": [one.ended for one in ended],
+            "tenants": [one.tenant for one in ended],
+            "requesters": [one.requester for one in ended],
         },
         table="actors",
         keys=(),
     )
-    return [BehindFacts(tuple(row["requester_groups"]), row["begun"]) for row in rows]
+    return [RunFacts(tuple(row["requester_groups"]), row["begun"]) for row in rows]
 
 
-def facts_following(run: Mapping[str, Any], writes: int, behind: BehindFacts) -> PassageFacts:
+def facts_following(run: Mapping[str, Any], writes: int, known: RunFacts) -> PassageFacts:
     """Return the facts of an effect that nobody has seen: it has no approval, no task and no attempt behind it.
 
     `run` is the run's row as its lock found it, with how many `writes` it did. Whether its key succeeded before
     is asked for apart (`done_before`).
     """
     nothing_yet = {"approval_status": None, "task_id": None, "edits": None, "done_fingerprint": None}
-    read = {"requester_groups": behind.requester_groups, "writes": writes + behind.begun}
+    read = {"requester_groups": known.requester_groups, "writes": writes + known.begun}
     return passage_facts({**run, **nothing_yet, **read, "step_status": StepStatus.READY})
 
 

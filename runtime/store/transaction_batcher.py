@@ -17,7 +17,7 @@ from runtime.model.wait import NamedWait
 from runtime.store.batched_reads import BatchedReads, Batcher
 from runtime.store.database.pool import AWAY, Conn, Pool
 from runtime.store.open_work import RunStep
-from runtime.store.passage_facts import Behind
+from runtime.store.passage_facts import EndedEffect
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import WantedSteps
 
@@ -31,7 +31,7 @@ MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
 
 
-Look = WantedSteps | RunStep | Behind | Delegate | NamedWait | NamedApproval
+Look = WantedSteps | RunStep | EndedEffect | Delegate | NamedWait | NamedApproval
 """What work on a run reads first.
 
 Steps; whether anything of one is open; what is to be known of what follows; who votes for whom; a wait; a request.
@@ -136,8 +136,8 @@ def seen(loads: BatchedReads, look: Look) -> asyncio.Future[Any]:
             return loads.steps.put(look)
         case RunStep():
             return loads.is_open.put(look)
-        case Behind():
-            return loads.behind.put(look)
+        case EndedEffect():
+            return loads.run_facts.put(look)
         case Delegate():
             return loads.stand_ins.put(look)
         case NamedWait():
