@@ -44,6 +44,11 @@ class Period:
         """Return the first moment after it."""
         return end_of(self.last)
 
+    @property
+    def moments(self) -> tuple[str, str]:
+        """Return the first moment and the first after it, as leaves write them."""
+        return timestamp(self.since), timestamp(self.until)
+
 
 def period(first: str, last: str) -> Period:
     """Return the period from one day to another, or raise PeriodError."""
