@@ -139,21 +139,30 @@ class Notary:
         await self.desk.sequence()
         found = await self.desk.leaves_of(run_ids)
         sealed = {run_id: one for run_id, one in found.items() if isinstance(one, SealedLeaves)}
-        fixed = await self.desk.fix_logs(await self._sizes(sealed))
+        sizes = await self._sizes(sealed)
+        fixed = await self.desk.fix_logs({run_id: size for run_id, size in sizes.items() if isinstance(size, int)})
         proofs: dict[str, LogProof | EvidenceError] = {}
         for size in {one.size for one in fixed.values()}:
             proofs |= await self._of_size(
                 size, {run_id: one for run_id, one in fixed.items() if one.size == size}, sealed
             )
-        missing = {run_id: EvidenceError(str(one)) for run_id, one in found.items() if isinstance(one, NotInLogError)}
-        return [(proofs | missing)[run_id] for run_id in run_ids]
+        proofs |= {run_id: EvidenceError(str(one)) for run_id, one in found.items() if isinstance(one, NotInLogError)}
+        proofs |= {run_id: size for run_id, size in sizes.items() if isinstance(size, EvidenceError)}
+        return [proofs[run_id] for run_id in run_ids]
 
-    async def _sizes(self, sealed: Mapping[str, SealedLeaves]) -> dict[str, int]:
-        """Return the size of the log that proves each bundle: its own, else one that is stamped, else the newest."""
+    async def _sizes(self, sealed: Mapping[str, SealedLeaves]) -> dict[str, int | EvidenceError]:
+        """Return the size of the log that proves each bundle: its own, else one that is stamped, else the newest.
+
+        Those that need the newest get an EvidenceError where that cannot be had now, and ask for it once.
+        """
         needed = {run_id: one.needed for run_id, one in sealed.items() if one.log_size is None}
         stamped = await self.desk.stamped_sizes(set(needed.values()))
         waiting = [least for least in needed.values() if stamped[least] is None]
-        newest = await self._covering(max(waiting)) if waiting else 0
+        newest: int | EvidenceError = 0
+        try:
+            newest = await self._covering(max(waiting)) if waiting else 0
+        except EvidenceError as error:
+            newest = error
         return {run_id: one.log_size or stamped[one.needed] or newest for run_id, one in sealed.items()}
 
     async def _of_size(

@@ -60,7 +60,7 @@ def _judged(judged: Judgement, trust: Trust) -> tuple[Verdict, str, Material | N
 
 
 def _unjudged(file: Path) -> tuple[Verdict, str, Material | None]:
-    """Return the same of a file for which no key was given; raise ReportError where it is of before the release."""
+    """Return the same of a file for which no key was given; raise ReportError where it is older than release 0.2.0."""
     try:
         archive = unpacked(file)
     except VerificationError as error:

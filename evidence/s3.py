@@ -16,7 +16,7 @@ from evidence.archive import (
     check_put,
 )
 from evidence.bucket import Probe, bucket_lock, check_locked, errors
-from evidence.retention import NO_LOCK, BucketLock, Hold, Retention, stricter, wanted
+from evidence.retention import BucketLock, Hold, Retention, stricter, wanted
 from runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ON: Literal["ON"] = "ON"
 _OFF: Literal["OFF"] = "OFF"
 _LOCK_LASTS = timedelta(minutes=1)
-"""How long what was seen of a bucket's Object Lock counts."""
+"""How long what was seen of a bucket's Object Lock counts: another default retention counts so much later."""
 _TOLERANCE = timedelta(days=1)
 """By how much a retention may be shorter than wanted: what was stored on an earlier try stays as it is.
 
@@ -39,8 +39,9 @@ class S3Archive:
 
     A location names the version, because a lock protects a version: later ones, and delete markers, hide it from
     those who ask for the name alone. Where the bucket has Object Lock, what is stored stays for `retention` and the
-    bucket's own default, whichever is stricter, and that is looked at afterwards. Whether it has one must be known
-    before anything is stored; where it `must_lock` and the bucket has none, nothing is.
+    bucket's own default (as it was seen within the last minute), whichever is stricter, and that is looked at
+    afterwards. Whether it has one must be known before anything is stored; where it `must_lock` and the bucket has
+    none, nothing is.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class S3Archive:
         self._retention = retention
         self._clock = clock
         self._must_lock = must_lock
-        self._lock_seen = NO_LOCK, clock()  # and when that was
+        self._lock_seen: tuple[BucketLock, datetime] | None = None  # one that is on, and when it was seen
 
     @property
     def root(self) -> str:
@@ -155,12 +156,13 @@ class S3Archive:
 
         One that is on can never be taken off a bucket, so it is asked for again only for its default retention.
         """
-        now, (lock, asked_at) = self._clock(), self._lock_seen
-        if not lock.is_on or abs(now - asked_at) > _LOCK_LASTS:
-            lock = bucket_lock(self._client, self._bucket)
-            self._lock_seen = lock, now
+        now, seen = self._clock(), self._lock_seen
+        if seen and abs(now - seen[1]) <= _LOCK_LASTS:
+            return seen[0]
+        lock = bucket_lock(self._client, self._bucket)
         if self._must_lock:
             check_locked(lock, self._client, self._bucket)
+        self._lock_seen = (lock, now) if lock.is_on else None
         return lock
 
     def _applicable(self, lock: BucketLock, days: int | None = None) -> Retention | None:

@@ -37,10 +37,16 @@ class Sealer:
     )  # of its own: an archive that hangs must hold up nothing else that a process does in threads
 
     async def __call__(self) -> int:
-        """Seal what is ready; return how many bundles were stored."""
+        """Seal what is ready; return how many bundles were stored. Raise where a failure could not be kept."""
         keys = await asyncio.to_thread(self.ring.keys)
         leases = await self.desk.next_bundles(LEASE, keys.current, keys.ids)
-        return sum(await asyncio.gather(*(self._sealed(lease, keys.of(lease.key_id)) for lease in leases)))
+        sealing = (self._sealed(lease, keys.of(lease.key_id)) for lease in leases)
+        stored = 0
+        for ended in await asyncio.gather(*sealing, return_exceptions=True):  # none goes on when this raises
+            if isinstance(ended, BaseException):
+                raise ended
+            stored += ended
+        return stored
 
     async def _sealed(self, lease: BundleLease, key: SigningKey) -> bool:
         """Seal a run; return whether its bundle was stored."""

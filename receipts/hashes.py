@@ -71,13 +71,6 @@ def fold(hashes: Sequence[bytes]) -> bytes:
     return root
 
 
-def complete_root(hashes: Sequence[bytes]) -> bytes:
-    """Return the root over as many hashes of one level as make a complete subtree: a power of two of them."""
-    while len(hashes) > 1:
-        hashes = [hash_children(left, right) for left, right in zip(hashes[::2], hashes[1::2], strict=True)]
-    return hashes[0]
-
-
 def rows_over(hashes: list[bytes]) -> list[list[bytes]]:
     """Return hashes of one level, and above them row by row the roots of their complete subtrees."""
     rows = [hashes]

@@ -129,9 +129,9 @@ def prepare(path: Path) -> SigningKey:
 
 
 def replace(path: Path) -> SigningKey:
-    """Put the key that is prepared in the place of the one in `path`, which is gone if nobody has kept it; return it.
+    """Replace the key in `path` with the one that is prepared, and return it; the old one is gone, if nobody kept it.
 
-    Wherever this is cut off, one key stands in the file, and its public half beside it or missing, to be made anew.
+    Wherever this is cut off, one key stands in the file, and its public half beside it or missing, to be made again.
     """
     key, beside = prepare(path), public_path(path)
     with key_file_errors(path):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from receipts.errors import TileError
-from receipts.hashes import HASH_BYTES, MAX_SIZE, NodeSource, complete_root, hash_leaf, rows_over
+from receipts.hashes import HASH_BYTES, MAX_SIZE, NodeSource, hash_leaf, rows_over
 
 TILE_HEIGHT = 8
 TILE_WIDTH = 1 << TILE_HEIGHT
@@ -131,7 +131,7 @@ def data_at(place: Tile | EntryBundle, node: NodeSource, entries: EntrySource) -
 
 def tile_root(data: bytes) -> bytes:
     """Return the root of a full tile: the hash that stands for it in the tile above."""
-    return complete_root(read_tile(Tile(0, 0, TILE_WIDTH), data))
+    return rows_over(read_tile(Tile(0, 0, TILE_WIDTH), data))[-1][0]
 
 
 def read_tile(tile: Tile, data: bytes) -> list[bytes]:

@@ -164,7 +164,7 @@ def _compared(
     findings: list[str],
 ) -> PeriodRead:
     """Make the lines of what was read, with a finding for each row that is not as its leaves tell."""
-    since, until = timestamp(period.since), timestamp(period.until)
+    since, until = period.moments
     entries = sorted((_run_entry(run, told[run.run_id]) for run in found), key=lambda run: (run.created_at, run.run_id))
     rows = by_run(list(map(written, votes)))
     for run in entries:

@@ -1,6 +1,6 @@
 // Step 8: the cards on which people voted.
 
-import {digestOf, same} from "./canonical.js";
+import {canonical, digestOf, same} from "./canonical.js";
 import {leavesAbout} from "./contents.js";
 import {Broken} from "./errors.js";
 import {approvalsOf} from "./facts.js";
@@ -37,14 +37,26 @@ export async function demandCards(facts) {
 /** Return a member of what may be no object. */
 const memberIn = (value, name) => (typeof value === "object" && value !== null ? value[name] : null) ?? null;
 
+/** Return the place of the leaf that first tells of a card, by its approval and digest. */
+function firstShown({about}) {
+  const found = new Map();
+  for (const [id, leaves] of about) {
+    for (const {event, seq, data: {digest = null}} of leaves) {
+      const shown = canonical([id, digest]);
+      if (event === "card.shown" && !found.has(shown)) found.set(shown, seq);
+    }
+  }
+  return found;
+}
+
 /** What a receipt says was shown stands in the chain as a card that was shown. */
 export function demandReceipted(facts) {
+  const first = firstShown(facts.bundle);
   for (const {name, record: {connector, operation, request, response}, leaf} of facts.receipts()) {
     if (connector !== "slack" || !["post_card", "update_card"].includes(operation)) continue;
     const card = memberIn(response, "card"), about = memberIn(request, "approval_id");
     if (card === null) continue;
-    const isShown = leavesAbout(facts.bundle, String(about)).some(({event, seq, data: {digest}}) =>
-      event === "card.shown" && same(digest, card) && seq < leaf.seq);
+    const isShown = typeof about === "string" && first.get(canonical([about, card])) < leaf.seq;
     if (!isShown) throw new Broken(name, `says that the card ${card} was shown, and no card.shown of it stands before it`);
   }
 }

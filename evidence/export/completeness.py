@@ -22,7 +22,6 @@ from receipts.acts import REFUSED_ACTS
 from receipts.chain import RUN_QUEUED, VOTE_COUNTED, Leaf
 from receipts.checkpoint import LogKeys, open_checkpoint, parse_checkpoint
 from receipts.errors import LogError, TileError
-from receipts.fields import timestamp
 from receipts.hashes import EMPTY, TreeHead, hash_leaf
 from receipts.note import NOTE_LIMIT, parse_note
 from receipts.tenant_acts import EvidenceExported, chain_of
@@ -160,7 +159,7 @@ Rows = Mapping[str, Sequence[Mapping[str, str]]]
 
 def check_complete(index: Index, known: int, log: LogTold) -> str:
     """Say how many runs the index lists; raise BrokenError at the first that it should list."""
-    since, until = timestamp(index.period.since), timestamp(index.period.until)
+    since, until = index.period.moments
     if index.made_at < log.newest:
         raise BrokenError(INDEX, f"says that it was made at {index.made_at}, before the log's leaf of {log.newest}")
     for one in log.others:
@@ -176,7 +175,7 @@ def _was_there(place: int, at: str, index: Index, known: int) -> bool:
 
 def check_refusals(index: Index, known: int, rows: Sequence[Mapping[str, str]], log: LogTold) -> str:
     """Say how many records of refused attempts there are; raise BrokenError unless they are those of the log."""
-    since, until, chain = timestamp(index.period.since), timestamp(index.period.until), chain_of(index.tenant)
+    (since, until), chain = index.period.moments, chain_of(index.tenant)
     ours = [(place, leaf) for place, leaf in log.refused if leaf.run_id == chain]
     there = (leaf for place, leaf in ours if since <= leaf.at < until and _was_there(place, leaf.at, index, known))
     return f"{counted(check_refused(rows, [leaf for _, leaf in ours], there), 'record')}, as the entries tell them"
@@ -185,7 +184,7 @@ def check_refusals(index: Index, known: int, rows: Sequence[Mapping[str, str]], 
 def check_entries(index: Index, known: int, rows: Rows, log: LogTold) -> str:
     """Say how many runs and votes are as the log's entries tell them; raise BrokenError at the first that is not."""
     votes = 0
-    since, until = timestamp(index.period.since), timestamp(index.period.until)
+    since, until = index.period.moments
     for run in index.entries:
         there = log.runs.get(run.run_id)
         if there is None or not there.told.is_queued:
@@ -232,7 +231,7 @@ def _unlike(index: Index, statement: str, leaf: Leaf, newest: str) -> str:
     told = {
         "statement": (statement, asked.get("statement")),
         "format": (index.format, asked.get("format", 1)),
-        "period": (_period(index), (leaf.data.get("from"), leaf.data.get("until"))),
+        "period": (index.period.moments, (leaf.data.get("from"), leaf.data.get("until"))),
         "number of runs": (len(index.runs), leaf.data.get("rows")),
         "person": (index.by, leaf.actor.id),
     }
@@ -241,7 +240,3 @@ def _unlike(index: Index, statement: str, leaf: Leaf, newest: str) -> str:
     is_early = datetime.fromisoformat(newest) - at > TAKES
     late = ["time"] if is_late or is_early else []
     return next(iter([*(name for name, (here, there) in told.items() if here != there), *late]), "")
-
-
-def _period(index: Index) -> tuple[str, str]:
-    return timestamp(index.period.since), timestamp(index.period.until)

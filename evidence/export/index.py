@@ -44,6 +44,11 @@ class Period:
         """Return the first moment after it."""
         return end_of(self.last)
 
+    @property
+    def moments(self) -> tuple[str, str]:
+        """Return the first moment and the first after it, as leaves write them."""
+        return timestamp(self.since), timestamp(self.until)
+
 
 def period(first: str, last: str) -> Period:
     """Return the period from one day to another, or raise PeriodError."""
@@ -93,7 +98,7 @@ def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def rows_of(columns: Sequence[str], data: bytes) -> list[dict[str, str]]:
-    """Return the rows of a table as `csv_of` writes it; raise ValueError where it is none, or has other columns."""
+    """Return the rows of a table; raise ValueError unless it has these columns, and is as `csv_of` writes it."""
     try:
         lines = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
     except (csv.Error, UnicodeDecodeError) as error:
@@ -101,7 +106,10 @@ def rows_of(columns: Sequence[str], data: bytes) -> list[dict[str, str]]:
     names, rows = lines[:1], lines[1:]
     if names != [list(columns)] or any(len(row) != len(columns) for row in rows):
         raise ValueError(f"is no table with the columns {', '.join(columns)}")
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    if csv_of(columns, found) != data:
+        raise ValueError("is not written as an export writes tables")
+    return found
 
 
 def written(row: Mapping[str, Any]) -> dict[str, str]:

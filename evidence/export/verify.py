@@ -34,7 +34,6 @@ from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError
 from receipts.checkpoint import cosignatures
 from receipts.errors import LogError
-from receipts.fields import timestamp
 from receipts.register import RegisterError, check_signed_at
 
 
@@ -95,8 +94,7 @@ def _runs(contents: Contents) -> str:
     if len({run.run_id for run in index.entries}) < len(index.entries):
         raise BrokenError(INDEX, "a run stands twice")
     try:
-        days = index.period
-        since, until = timestamp(days.since), timestamp(days.until)
+        since, until = index.period.moments
     except PeriodError as error:
         raise BrokenError(INDEX, str(error)) from error
     for run in index.runs:
@@ -115,7 +113,7 @@ def _runs(contents: Contents) -> str:
 )
 def _votes(contents: Contents) -> str:
     index, rows = contents.index, contents.rows
-    since, until = timestamp(index.period.since), timestamp(index.period.until)
+    since, until = index.period.moments
     runs = {run.run_id: run for run in index.entries}
     for row in rows:
         if not since <= row["at"] < until:
@@ -139,7 +137,7 @@ def _votes(contents: Contents) -> str:
 )
 def _refused(contents: Contents) -> str:
     rows, index = contents.refused, contents.index
-    since, until = timestamp(index.period.since), timestamp(index.period.until)
+    since, until = index.period.moments
     for row in rows or ():
         if not since <= row["at"] < until:
             raise BrokenError(REFUSED, f"leaf {row['leaf']} is of {row['at']!r}, on none of the days")
@@ -221,7 +219,7 @@ def _bundled(contents: Contents) -> list[RunEntry]:
 )
 def _derived(contents: Contents) -> str:
     index, rows = contents.index, by_run(contents.rows)
-    since, until = timestamp(index.period.since), timestamp(index.period.until)
+    since, until = index.period.moments
     trust = replace(contents.trust, witnesses=(), witnessed=0)  # they cosigned checkpoints of another size
     votes = 0
     for run in _bundled(contents):

@@ -1,4 +1,4 @@
-"""The lines of the audit log; of a large one each is read when it is looked at, for all are many times its bytes."""
+"""The lines of the audit log, each read when it is looked at: all of them together are many times their bytes."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +9,6 @@ import orjson
 
 Line = dict[str, Any]
 
-_LARGE = 1 << 18
-"""Bytes of a log whose lines are not kept."""
 _FEW = 16
 """Lines that may be held together: each has 64 KiB at most, which may be a megabyte as values."""
 
@@ -22,7 +20,6 @@ class Lines:
         self._data = data
         self._starts, self._ends = array("Q"), array("Q")
         self._events: list[str] = []
-        self._kept: list[Line] | None = [] if len(data) <= _LARGE else None
         self._about: dict[str, list[int]] = {}
         shared: dict[str, str] = {}
         for line in lines_in(data):
@@ -34,8 +31,6 @@ class Lines:
                 if about := _approval(value.get("data")) or _approval(value.get("correlation")):
                     self._about.setdefault(about, []).append(len(self._events))
                 self._events.append(shared.setdefault(event, event))
-                if self._kept is not None:
-                    self._kept.append(value)
 
     def __iter__(self) -> Iterator[Line]:
         """Give all lines."""
@@ -43,8 +38,6 @@ class Lines:
 
     def read(self, number: int) -> Line:
         """Return a line by its number, from 0."""
-        if self._kept is not None:
-            return self._kept[number]
         found: Line = orjson.loads(memoryview(self._data)[self._starts[number] : self._ends[number]])
         return found
 

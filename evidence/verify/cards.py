@@ -84,7 +84,7 @@ _POSTS = ("post_card", "update_card")
     " leaf.",
 )
 def _receipted(facts: Facts) -> str:
-    found = 0
+    shown, found = _first_shown(facts), 0
     for name, receipt, leaf in ((one.name, one.record, one.leaf) for one in facts.receipts):
         response = receipt.response
         if receipt.connector != "slack" or receipt.operation not in _POSTS or not isinstance(response, dict):
@@ -92,11 +92,20 @@ def _receipted(facts: Facts) -> str:
         if (card := response.get("card")) is None:
             continue
         about = receipt.request.get("approval_id") if isinstance(receipt.request, dict) else None
-        shown = facts.contents.leaves_about.get(about, ()) if isinstance(about, str) else ()
-        if not any(one.event == CARD_SHOWN and one.data.get("digest") == card and one.seq < leaf.seq for one in shown):
+        at = shown.get(canonical.dumps([about, card])) if isinstance(about, str) else None
+        if at is None or at >= leaf.seq:
             raise BrokenError(name, f"says that the card {card} was shown, and no card.shown of it stands before it")
         found += 1
     return counted(found, "receipt")
+
+
+def _first_shown(facts: Facts) -> dict[bytes, int]:
+    """Return the place of the leaf that first tells of a card, by its approval and digest in canonical JSON."""
+    found: dict[bytes, int] = {}
+    for leaf in facts.contents.leaves_of(CARD_SHOWN):
+        about = leaf.data.get("approval_id", leaf.correlation.approval_id)
+        found.setdefault(canonical.dumps([about, leaf.data.get("digest")]), leaf.seq)
+    return found
 
 
 RULES: tuple[Rule[Facts], ...] = (_about, _shown, _receipted)

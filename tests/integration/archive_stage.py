@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from evidence.archive import Archive, Stored
 from evidence.retention import Retention
 from evidence.s3 import S3Archive
-from runtime.clock import utc_now
+from runtime.clock import Clock, utc_now
 from tests.integration.network import Answer, FaultProxy
 from tests.integration.servers import MinioServer
 
@@ -36,10 +36,12 @@ def s3(server: MinioServer, bucket: str, retention: Retention | None = None, pas
     return S3Archive(client, bucket, "evidence/", retention, utc_now, must_lock=False)
 
 
-def behind(proxy: FaultProxy, server: MinioServer, bucket: str, retention: Retention | None) -> S3Archive:
+def behind(
+    proxy: FaultProxy, server: MinioServer, bucket: str, retention: Retention | None, clock: Clock = utc_now
+) -> S3Archive:
     """Return an archive that reaches its bucket through the proxy, and asks once."""
     client = replace(server, endpoint=proxy.endpoint).client(attempts=1)
-    return S3Archive(client, bucket, "evidence/", retention, utc_now, must_lock=False)
+    return S3Archive(client, bucket, "evidence/", retention, clock, must_lock=False)
 
 
 def keys(server: MinioServer, bucket: str) -> list[str]:

@@ -312,6 +312,19 @@ def _unshown_at_all(forged: Forged) -> None:
         vote["data"].pop("card", None)
 
 
+def posted_for(forged: Forged, about: str | None) -> None:
+    """Let a card that was shown have been posted for another request, or for none."""
+    _posted(forged, "post_card")
+    receipt = next(one for one in forged.receipts.values() if one["operation"] == "post_card")
+    forged.move(forged.leaf("card.shown"), before=forged.leaf_of(receipt))
+    asked = forged.decisions[receipt["decision_id"]]["input"]["effect"]
+    asked["fields"] = receipt["request"] = {**asked["fields"], "approval_id": about}
+    named = {name: asked[name] for name in ("connector", "operation", "target", "fields", "tier")}
+    action = {**named, **{name: receipt[name] for name in ("idempotency_key", "reversible_by")}}
+    proposed = forged.leaf("effect.proposed", effect_id=receipt["effect_id"])["data"]
+    asked["digest"] = receipt["fingerprint"] = proposed["digest"] = canonical.digest(action)
+
+
 def _about(**other: str) -> Bend:
     """Return what lets the buttons of a card be about something else."""
 
@@ -356,6 +369,8 @@ SHOWN: dict[str, Lie] = {
     "a vote on no card though one was shown": ("votes.shown", "filed", _unnamed),
     "a card that was posted, and left out with what names it": ("cards.receipted", "filed", _unshown_at_all),
     "a card that was posted before it was shown": ("cards.receipted", "filed", lambda f: _posted(f, "post_card")),
+    "a card that was posted for another request": ("cards.receipted", "filed", lambda f: posted_for(f, "apr_other")),
+    "a card that was posted for no request": ("cards.receipted", "filed", lambda f: posted_for(f, None)),
     "a card about another request": ("cards.about", "filed", _about(id="apr_other")),
     "a card about another action": ("cards.about", "filed", _about(digest="0" * 16)),
     "a card about another requirement": ("cards.about", "filed", _about(stamp="0" * 16)),

@@ -12,6 +12,7 @@ from tests.integration.evidence_stage import genuine, office, stories
 from tests.integration.forger import Forged
 from tests.integration.lies import LIES, RUNS, judged
 from tests.integration.lies_passkeys import signed_before
+from tests.integration.lies_requests import posted_for
 from tests.integration.test_evidence_page import PROGRAMS_OWN
 from tests.unit.evidence_sample import Office
 
@@ -48,6 +49,36 @@ async def test_a_lie_is_found_at_its_step_and_member(
     else:
         assert found is not None, fault
         assert found[:2] == (fault.step, fault.member), (found, fault)
+
+
+async def test_a_card_that_was_posted_for_its_own_request_holds(
+    page: Page, office: Office, stories: Mapping[str, Story]
+) -> None:
+    forged = Forged.of(stories["filed"])
+    posted_for(forged, forged.approval()["id"])
+    data = forged.seal(office.key)
+    report = verify(office.write(data), office.public)
+    assert {rule.found for rule in report.rules if rule.rule == "cards.receipted"} == {"1 receipt"}
+    assert await failure_of(page, data, office.public.read_text()) is None
+
+
+_NO_REQUEST = """
+() => {
+  const shown = {event: "card.shown", seq: 1, data: {digest: "d"}};
+  const record = {connector: "slack", operation: "post_card", request: {}, response: {card: "d"}};
+  const receipts = () => [{name: "r", record, leaf: {seq: 2}}];
+  try {
+    demandReceipted({bundle: {about: new Map([["null", [shown]]])}, receipts});
+  } catch (error) {
+    return error instanceof Broken;
+  }
+  return false;
+}
+"""
+
+
+async def test_a_card_that_was_posted_for_no_request_is_about_none_of_any_name(page: Page) -> None:
+    assert await page.evaluate(_NO_REQUEST)
 
 
 async def test_an_act_that_does_not_name_all_that_it_could_be_about_is_no_leaf_to_either(

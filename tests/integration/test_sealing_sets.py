@@ -78,6 +78,16 @@ async def test_a_run_whose_bundle_cannot_be_built_harms_no_other_of_its_set(offi
     assert [bool((await office.row(run_id))["stored_at"]) for run_id in runs] == [True, True, False, True]
 
 
+async def test_a_failure_that_cannot_be_kept_ends_after_the_others_of_its_set(office: SealingOffice) -> None:
+    bench = office.bench
+    runs = await ended(bench, 4)
+    office.sealer.archive.put(file_of(runs[1]), b"x", sha256(b"x"))
+    await bench.meddle("ALTER TABLE evidence_bundles ADD CONSTRAINT unsaid CHECK (error = '')")
+    with pytest.raises(Exception, match="unsaid"):
+        await office.sealer()
+    assert [bool((await office.row(run_id))["stored_at"]) for run_id in runs] == [True, False, True, True]
+
+
 async def test_a_name_that_is_taken_in_the_archive_harms_no_other_of_the_set(office: SealingOffice) -> None:
     runs = await ended(office.bench, 4)
     other = b"something else"

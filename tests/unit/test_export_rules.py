@@ -217,6 +217,7 @@ TOLD: dict[str, tuple[Sample, str]] = {
     "a refused attempt in no JSON": (Sample(refused=[refused(data="{")]), "export.refused"),
     "a refused attempt counted twice": (Sample(refused=[refused(count=2)]), "export.refused"),
     "a refused attempt without a leaf": (Sample(refused=[refused() | {"leaf": "first"}]), "export.refused"),
+    "a refused attempt of a leaf written otherwise": (Sample(refused=[refused() | {"leaf": "05"}]), "export.refused"),
     "a refused attempt as a formula": (Sample(refused=[refused()], signed={"refused.csv": FORMULA}), "export.refused"),
     "a refused attempt after the export": (
         *(Sample(refused=[refused()], index={**EARLIER, **ENDED}, predicate=EARLIER), "export.in-time"),
