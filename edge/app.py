@@ -14,16 +14,7 @@ from starlette.types import ASGIApp
 from edge.callers import Caller, Refusals, granted
 from edge.evidence import EvidenceIn, EvidencePage
 from edge.links import LinkPage, add_links
-from edge.messages import (
-    BODY_LIMIT,
-    Id,
-    NotificationIn,
-    NotificationOut,
-    RunOut,
-    WaitOut,
-    parse_body,
-    read_body,
-)
+from edge.messages import BODY_LIMIT, Id, NotificationIn, NotificationOut, RunOut, WaitOut, parse_body, read_body
 from edge.passkeys import add_passkeys
 from edge.problems import Denied, Problem, handle_problems, problem_of
 from edge.questions import add_questions
@@ -38,10 +29,7 @@ from runtime.model.limits import Rate, TokenBuckets
 from runtime.model.payloads import AnswerCode
 from runtime.model.states import NotificationStatus
 from runtime.services.caller_acts import CompensationApi, QuestionApi
-from runtime.services.callers import (
-    Answer,
-    TriggerApi,
-)
+from runtime.services.callers import Answer, TriggerApi
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.signals import SignalService
 from runtime.services.step_repair import StepRepairApi

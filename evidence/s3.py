@@ -7,14 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
-from evidence.archive import (
-    ArchiveConflictError,
-    ArchiveError,
-    ArchiveFact,
-    Stored,
-    check_name,
-    check_put,
-)
+from evidence.archive import ArchiveConflictError, ArchiveError, ArchiveFact, Stored, check_name, check_put
 from evidence.bucket import Probe, bucket_lock, check_locked, errors
 from evidence.retention import BucketLock, Hold, Retention, stricter, wanted
 from runtime.clock import Clock

@@ -13,13 +13,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import (
-    Listener,
-    applied,
-    came_of,
-    recording,
-    unknown_words,
-)
+from bot.listeners.clicks import Listener, applied, came_of, recording, unknown_words
 from bot.listeners.identity import Identity
 from bot.payloads import Input, Submission, User
 from bot.views import command_replies as words

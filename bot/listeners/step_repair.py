@@ -7,14 +7,7 @@ from uuid import uuid4
 from slack_bolt.async_app import AsyncAck
 
 from bot.listeners import private_answers
-from bot.listeners.clicks import (
-    DEADLINE,
-    ModalListener,
-    applied,
-    came_of,
-    recording,
-    unknown_words,
-)
+from bot.listeners.clicks import DEADLINE, ModalListener, applied, came_of, recording, unknown_words
 from bot.payloads import Actions, Submission, User
 from bot.views import references, step_repair
 from bot.views.refusals import refusal_words

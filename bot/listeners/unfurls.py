@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.client import FAILURES, error_code, slack_logger
-from bot.listeners.clicks import (
-    DEADLINE,
-    Listener,
-)
+from bot.listeners.clicks import DEADLINE, Listener
 from bot.payloads import EventCallback, SharedAt, User
 from bot.views.blocks import Block
 from bot.views.links import NOT_HERE, card_link, request_unfurl, run_unfurl

@@ -20,16 +20,7 @@ from edge.callers import EVERY, Tallies
 from receipts.acts import MOST_TRIED, RequestRefused, Tried
 from receipts.chain import Leaf, in_place
 from receipts.tenant_acts import act_of, chain_of
-from tests.integration.program_stage import (
-    Answer,
-    Edge,
-    composed,
-    edge_of,
-    is_problem,
-    rows,
-    settings_of,
-    signed_now,
-)
+from tests.integration.program_stage import Answer, Edge, composed, edge_of, is_problem, rows, settings_of, signed_now
 from tests.integration.test_edge_answers import Stage, staged
 from tests.patience import until
 

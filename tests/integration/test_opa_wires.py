@@ -13,17 +13,7 @@ from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
 from policy.http import HEAD_LIMIT, KEPT_SECONDS, MOST_CONNECTIONS, Whole, reading
 from policy.transport import ANSWER_LIMIT, Access, connect
-from tests.integration.test_opa_faults import (
-    ANSWER,
-    SOUND,
-    WAYS,
-    Listening,
-    at_a_port,
-    http,
-    listing,
-    reply,
-    serving,
-)
+from tests.integration.test_opa_faults import ANSWER, SOUND, WAYS, Listening, at_a_port, http, listing, reply, serving
 from tests.opa_server import question
 from tests.patience import MINUTE
 
