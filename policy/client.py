@@ -99,6 +99,8 @@ class OpaEngine:
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         """Return for each question the verdict, or why there is none, within twice the timeout."""
+        if len(questions) <= MOST_QUESTIONS:
+            return await self._ask_set(questions)
         sets = [questions[start : start + MOST_QUESTIONS] for start in range(0, len(questions), MOST_QUESTIONS)]
         return [found for answered in await asyncio.gather(*map(self._ask_set, sets)) for found in answered]
 

@@ -29,7 +29,7 @@ from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions, versions_of_triggers
 from runtime.store.passage_facts import read_all_facts
-from runtime.store.run_tx import RunTx, UnknownRunError, lock_runs, run_tx_of
+from runtime.store.run_tx import RunSnapshot, RunTx, UnknownRunError, lock_runs, run_tx_of
 from runtime.store.transaction_batcher import Look, TransactionBatcher, WorkItem
 
 T = TypeVar("T")
@@ -156,13 +156,19 @@ class Engine:
         tx.request_id = request_id or tx.request_id
         return tx
 
-    async def on_run(self, run_id: str, work: Callable[[RunTx], Awaitable[T]], looks: Sequence[Look] = ()) -> T:
+    async def on_run(
+        self,
+        run_id: str,
+        work: Callable[[RunTx], Awaitable[T]],
+        looks: Sequence[Look] = (),
+        known: RunSnapshot | None = None,
+    ) -> T:
         """Lock a run, do something to it and commit, together with others who want the like (`TransactionBatcher`).
 
         What `work` does must bear being done again: a set that fails is rolled back, and each is tried by itself.
-        `looks` is what it is likely to read first.
+        `looks` is what it is likely to read first; `known` is where the run stands, if it has not moved since.
         """
-        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work, looks)))
+        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work, looks, known)))
         return found
 
     async def evaluating(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -264,7 +270,7 @@ class Engine:
 
     @cached_property
     def _together(self) -> TransactionBatcher:
-        return TransactionBatcher(self.pool, self.lock_runs_beside)
+        return TransactionBatcher(self.pool, self.lock_runs_beside, self.made_run)
 
     async def lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""
@@ -280,9 +286,10 @@ class Engine:
             raise UnknownRunError(", ".join(sorted(set(run_ids) - set(found))))
         return found
 
-    def locked_run(self, loads: BatchedReads, row: dict[str, Any], now: datetime) -> RunTx:
-        """Return a run whose row was made, or locked, in the transaction of `loads`; the caller flushes."""
-        tx = run_tx_of(loads, row, max(now, row["updated_at"]), self.definitions, self.privacy)
+    def made_run(self, loads: BatchedReads, row: dict[str, Any], now: datetime | None = None) -> RunTx:
+        """Return a run whose row was made, or locked, in the transaction of `loads`, or known; the caller flushes."""
+        now = max(now or self.clock(), row["updated_at"])
+        tx = run_tx_of(loads, row, now, self.definitions, self.privacy)
         loads.conn.on_commit(self.wakeup.leaves.set)
         self._listen_to(tx)
         return tx

@@ -23,7 +23,7 @@ from runtime.inbox import inbox
 from runtime.lanes import ChainedLeases, Lane, room_for, share_of_again, slots_of
 from runtime.model.effect import ChainedLease, Effect, NewEffect, Purpose
 from runtime.model.run import ReadLease
-from runtime.planning.run_starts import start_next
+from runtime.planning.run_starts import STARTS, start_next
 from runtime.store import leases, notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
@@ -71,6 +71,7 @@ class Worker:
         self._chained_leases = ChainedLeases(engine, self._fits, self._take_chained)
         self._failing: set[str] = set()  # runs that could not be started a moment ago
         self._more = False  # the last look found work, or no room for it
+        self._refreshed = float("-inf")  # when, in the loop's time, breakers of other processes were last looked at
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -133,10 +134,13 @@ class Worker:
                 await asyncio.sleep(self.engine.timing.poll.total_seconds())
 
     async def _rest(self) -> None:
-        with suppress(psycopg.Error, OSError):
-            await gate_passage.refresh(self.engine)
+        poll, now = self.engine.timing.poll.total_seconds(), asyncio.get_running_loop().time()
+        if now >= self._refreshed + poll:
+            with suppress(psycopg.Error, OSError):
+                await gate_passage.refresh(self.engine)
+            self._refreshed = now
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.engine.timing.poll.total_seconds()):
+            async with asyncio.timeout(poll):
                 await self.engine.wakeup.event.wait()
 
     async def _safely(self, work: Awaitable[int]) -> int:
@@ -226,16 +230,16 @@ class Worker:
         return len(claimed)
 
     async def _start_runs(self) -> int:
-        """Start some runs, and more beside other work while there are any; each start looks for the next by itself."""
+        """Start some runs, and more beside other work where there may be any."""
         if not self._free(Lane.STARTS):
             return 0
         started = await self._start_some()
-        if started:
+        if started >= STARTS:
             self._spawn(Lane.STARTS, self._start_all(), None)
         return started
 
     async def _start_all(self) -> None:
-        while await self._start_some():
+        while await self._start_some() >= STARTS:
             pass
 
     async def _start_some(self) -> int:
@@ -302,7 +306,9 @@ class Worker:
         while task is not None and chained is not None:
             self._tasks[task] = _Work(lane, chained.effect)
             may_chain = partial(self._hands_on, task, chained.effect, handed=handed)
-            chained, handed = await gate.perform(self.engine, chained.effect, may_chain, chained.begun), handed + 1
+            known = chained.run.snapshot() if chained.run else None
+            chained = await gate.perform(self.engine, chained.effect, may_chain, chained.begun, known)
+            handed += 1
             if chained is not None:
                 at(Point.EFFECT_LEASED)
 

@@ -304,6 +304,11 @@ class Definition:
         return b"started_at" in self.canonical
 
     @cached_property
+    def has_repeats(self) -> bool:
+        """Return whether a run may have more steps than there are nodes."""
+        return any(node.kind is NodeKind.REPEAT for node in self.steps.values())
+
+    @cached_property
     def reads_signers(self) -> bool:
         """Return whether anything may read who signed for a step: votes are looked up for those alone."""
         return b"signers" in self.canonical

@@ -19,7 +19,7 @@ from runtime.planning.effect_tx import EffectTx
 from runtime.planning.run_starts import Ahead, leave
 from runtime.store import effects
 from runtime.store.database.pool import AWAY
-from runtime.store.passage_facts import EndedEffect, facts_following
+from runtime.store.passage_facts import EndedEffect, expect_as_told, facts_following
 from runtime.store.run_tx import RunTx
 
 AHEAD = 0.1
@@ -60,19 +60,18 @@ async def begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, e
         return
     if effect.is_read and handler.writes:  # which the gate refuses
         return
-    known = await tx.once(tx.loads.run_facts, EndedEffect(tx.tenant, tx.run_id, tx.row["requested_by"], ended))
+    known = tx.facts
+    if known is None:
+        known = await tx.once(tx.loads.run_facts, EndedEffect(tx.tenant, tx.run_id, tx.row["requested_by"], ended))
     attempt = make_attempt(effect, facts_following(tx.row, tx.writes, known))
     if attempt.is_late(tx.now):
         return
     question = make_question(attempt, tx.now)
-    done = tx.loads.done.put((tx.tenant, effect.idempotency_key))  # meanwhile
-    try:
-        verdict = await _allowed(engine, question)
-    finally:
-        await asyncio.wait({done})  # nobody uses the connection any more
-    if not done.result() and verdict:
+    verdict = await _allowed(engine, question)
+    if verdict:
+        await expect_as_told(tx.conn, effect, attempt.facts)
         await begin(EffectTx(engine, tx, attempt), question, verdict, None)
-        chained.begun = attempt
+        chained.begun, chained.run, tx.facts = attempt, tx, known
 
 
 async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:

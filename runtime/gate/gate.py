@@ -43,6 +43,7 @@ from runtime.planning.effect_tx import EffectTx
 from runtime.planning.step_errors import describe
 from runtime.store import approvals, records
 from runtime.store.passage_facts import count_writes
+from runtime.store.run_tx import RunSnapshot
 
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 """What the database, or canonical JSON, says of an answer that cannot be kept."""
@@ -53,12 +54,16 @@ log = logging.getLogger(__name__)
 
 
 async def perform(
-    engine: Engine, effect: Effect, may_chain: MayChain = lambda _: False, begun: Attempt | None = None
+    engine: Engine,
+    effect: Effect,
+    may_chain: MayChain = lambda _: False,
+    begun: Attempt | None = None,
+    known: RunSnapshot | None = None,
 ) -> ChainedLease | None:
     """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile.
 
     Where the worker `may_chain`, an effect that follows from it may be leased with its end, and begin with it, too: it
-    is returned, with the attempt that has `begun`.
+    is returned, with the attempt that has `begun`, and what is `known` of the run since then.
     """
     try:
         if begun is None:
@@ -66,7 +71,7 @@ async def perform(
             await gate.go()
         else:
             at(Point.ATTEMPT_BEGUN)
-            gate = _Gate(engine, begun, may_chain)
+            gate = _Gate(engine, begun, may_chain, known)
             await gate.act()
     except LeaseLostError:
         log.info("lease lost on effect %s, attempt %d", effect.effect_id, effect.attempt)

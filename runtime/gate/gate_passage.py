@@ -42,7 +42,7 @@ from runtime.planning.transition import StepMoved
 from runtime.store import circuit_breakers
 from runtime.store.database.pool import AWAY
 from runtime.store.passage_facts import EndedEffect
-from runtime.store.run_tx import RunTx
+from runtime.store.run_tx import RunSnapshot, RunTx
 from runtime.store.transaction_batcher import Look
 
 FINISH_PAUSES = (0.2, 1.0, 3.0, 5.0, 5.0, 5.0)
@@ -67,12 +67,13 @@ class Void:
 class GatePassage:
     """One effect on its way through the gate."""
 
-    def __init__(self, engine: Engine, attempt: Attempt, may_chain: MayChain) -> None:
+    def __init__(self, engine: Engine, attempt: Attempt, may_chain: MayChain, known: RunSnapshot | None = None) -> None:
         self.engine = engine
         self.attempt = attempt
         self.effect = attempt.effect
         self.chained: ChainedLease | None = None
         self._may_chain = may_chain
+        self._known = known
         self.void: Void | None = None
         self.before: JsonObject | None = None if self.effect.before is None else dict(self.effect.before)
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
@@ -90,7 +91,7 @@ class GatePassage:
             return await work(EffectTx(self.engine, tx, self.attempt))
 
         try:
-            return await self.engine.on_run(self.effect.run_id, on, looks)
+            return await self.engine.on_run(self.effect.run_id, on, looks, self._known)
         except Exception:
             self.attempt = before
             raise

@@ -58,6 +58,11 @@ class NewEffect(Acting):
     retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
 
     @property
+    def is_message(self) -> bool:
+        """Return whether it talks about the work and is not part of it."""
+        return self.purpose is Purpose.MESSAGE
+
+    @property
     def is_again(self) -> bool:
         """Return whether it was leased before: nothing that is proposed was."""
         return False
@@ -110,10 +115,14 @@ class Effect(Acting):
 
 @dataclass
 class ChainedLease:
-    """What is leased with a commit; `begun` is its attempt (`outbox.attempts.Attempt`), if that began with it, too."""
+    """What is leased with a commit; `begun` is its attempt (`outbox.attempts.Attempt`), if that began with it, too.
+
+    `run` is then the run's transaction (`store.run_tx.RunTx`).
+    """
 
     effect: Effect
     begun: Any = None
+    run: Any = None
 
 
 @dataclass

@@ -38,6 +38,7 @@ from runtime.planning.transition import (
     StepRepaired,
     Timer,
     Transition,
+    steps_after,
 )
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
@@ -47,6 +48,9 @@ from runtime.store.open_work import RunStep, withdraw_questions
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import WantedSteps
 from runtime.store.transaction_batcher import seen
+
+READ_WHOLE = 16
+"""A run of no more steps is read whole: who ends one of them then knows all, and need not read them for the next."""
 
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
@@ -69,10 +73,16 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
 
 def looks_of(definition: Definition, run_id: str, event: StepMoved) -> Sequence[WantedSteps | RunStep]:
     """Return what planning `event` looks at first."""
-    looks: list[WantedSteps | RunStep] = [WantedSteps(run_id, reach(definition, event))]
+    looks: list[WantedSteps | RunStep] = [WantedSteps(run_id, _read_for(definition, event))]
     if has_stopped(event.status) and may_wait(definition, event.path):
         looks.append(RunStep(run_id, event.path))
     return looks
+
+
+def _read_for(definition: Definition, event: Event) -> frozenset[str] | None:
+    """Return the steps to read for planning `event`, None for all."""
+    is_small = len(definition.steps) <= READ_WHOLE and not definition.has_repeats
+    return None if is_small else reach(definition, event)
 
 
 def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) -> list[Awaitable[None]]:
@@ -85,10 +95,10 @@ def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) 
 
 async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event) -> Transition:
     """Plan with the steps that the event reaches; where the plan goes on to others, twice as far each time."""
-    paths, depth = reach(definition, event), 1
+    paths, depth = _read_for(definition, event), 1
     signers = await approvals.signers_of(tx.conn, tx.run_id) if definition.reads_signers else {}
     while True:
-        steps, others = await tx.once(tx.loads.steps, WantedSteps(tx.run_id, paths))
+        steps, others = await tx.load_steps(paths)
         snapshot = replace(_snapshot(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
         try:
             return plan(definition, snapshot, event)
@@ -143,10 +153,21 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
     moved = {path: state for path, state in transition.steps.items() if path not in new} if new else transition.steps
     await step_rows.write_steps(tx.conn, tx.run_id, moved, params, tx.now)
     await step_rows.keep_steps(tx.conn, tx.run_id, transition.kept)
+    if tx.steps is not None:
+        tx.steps = _stored_after(tx.steps, definition, transition)
     for path, state in transition.steps.items():
         if state.status in SAID:
             tx.leaf(f"step.{state.status}", leaf_facts(definition, path, state, tx.row["salt"]), step=path)
     _tell_run(tx, transition)
+
+
+def _stored_after(
+    steps: Mapping[str, StepState], definition: Definition, transition: Transition
+) -> dict[str, StepState]:
+    """Return all steps of a run as they will be read once the transition is committed."""
+    after = steps_after(steps, transition)
+    after |= {path: step_rows.as_stored(after[path]) for path in (*transition.steps, *transition.kept)}
+    return {path: after[path] for path in definition.in_order(after)} if transition.entered else after
 
 
 def _tell_run(tx: RunTx, transition: Transition) -> None:
@@ -256,7 +277,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         return
     was, tx.status = tx.status, transition.run
     if tx.is_over:
-        steps, _ = await tx.loads.steps(WantedSteps(tx.run_id, None))
+        steps, _ = await tx.load_steps(None)
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending, await response_of(tx, definition, steps))

@@ -1,6 +1,6 @@
 """Effect transaction: all that is written about an attempt, in one transaction on its run, goes through here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from receipts.canonical import digest_of
@@ -121,6 +121,8 @@ class EffectTx:
         path, before = self.effect.step, self.attempt.facts.step_status
         if self.tx.status is RunStatus.RUNNING and before is StepStatus.READY and not self.effect.is_message:
             await steps.start_step(self.tx.conn, self.tx.run_id, path, self.tx.now)
+            if self.tx.steps is not None:
+                self.tx.steps[path] = replace(self.tx.steps[path], status=StepStatus.RUNNING)
         else:
             await self.move_step(StepStatus.RUNNING)
 

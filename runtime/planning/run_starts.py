@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from typing import Any
 
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -12,8 +13,9 @@ from runtime.planning.advance import advance
 from runtime.planning.transition import Started
 from runtime.store import runs
 from runtime.store.batched_reads import BatchedReads
+from runtime.store.passage_facts import RunFacts
 from runtime.store.run_tx import RunTx
-from runtime.store.steps import WantedSteps, steps_before
+from runtime.store.steps import steps_before
 from runtime.store.transaction_batcher import for_each_run
 
 STARTS = 16
@@ -58,8 +60,8 @@ async def _start_offered(engine: Engine, but: set[str], most: int, ahead: Ahead,
     run_ids: list[str] = []
     try:
         async with engine.pool.connection() as conn, conn.transaction():
-            loads, now = BatchedReads(conn), engine.clock()
-            txs = [engine.locked_run(loads, row, now) for row in await runs.next_queued(conn, engine.tenant, but, most)]
+            loads = BatchedReads(conn)
+            txs = [_claimed(engine, loads, row) for row in await runs.next_queued(conn, engine.tenant, but, most)]
             if not txs:
                 return 0
             run_ids += [tx.run_id for tx in txs]
@@ -73,9 +75,16 @@ async def _start_offered(engine: Engine, but: set[str], most: int, ahead: Ahead,
     return len(run_ids)
 
 
+def _claimed(engine: Engine, loads: BatchedReads, row: dict[str, Any]) -> RunTx:
+    facts = RunFacts(tuple(row.pop("requester_groups") or ()), begun=0)  # nothing of a queued run has begun
+    tx = engine.made_run(loads, row)
+    tx.facts = facts
+    return tx
+
+
 async def _start_claimed(engine: Engine, tx: RunTx, offer: SlotOffer, ahead: Ahead) -> None:
     if tx.status is RunStatus.QUEUED:
-        tx.ahead[WantedSteps(tx.run_id, None)] = steps_before(await tx.definition()), frozenset()
+        tx.steps = steps_before(await tx.definition())
         tx.leaf("run.started", {"worker": engine.worker})
         slot = offer.open(tx.now + engine.timing.lease)
         with tx.chaining_into(slot):

@@ -246,7 +246,7 @@ async def _start_new(engine: Engine, loads: BatchedReads, wanted: CheckedTrigger
     row = await loads.new_run(Queued(new, definition, engine.clock()))
     if row is None:
         return await _expect_started(loads, trigger)
-    tx = engine.locked_run(loads, row, row["created_at"])
+    tx = engine.made_run(loads, row, row["created_at"])
     named = {"requester_name": known.name} if known.name and trigger.requested_by.kind == "person" else {}
     tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger, about) | named, actor=trigger.requested_by)
     await tx.flush()

@@ -29,7 +29,7 @@ from runtime.store.effects import insert_messages
 from runtime.store.metrics import SeenByVoter, seen_by_voters
 from runtime.store.notifications import find_all_recorded, standings
 from runtime.store.open_work import OpenWork, RunStep, is_step_open, open_work_of
-from runtime.store.passage_facts import EndedEffect, RunFacts, done_before, run_facts
+from runtime.store.passage_facts import EndedEffect, RunFacts, run_facts
 from runtime.store.runs import Queued, Subject, TriggerName, claim_triggers, runs_about, runs_of_triggers
 from runtime.store.steps import WantedSteps, load_steps
 from runtime.store.waits import open_waits
@@ -106,7 +106,6 @@ class Batcher(Generic[T, R]):
 
     async def _work(self) -> None:
         try:
-            await asyncio.sleep(0)  # whoever is ready in this turn of the loop goes along
             while self._waiting:
                 size = min(self._most, len(self._waiting))
                 await self._one([self._waiting.popleft() for _ in range(size)])
@@ -211,8 +210,6 @@ class BatchedReads:
         self.message = Batcher(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.run_facts: Batcher[EndedEffect, RunFacts]
         self.run_facts = Batcher(partial(run_facts, conn), most=_MOST, at_once=1)
-        self.done: Batcher[tuple[str, str], bool]
-        self.done = Batcher(partial(done_before, conn), most=_MOST, at_once=1)
         self.sender: Batcher[Sender, KnownSender]
         self.sender = Batcher(partial(known_senders, conn), most=_MOST, at_once=1)
         self.recorded: Batcher[str, str | None]

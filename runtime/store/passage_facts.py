@@ -1,7 +1,8 @@
 """Passage facts: what the gate must know beside an effect, read when its passage begins.
 
 `read_all_facts` reads what is committed. `facts_following` is for an effect that is proposed in the transaction that
-ends the one before it: what that reads (`run_facts`) is known before the effect is.
+ends the one before it: what that reads (`run_facts`) is known before the effect is, and `expect_as_told` has that
+transaction fail where it is no longer so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from runtime.model.effect import Effect
 from runtime.model.passage_facts import PassageFacts, passage_facts
 from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
+from runtime.store.database.write_buffer import WriteKind, json_text
 from runtime.store.delegations import GROUPS_NOW
 from runtime.store.edits import EDITS_OF
 
@@ -158,12 +160,37 @@ async def run_facts(conn: Conn, ended: Sequence[EndedEffect]) -> list[RunFacts]:
 def facts_following(run: Mapping[str, Any], writes: int, known: RunFacts) -> PassageFacts:
     """Return the facts of an effect that nobody has seen: it has no approval, no task and no attempt behind it.
 
-    `run` is the run's row as its lock found it, with how many `writes` it did. Whether its key succeeded before
-    is asked for apart (`done_before`).
+    `run` is the run's row, with how many `writes` it did. Whether its key succeeded before is not among them
+    (`expect_as_told`, `done_before`).
     """
     nothing_yet = {"approval_status": None, "task_id": None, "edits": None, "done_fingerprint": None}
     read = {"requester_groups": known.requester_groups, "writes": writes + known.begun}
     return passage_facts({**run, **nothing_yet, **read, "step_status": StepStatus.READY})
+
+
+class ToldOtherwiseError(Exception):
+    """What policy was told of an effect, or that nothing was done under its key, is not so any more."""
+
+
+_AS_TOLD = WriteKind(
+    "as_told",
+    "actors",
+    """
+    SELECT r.effect_id AS id FROM {r} LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+     WHERE coalesce(who.groups, '[]')::jsonb = r.groups::jsonb
+       AND NOT EXISTS (SELECT FROM receipts done WHERE done.tenant = r.tenant AND done.idempotency_key = r.key
+                          AND done.outcome = 'success')
+    """,
+    (("effect_id", "text"), ("tenant", "text"), ("requested_by", "text"), ("groups", "json"), ("key", "text")),
+    key=1,
+    lost=ToldOtherwiseError,
+)
+
+
+async def expect_as_told(conn: Conn, effect: Effect, facts: PassageFacts) -> None:
+    """Have the commit fail unless the requester is in these groups, and no success stands under the effect's key."""
+    groups = json_text(list(facts.requester_groups))
+    await conn.gather(_AS_TOLD, (effect.effect_id, effect.tenant, facts.requested_by, groups, effect.idempotency_key))
 
 
 async def done_before(conn: Conn, keys: Sequence[tuple[str, str]]) -> list[bool]:

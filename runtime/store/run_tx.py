@@ -1,6 +1,8 @@
 """Transactions on runs: a run's row is locked, changes and audit leaves are buffered, and one write ends it.
 
-A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
+A run's audit chain needs no lock of its own: whoever appends to it holds the run's row. Who knows the run from the
+transaction before (`RunSnapshot`) locks nothing first: the one write takes the lock, and fails where the run has moved
+on since, or somebody else holds it.
 """
 
 import json
@@ -18,16 +20,31 @@ from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
 from runtime.model.approval import Approval, NamedApproval, NewApproval
 from runtime.model.effect import LeaseSlot
-from runtime.model.states import RUN, RunStatus, is_final
+from runtime.model.run import StepState
+from runtime.model.states import RUN, RunStatus, StepStatus, is_final
 from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
-from runtime.store.database.write_buffer import WriteKind
+from runtime.store.database.write_buffer import WriteKind, read_json
 from runtime.store.definitions import Definitions
+from runtime.store.passage_facts import RunFacts
+from runtime.store.steps import Loaded, WantedSteps, loaded_of
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 state_log = logging.getLogger("countersign.state")  # one line for each audit leaf
+
+
+_MOVES = frozenset({StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL, StepStatus.FAILED_RETRYABLE})
+"""Of a step that may move at any moment."""
+
+
+class UnknownRunError(Exception):
+    """No run has that id."""
+
+
+class StaleRunError(Exception):
+    """A run has moved on since it was known, or somebody else has locked it; nothing is written."""
 
 
 _LEAVES = WriteKind(
@@ -69,15 +86,40 @@ _RUNS = WriteKind(
     ),
     key=1,
 )
+_KNOWN = WriteKind(
+    "known",
+    "known runs",
+    """
+    SELECT runs.run_id AS id FROM {r} JOIN runs ON runs.run_id = r.run_id AND runs.version = r.version
+       FOR UPDATE OF runs SKIP LOCKED
+    """,
+    (("run_id", "text"), ("version", "int")),
+    key=1,
+    lost=StaleRunError,
+    leads=True,
+)
 
 
-class UnknownRunError(Exception):
-    """No run has that id."""
+@dataclass(frozen=True)
+class RunSnapshot:
+    """A run as a transaction left it, good for as long as the run has the version in `row`.
+
+    `steps` are all that have a row, in the definition's order. The run's next effect has begun; nothing else of it is
+    open, and `facts` is what was known of that effect beside the run.
+    """
+
+    row: Mapping[str, Any]
+    steps: Mapping[str, StepState]
+    facts: RunFacts
 
 
 @dataclass
 class RunTx:
-    """A locked run. `row` is the runs table's row; `status` and `error` are written back at the end."""
+    """A locked run, or one that is known. `row` is the runs table's row; what is said of it is written at the end.
+
+    `steps` are all of its steps as this transaction leaves them, where they are known; `facts` what was known of the
+    effect that begins with it.
+    """
 
     conn: Conn
     now: datetime
@@ -98,6 +140,8 @@ class RunTx:
     listener: Callable[["RunTx"], Awaitable[None]] | None = None  # hears of the leaves before they are written
 
     ahead: dict[Any, Any] = field(default_factory=dict)  # what was read for what may follow, by what was wanted
+    steps: dict[str, StepState] | None = None
+    facts: RunFacts | None = None
     _privacy: Privacy | None = None
 
     @property
@@ -243,10 +287,36 @@ class RunTx:
         told = json.dumps(self.told) if self.told else None
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)
         await self.conn.gather(_RUNS, (self.run_id, *run))
+        self._note_written(told)
         if state_log.isEnabledFor(logging.INFO):
             self.conn.on_commit(partial(_log_state, self.tenant, leaves))
         self.leaves.clear()
         self.told.clear()
+
+    def _note_written(self, told: str | None) -> None:
+        """Have the row say what it will once this is committed."""
+        self.row |= {"status": self.status, "error": self.error, "writes": self.writes, "hides": self.hides}
+        self.row |= {"audit_seq": self.head.seq, "audit_hash": self.head.hash, "updated_at": self.now}
+        self.row |= {"version": self.row["version"] + 1, **(read_json(told) if told else {})}
+
+    async def load_steps(self, paths: frozenset[str] | None) -> Loaded:
+        """Return steps as `steps.load_steps` does."""
+        if self.steps is None:
+            found = await self.once(self.loads.steps, WantedSteps(self.run_id, paths))
+            self.steps = dict(found[0]) if paths is None else None
+            return found
+        return loaded_of(self.steps, paths)
+
+    def snapshot(self) -> RunSnapshot | None:
+        """Return the run as this transaction has left it; None where something else of it may move it on.
+
+        What nobody waits for yet may begin; a message that this transaction proposed moves the run when it is sent.
+        """
+        if self.steps is None or self.facts is None or self.facts.begun or self.proposed:
+            return None
+        if sum(state.status in _MOVES for state in self.steps.values()) > 1:
+            return None
+        return RunSnapshot(self.row, self.steps, self.facts)
 
 
 def _log_state(tenant: str, leaves: Sequence[Leaf]) -> None:
@@ -282,6 +352,14 @@ async def lock_runs(
         row["run_id"]: run_tx_of(loads, row, max(now, row["updated_at"]), definitions, privacy)
         for row in rows
     }
+
+
+async def expect_known(conn: Conn, known: RunSnapshot) -> None:
+    """Have the run locked before anything is written of it; StaleRunError then, if it is not as it is known.
+
+    What refers to it would otherwise wait for whoever has locked it.
+    """
+    await conn.gather(_KNOWN, (known.row["run_id"], known.row["version"]))
 
 
 def run_tx_of(

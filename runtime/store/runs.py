@@ -192,9 +192,13 @@ async def children_under_way(conn: Conn, run_id: str, step: str | None = None) -
 
 
 async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[dict[str, Any]]:
-    """Return the rows of the oldest queued runs that no other worker is starting, locked in the transaction."""
+    """Return the rows of the oldest queued runs that no other worker is starting, locked in the transaction.
+
+    `requester_groups` are those that the requester of each is in now.
+    """
     return await conn.rows(
-        "SELECT * FROM runs WHERE tenant = %s AND status = 'queued' AND run_id <> ALL(%s)"
+        "SELECT *, (SELECT groups FROM actors WHERE actors.tenant = runs.tenant AND actor_id = requested_by)"
+        " AS requester_groups FROM runs WHERE tenant = %s AND status = 'queued' AND run_id <> ALL(%s)"
         " ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED",
         (tenant, list(but), limit),
     )

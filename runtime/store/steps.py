@@ -1,7 +1,7 @@
 """Steps of runs, and the leases of reads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
 from runtime.store.database.pool import Conn
-from runtime.store.database.write_buffer import WriteKind, json_text
+from runtime.store.database.write_buffer import WriteKind, json_text, read_json
 
 _OPEN = [status for status in StepStatus if not is_final(STEP, status)]
 _OVER = frozenset(status for status in StepStatus if is_final(STEP, status))
@@ -162,6 +162,22 @@ def _loaded(rows: Sequence[Mapping[str, Any]]) -> Loaded:
         if row["path"] is not None
     }
     return steps, frozenset(StepStatus(row["status"]) for row in rows if row["path"] is None)
+
+
+def loaded_of(steps: Mapping[str, StepState], paths: frozenset[str] | None) -> Loaded:
+    """Return what `load_steps` does of a run, of which all steps are known."""
+    if paths is None:
+        return dict(steps), frozenset()
+    others = frozenset(state.status for path, state in steps.items() if path not in paths and state.status not in _OVER)
+    return {path: state for path, state in steps.items() if path in paths}, others
+
+
+def as_stored(state: StepState) -> StepState:
+    """Return a step's state as it will be read: what it holds goes through the same JSON."""
+    if state.result is None and state.kept is None:
+        return state
+    result, kept = (None if value is None else read_json(json_text(value)) for value in (state.result, state.kept))
+    return replace(state, result=result, kept=kept)
 
 
 async def step_status(conn: Conn, run_id: str, path: str) -> StepStatus:

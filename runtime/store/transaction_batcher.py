@@ -6,19 +6,19 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from psycopg.errors import DeadlockDetected
+from psycopg.errors import DeadlockDetected, InFailedSqlTransaction
 
 from runtime.model.approval import NamedApproval
 from runtime.model.delegation import Delegate
 from runtime.model.wait import NamedWait
 from runtime.store.batched_reads import BatchedReads, Batcher
-from runtime.store.database.pool import AWAY, Conn, Pool
+from runtime.store.database.pool import AWAY, Pool
 from runtime.store.open_work import RunStep
 from runtime.store.passage_facts import EndedEffect
-from runtime.store.run_tx import RunTx
+from runtime.store.run_tx import RunSnapshot, RunTx, StaleRunError, expect_known
 from runtime.store.steps import WantedSteps
 
 T = TypeVar("T")
@@ -40,11 +40,15 @@ Steps; whether anything of one is open; what is to be known of what follows; who
 
 @dataclass(frozen=True)
 class WorkItem:
-    """What is to be done to a run, whose row is locked for it; `looks` are read with the lock."""
+    """What is to be done to a run, whose row is locked for it; `looks` are read with the lock.
+
+    Where it stands is `known`, it is not locked, and nothing is read first: if it has moved on, that is done after all.
+    """
 
     run_id: str
     work: Callable[[RunTx], Awaitable[Any]]
     looks: Sequence[Look] = ()
+    known: RunSnapshot | None = None
 
 
 class RunLocker(Protocol):
@@ -52,6 +56,14 @@ class RunLocker(Protocol):
 
     async def __call__(self, loads: BatchedReads, run_ids: Collection[str], *, wait: bool) -> Mapping[str, RunTx]:
         """Return the locked runs by their ids. What is read at the same moment goes behind the locks."""
+        ...
+
+
+class RunMaker(Protocol):
+    """Makes a run of a transaction from its row."""
+
+    def __call__(self, loads: BatchedReads, row: dict[str, Any]) -> RunTx:
+        """Return the run."""
         ...
 
 
@@ -63,9 +75,10 @@ class TransactionBatcher:
     did to the database the first time is undone.
     """
 
-    def __init__(self, pool: Pool, lock: RunLocker) -> None:
+    def __init__(self, pool: Pool, lock: RunLocker, make: RunMaker) -> None:
         self._pool = pool
         self._lock = lock
+        self._make = make
         self._batches: Batcher[WorkItem, Any] = Batcher(self._do, most=MOST_ITEMS, at_once=MOST_TRANSACTIONS)
 
     async def __call__(self, piece: WorkItem) -> Any:
@@ -75,7 +88,10 @@ class TransactionBatcher:
     async def _do(self, pieces: Sequence[WorkItem]) -> Sequence[Any]:
         done: dict[int, Any] = {}
         try:
-            done = await self._in_one(pieces)
+            try:
+                done = await self._in_one(pieces)
+            except StaleRunError:
+                done = await self._in_one([replace(piece, known=None) for piece in pieces])
         except Exception as error:
             if isinstance(error, AWAY) and not isinstance(error, DeadlockDetected):  # of which nothing was done
                 raise
@@ -91,20 +107,24 @@ class TransactionBatcher:
             for number, piece in enumerate(pieces):
                 wanted.setdefault(piece.run_id, []).append(number)
             alone = [pieces[numbers[0]] for numbers in wanted.values() if len(numbers) == 1]
-            found = await self._lock_and_look(conn, wanted, alone, wait=False)
+            loads, known = BatchedReads(conn), [piece for piece in alone if piece.known]
+            rest = wanted.keys() - {piece.run_id for piece in known}
+            found = {piece.run_id: await self._as_known(loads, piece.known) for piece in known if piece.known}
+            if rest:
+                looking = [piece for piece in alone if piece.run_id in rest]
+                found |= await self._lock_and_look(loads, rest, looking, wait=False)
             ended = await for_each_run(
                 found.values(), lambda tx: _work_on(tx, {n: pieces[n] for n in wanted[tx.run_id]})
             )
         return {number: result for results in ended for number, result in results.items()}
 
     async def _lock_and_look(
-        self, conn: Conn, run_ids: Collection[str], pieces: Sequence[WorkItem], *, wait: bool
+        self, loads: BatchedReads, run_ids: Collection[str], pieces: Sequence[WorkItem], *, wait: bool
     ) -> Mapping[str, RunTx]:
         """Lock runs, and read in the same round trip what these pieces look at first.
 
         Each is the only one of its run: what a second one reads may be written by the first.
         """
-        loads = BatchedReads(conn)
         locking = asyncio.ensure_future(self._lock(loads, run_ids, wait=wait))
         await asyncio.sleep(0)  # the lock goes first
         looks = [(piece.run_id, look, seen(loads, look)) for piece in pieces for look in piece.looks]
@@ -118,10 +138,17 @@ class TransactionBatcher:
                 found[run_id].ahead[look] = what.result()
         return found
 
+    async def _as_known(self, loads: BatchedReads, known: RunSnapshot) -> RunTx:
+        """Return a run as it was left: if that is no longer so, nothing of this transaction is written."""
+        await expect_known(loads.conn, known)
+        tx = self._make(loads, dict(known.row))
+        tx.steps, tx.facts = dict(known.steps), known.facts
+        return tx
+
     async def _alone(self, piece: WorkItem) -> Any:
         try:
             async with self._pool.connection() as conn, conn.transaction():
-                tx = (await self._lock_and_look(conn, {piece.run_id}, [piece], wait=True))[piece.run_id]
+                tx = (await self._lock_and_look(BatchedReads(conn), {piece.run_id}, [piece], wait=True))[piece.run_id]
                 result = await piece.work(tx)
                 await tx.flush()
         except Exception as error:  # noqa: BLE001 - it is for whoever wanted it
@@ -148,14 +175,14 @@ def seen(loads: BatchedReads, look: Look) -> asyncio.Future[Any]:
 
 async def for_each_run(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:
     """Do something to each run of a transaction; when this raises, nobody uses its connection any more."""
+    txs = list(txs)
+    if len(txs) == 1:
+        return [await work(txs[0])]
     ended = await asyncio.gather(*(work(tx) for tx in txs), return_exceptions=True)
-    return [_result_or_raise(one) for one in ended]
-
-
-def _result_or_raise(ended: T | BaseException) -> T:
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
+    errors = [one for one in ended if isinstance(one, BaseException)]
+    if errors:  # what is raised in a transaction that has failed by then says nothing
+        raise next((error for error in errors if not isinstance(error, InFailedSqlTransaction)), errors[0])
+    return [one for one in ended if not isinstance(one, BaseException)]
 
 
 async def _work_on(tx: RunTx, pieces: Mapping[int, WorkItem]) -> dict[int, Any]:

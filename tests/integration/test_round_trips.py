@@ -10,6 +10,7 @@ A database that is too far away for votes is named: by doctor with what to do, a
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,33 @@ async def test_begin_and_commit_go_with_what_is_written(conn: Conn, road: Trips)
     await _make(conn, "one", "two")
     assert len(road.made) == 1
     assert await _salts(conn) == ["one", "two"]
+
+
+async def test_one_statement_is_a_transaction_by_itself_and_its_connection_goes_on_after_a_fault(
+    conn: Conn, road: Trips
+) -> None:
+    await conn.execute(_THINGS)
+    for number in range(3):
+        road.made.clear()
+        async with conn.transaction():
+            await conn.gather(ADD, (str(number), number, None))
+        assert [trip.split()[0] for trip in road.made if trip != "DEALLOCATE ALL"] == ["WITH"]
+        with pytest.raises(KeyInUseError):
+            await _add(conn, "0")
+    assert await _things(conn) == {"0": 0, "1": 1, "2": 2}
+
+
+async def test_what_leads_is_done_before_what_may_wait_for_a_lock(conn: Conn, road: Trips) -> None:
+    await conn.execute(_THINGS)
+    with pytest.raises(KeyError, match="gone"):
+        await _lead(conn)
+    assert await _things(conn) == {}
+
+
+async def _lead(conn: Conn) -> None:
+    async with conn.transaction():
+        await conn.gather(SET, ("nobody", 1))
+        await conn.gather(LEADING, ("gone", 1))
 
 
 async def test_reads_of_one_moment_share_a_round_trip_and_come_after_what_was_put(conn: Conn, road: Trips) -> None:
@@ -168,6 +196,8 @@ SET = WriteKind(
     lost=LeaseLostError,
 )
 
+
+LEADING = replace(SET, name="will_be", table="lines", lost=KeyError, leads=True)
 
 _THINGS = "CREATE TEMP TABLE things (id text CONSTRAINT things_pkey PRIMARY KEY, n int, document json)"
 
@@ -299,9 +329,9 @@ async def _change_and_misread(conn: Conn) -> None:
         conn.put("SELECT %(text)s::int", {"text": "two"})
 
 
-async def _add(conn: Conn) -> None:
+async def _add(conn: Conn, id_: str = "a") -> None:
     async with conn.transaction():
-        await conn.gather(ADD, ("a", 2, None))
+        await conn.gather(ADD, (id_, 2, None))
 
 
 async def test_a_key_that_is_taken_is_said_in_the_words_of_its_kind(gathered_conn: Conn) -> None:

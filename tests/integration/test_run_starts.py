@@ -1,28 +1,22 @@
 """Starts with their first effects: leased, and begun, in the transaction that starts the run, if a worker has room."""
 
 import asyncio
-from collections.abc import Sequence
-from pathlib import Path
 
 import psycopg
 import pytest
 
-from countersign.embedded.opa import OpaChild
-from policy.client import OpaEngine
 from runtime.engine import Engine
 from runtime.gate.beginning import begin_ahead
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.effect import ChainedLease
 from runtime.planning.run_starts import start_next
 from runtime.store.run_tx import RunTx
-from tests.bench import Bench, open_bench, with_handlers
-from tests.integration.acts_stage import HEAD, Opener
-from tests.integration.conftest import PACK, Targets
+from tests.bench import Bench, with_handlers
+from tests.integration.acts_stage import Opener
+from tests.integration.conftest import Targets
 from tests.integration.evidence_stage import NOTE
-from tests.integration.network import along, road_to
-from tests.integration.test_ahead import ROW, in_a_row
+from tests.integration.test_ahead import ROW
 from tests.integration.test_inbox_sets import REFUSE, _chaining, _status, _taken
-from tests.patience import MINUTE
 
 
 async def queued(bench: Bench, ref: str = "1") -> str:
@@ -110,31 +104,3 @@ async def test_a_start_that_is_not_committed_leases_nothing(bench: Bench, target
     await bench.meddle("DROP TRIGGER refuse ON effects")
     await bench.settle()
     assert await _status(bench, run_id) == "succeeded"
-
-
-ROUND_TRIPS = 3
-"""Of a step in a line: its lock with what is read behind it, its key while policy is asked, and the commit."""
-
-
-async def test_a_step_in_a_line_takes_three_round_trips(
-    dsn: str, postgres: str, opa: OpaChild, targets: Targets, tmp_path: Path
-) -> None:
-    (tmp_path / "runbooks").mkdir()
-    (tmp_path / "runbooks" / "line.yaml").write_text(HEAD + in_a_row(12), encoding="utf-8")
-    async with (
-        road_to(postgres) as road,
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(along(dsn, road), policy, [PACK, tmp_path], targets.handlers()) as bench,
-    ):
-        for who in ("first", "second", "third"):  # a connection prepares what it does a second time
-            await bench.start("bench.tree", {"who": who}, ref=who)
-            road.made.clear()
-            await bench.settle()
-        line = road.made[_nth(road.made, "WITH decided", 1) : _nth(road.made, "WITH decided", 10)]
-    assert len(line) == 9 * ROUND_TRIPS, "\n".join(one[:200] for one in line)
-    assert len(targets.note.calls) == 3 * 12
-
-
-def _nth(trips: Sequence[str], words: str, count: int) -> int:
-    """Return the place of a trip among those with these words, of which the first has the number 0."""
-    return [number for number, trip in enumerate(trips) if words in trip][count]

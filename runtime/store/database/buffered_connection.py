@@ -278,11 +278,18 @@ class BufferedConnection(AsyncConnection[DictRow]):
         """Commit together with the last write, which fails, and the commit with it, where that took no effect."""
         async with self._sending:
             self._queue()
-            if not self._has_begun and len(self._unsent) == len(self.begins):
-                return  # nothing was asked of the database
+            if not self._has_begun and len(self.begins) == 1 and len(self._unsent[1:]) <= 1:
+                await self._commit_at_once()
+                return
             (ended,) = await self._send_all(Statement("COMMIT"))
         if ended.statusmessage != "COMMIT":  # an error was caught on the way, so PostgreSQL has rolled back
             raise InFailedSqlTransaction("a transaction in which a statement had failed was rolled back")
+
+    async def _commit_at_once(self) -> None:
+        """Send the one statement that there is, if there is one: by itself it is a transaction."""
+        self._unsent, self._in_transaction = self._unsent[1:], False
+        if self._unsent:
+            await self._send_all()
 
     async def _undo(self) -> None:
         """Roll back; an error of that is not what the caller has to hear of."""

@@ -28,7 +28,7 @@ class WriteKind:
     `sql` reads its rows as ``{r}``; `columns` are their names and types. The first `key` columns tell which row of the
     table is written. Where `lost` is set, each has to take effect, and `sql` returns as ``id`` the first column of each
     that did; the statement fails over one that did not, and `lost` makes its error. `taken` is the error of a row that
-    a unique index refuses, by the index's name.
+    a unique index refuses, by the index's name. What `leads` is done before all others, which may wait for locks.
     """
 
     name: str
@@ -38,6 +38,7 @@ class WriteKind:
     key: int
     lost: Callable[[str], Exception] | None = None
     taken: tuple[str, Callable[[str], Exception]] | None = None
+    leads: bool = False
 
 
 @dataclass
@@ -74,7 +75,7 @@ class WriteBuffer:
 
     def take(self) -> tuple[str, dict[str, Any]]:
         """Return the statement that writes it all, and its parameters."""
-        kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))
+        kinds = tuple(sorted(self.rows, key=lambda kind: (not kind.leads, kind.name)))
         return write_statement(kinds), {kind.name: document_of(kind.columns, self.rows[kind]) for kind in kinds}
 
     def refusal(self, error: Error) -> Exception | None:
@@ -90,7 +91,10 @@ class WriteBuffer:
 
 @lru_cache(maxsize=256)
 def write_statement(kinds: tuple[WriteKind, ...]) -> str:
-    """Return one statement for these kinds; it fails where a row takes no effect that must."""
+    """Return one statement for these kinds; it fails where a row takes no effect that must.
+
+    What is fenced PostgreSQL does when it comes to the fence, in their order, and all else after that.
+    """
     parts = [f"{kind.name} AS ({kind.sql.format(r=rows_of(kind))})" for kind in kinds]
     fences = [_fence(kind) for kind in kinds if kind.lost]
     return f"WITH {', '.join(parts)} SELECT {', '.join(fences) or '1'}"
