@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from policy.contract import PolicyEngine, Question, Verdict
+from policy.contract import PolicyEngine, PolicyUnavailableError, Question, Verdict
 from receipts.chain import Actor
 from receipts.privacy import Privacy
 from runtime.clock import Clock, utc_now
@@ -113,6 +113,15 @@ class Wakeup:
         self.announce.set()
 
 
+@dataclass
+class AskedAheadCounts:
+    """How often policy was asked ahead, and how many of its answers were used; and the policy of its newest answer."""
+
+    asked: int = 0
+    used: int = 0
+    revision: str = ""
+
+
 @dataclass(frozen=True)
 class Engine:
     """Everything the runtime's shell needs; nothing in it is built by the runtime itself."""
@@ -136,6 +145,7 @@ class Engine:
     directory_seen: dict[str, str] = field(
         default_factory=dict
     )  # of each tenant, as open requests were last held to it
+    asked_ahead: AskedAheadCounts = field(default_factory=AskedAheadCounts)
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
     subscriptions: tuple[Subscription, ...] = ()
     listener: Callable[["Engine", RunTx], Awaitable[None]] | None = None  # tells subscribers, where there are any
@@ -186,7 +196,13 @@ class Engine:
     @cached_property
     def ask(self) -> Batcher[Question, Verdict]:
         """Return what asks policy, together with others who ask now; it raises PolicyUnavailableError."""
-        return Batcher(self.policy.ask_all, most=_QUESTIONS, at_once=_REQUESTS)
+        return Batcher(self._ask_all, most=_QUESTIONS, at_once=_REQUESTS)
+
+    async def _ask_all(self, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:
+        found = await self.policy.ask_all(questions)
+        answered = (one for one in found if isinstance(one, Verdict))
+        self.asked_ahead.revision = next((one.policy_digest for one in answered), self.asked_ahead.revision)
+        return found
 
     @cached_property
     def facts_of(self) -> Batcher[Effect, PassageFacts]:

@@ -11,6 +11,7 @@ from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
+from runtime.gate.asking_ahead import ask_ahead
 from runtime.handlers import JsonObject
 from runtime.model.effect import ChainedLease, LeaseLostError
 from runtime.model.states import RunStatus
@@ -66,12 +67,14 @@ async def begin_ahead(engine: Engine, tx: RunTx, chained: ChainedLease | None, e
     attempt = make_attempt(effect, facts_following(tx.row, tx.writes, known))
     if attempt.is_late(tx.now):
         return
-    question = make_question(attempt, tx.now)
-    verdict = await _allowed(engine, question)
-    if verdict:
-        await expect_as_told(tx.conn, effect, attempt.facts)
-        await begin(EffectTx(engine, tx, attempt), question, verdict, None)
-        chained.begun, chained.run, tx.facts = attempt, tx, known
+    allowed = await _allowed(engine, tx, make_question(attempt, tx.now))
+    if allowed is None:
+        return
+    await expect_as_told(tx.conn, effect, attempt.facts)
+    await begin(EffectTx(engine, tx, attempt), *allowed, None)
+    chained.begun, chained.run, tx.facts = attempt, tx, known
+    if tx.loads.runs == 1:
+        asyncio.get_running_loop().call_soon(ask_ahead, engine, tx, effect)  # while this is committed
 
 
 async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:
@@ -88,15 +91,26 @@ async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:
     return await do(leave)
 
 
-async def _allowed(engine: Engine, question: Question) -> Verdict | None:
-    """Return policy's plain yes, or None for whatever else it says, or does not."""
+async def _allowed(engine: Engine, tx: RunTx, question: Question) -> tuple[Question, Verdict] | None:
+    """Return policy's plain yes with the question as it was asked, or None for whatever else it says, or does not."""
     at(Point.POLICY_ASKING)
     try:
         async with asyncio.timeout(AHEAD):
-            verdict = await engine.ask(question)
+            question, verdict = await _asked(engine, tx, question)
         expect_editor_apart(question, verdict.answer)
     except (PolicyUnavailableError, TimeoutError):
         return None
     at(Point.POLICY_ANSWERED)
     is_yes = verdict.answer.outcome is Outcome.ALLOW and not verdict.answer.obligations and not verdict.answer.execute
-    return verdict if is_yes and verdict.policy_digest in engine.kept_texts else None
+    return (question, verdict) if is_yes and verdict.policy_digest in engine.kept_texts else None
+
+
+async def _asked(engine: Engine, tx: RunTx, question: Question) -> tuple[Question, Verdict]:
+    """Return what policy answers, or has answered if it was asked ahead."""
+    ahead, tx.asked_ahead = tx.asked_ahead, None
+    if ahead is not None and ahead.answers(question, tx.now):
+        verdict = await ahead.answer
+        if verdict.policy_digest == engine.asked_ahead.revision:
+            engine.asked_ahead.used += 1
+            return ahead.question, verdict
+    return question, await engine.ask(question)

@@ -12,14 +12,12 @@ from policy.contract import Outcome, PolicyUnavailableError, Question, Reason, V
 from runtime.definitions.cel.outcomes import NotEvaluatedError
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
-from runtime.model.effect import Effect, LeaseSlot
+from runtime.model.effect import Effect
 from runtime.outbox.attempts import make_attempt, make_question
-from runtime.planning.advance import proposed_effect
+from runtime.planning.advance import foreseen_effect
 from runtime.planning.planner import begin, ends_by_denial
-from runtime.planning.transition import Proposal
 from runtime.planning.triggers import Trigger, check_payload
 from runtime.store.database.pool import Conn
-from runtime.store.effects import Times, leased
 from runtime.store.passage_facts import EndedEffect, done_before, facts_following, run_facts
 from runtime.store.runs import Subject, runs_about
 from runtime.store.tenants import salt_of
@@ -47,7 +45,8 @@ async def denied_at_once(engine: Engine, definition: Definition, trigger: Trigge
             ending = [one for one in proposals[:MOST] if ends_by_denial(definition, snapshot, one.path)]
         except NotEvaluatedError:
             return None
-        questions = await _questions(conn, run, [_effect(engine, run, definition, one, now) for one in ending], now)
+        effects = [foreseen_effect(engine, run, definition, one, now) for one in ending]
+        questions = await _questions(conn, run, effects, now)
     return _denial(await _asked(engine, questions))
 
 
@@ -67,15 +66,6 @@ def _run(run_id: str, definition: Definition, trigger: Trigger, salt: str, now: 
         "version": 1,
         "created_at": now,
     }
-
-
-def _effect(
-    engine: Engine, run: Mapping[str, Any], definition: Definition, proposal: Proposal, now: datetime
-) -> Effect:
-    """Return an effect as the gate would have it the first time."""
-    new = proposed_effect(engine, run, definition, proposal)
-    slot = LeaseSlot(engine.worker, now, lambda _: True)
-    return leased(run["run_id"], run["tenant"], new, new.action(run["salt"]), Times(now, now), slot)
 
 
 async def _questions(

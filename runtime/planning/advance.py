@@ -15,7 +15,7 @@ from runtime.definitions.nodes import NodeKind
 from runtime.engine import Engine
 from runtime.model.action import commitment, dedupe_key
 from runtime.model.approval import Result, ResultCode
-from runtime.model.effect import NewEffect, Purpose
+from runtime.model.effect import Effect, LeaseSlot, NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
 from runtime.model.run import StepState
 from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stopped, is_final
@@ -24,7 +24,7 @@ from runtime.outbox import messages, retry
 from runtime.outbox.attempts import subject_of
 from runtime.outbox.propose import propose
 from runtime.planning.child_runs import cancel_child, cancel_children, tell_parent
-from runtime.planning.planner import plan, reach, reach_on
+from runtime.planning.planner import plan, reach, reach_on, steps_after
 from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.run_endings import Ending, StepNote, ending_of, response_of
 from runtime.planning.step_repair import tell_run_over, tell_steps_needing_attention, with_retry_names
@@ -38,7 +38,6 @@ from runtime.planning.transition import (
     StepRepaired,
     Timer,
     Transition,
-    steps_after,
 )
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
@@ -99,7 +98,7 @@ async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event)
     signers = await approvals.signers_of(tx.conn, tx.run_id) if definition.reads_signers else {}
     while True:
         steps, others = await tx.load_steps(paths)
-        snapshot = replace(_snapshot(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
+        snapshot = replace(snapshot_of(engine, tx, definition, steps, others, whole=paths is None), signers=signers)
         try:
             return plan(definition, snapshot, event)
         except NotLoadedError as error:
@@ -109,15 +108,16 @@ async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event)
             depth *= 2
 
 
-def _snapshot(
+def snapshot_of(
     engine: Engine,
     tx: RunTx,
     definition: Definition,
     steps: Mapping[str, StepState],
-    others: frozenset[StepStatus],
+    others: frozenset[StepStatus] = frozenset(),
     *,
-    whole: bool,
+    whole: bool = True,
 ) -> Snapshot:
+    """Return the run as a plan sees it, without those who signed."""
     row = tx.row
     return Snapshot(
         tx.run_id,
@@ -229,6 +229,16 @@ def proposed_effect(engine: Engine, run: Mapping[str, Any], definition: Definiti
         settles_s=verb.settles.total_seconds(),
         retry=retry.to_document(verb.retry, retry.ends_at(definition, run["created_at"]), proposal.until),
     )
+
+
+def foreseen_effect(
+    engine: Engine, run: Mapping[str, Any], definition: Definition, proposal: Proposal, now: datetime
+) -> Effect:
+    """Return an effect as the gate would have it the first time."""
+    new = proposed_effect(engine, run, definition, proposal)
+    slot = LeaseSlot(engine.worker, now, lambda _: True)
+    action, times = new.action(run["salt"]), effects.Times(now, now)
+    return effects.leased(run["run_id"], run["tenant"], new, action, times, slot)
 
 
 def _channel_of(

@@ -52,7 +52,6 @@ from runtime.planning.transition import (
     StepMoved,
     StepRepaired,
     Transition,
-    snapshot_after,
 )
 
 START: Mapping[NodeKind, Callable[[Planning, str, Context], None]] = {
@@ -327,6 +326,28 @@ def _some_needs(definition: Definition, path: str, moved: str) -> Iterable[str]:
         return needs
     place = needs.index(moved)
     return islice(chain(needs[place:], needs), NEEDS_READ)
+
+
+def steps_after(steps: Mapping[str, StepState], transition: Transition) -> dict[str, StepState]:
+    """Return a run's steps once a plan is carried out; those that it enters come last."""
+    after = dict(steps)
+    for path, state in transition.steps.items():
+        kept = steps[path].kept if path in steps and state.kept is None else state.kept
+        after[path] = replace(state, kept=kept)
+    for path, kept in transition.kept.items():
+        after[path] = replace(after[path], kept=kept)
+    return after
+
+
+def snapshot_after(snapshot: Snapshot, transition: Transition) -> Snapshot:
+    """Return the snapshot once a plan is carried out, as far as plans alone say it: the run goes on."""
+    return replace(
+        snapshot,
+        status=RunStatus.RUNNING,  # what it waits for others say
+        steps=steps_after(snapshot.steps, transition),
+        state=snapshot.state if transition.state is None else transition.state,
+        reference=snapshot.reference if transition.reference is None else transition.reference,
+    )
 
 
 def begin(

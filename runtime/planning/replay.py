@@ -17,7 +17,7 @@ from runtime.definitions.nodes import NodeKind
 from runtime.model.action import Acting, commitment
 from runtime.model.run import RepairAction, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
-from runtime.planning.planner import plan
+from runtime.planning.planner import plan, snapshot_after
 from runtime.planning.runbook_selection import takes_trigger
 from runtime.planning.step_repair import retry_proposal
 from runtime.planning.transition import (
@@ -29,7 +29,6 @@ from runtime.planning.transition import (
     StepMoved,
     StepRepaired,
     Transition,
-    snapshot_after,
 )
 
 POST_TASK = "slack::post_task"

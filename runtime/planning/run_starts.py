@@ -64,6 +64,7 @@ async def _start_offered(engine: Engine, but: set[str], most: int, ahead: Ahead,
             txs = [_claimed(engine, loads, row) for row in await runs.next_queued(conn, engine.tenant, but, most)]
             if not txs:
                 return 0
+            loads.runs = len(txs)
             run_ids += [tx.run_id for tx in txs]
             await for_each_run(txs, lambda tx: _start_claimed(engine, tx, offer(), ahead))
             at(Point.RUN_STARTING)

@@ -1,7 +1,7 @@
 """What the planner takes and returns: a snapshot of the run, the event, and the transition that follows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.definitions.cel.outcomes import Outcome
@@ -159,25 +159,3 @@ class Transition:
         """Take back what the steps wanted."""
         for wishes in (self.proposals, self.reads, self.timers, self.signals):
             wishes.clear()
-
-
-def steps_after(steps: Mapping[str, StepState], transition: Transition) -> dict[str, StepState]:
-    """Return a run's steps once a plan is carried out; those that it enters come last."""
-    after = dict(steps)
-    for path, state in transition.steps.items():
-        kept = steps[path].kept if path in steps and state.kept is None else state.kept
-        after[path] = replace(state, kept=kept)
-    for path, kept in transition.kept.items():
-        after[path] = replace(after[path], kept=kept)
-    return after
-
-
-def snapshot_after(snapshot: Snapshot, transition: Transition) -> Snapshot:
-    """Return the snapshot once a plan is carried out, as far as plans alone say it: the run goes on."""
-    return replace(
-        snapshot,
-        status=RunStatus.RUNNING,  # what it waits for others say
-        steps=steps_after(snapshot.steps, transition),
-        state=snapshot.state if transition.state is None else transition.state,
-        reference=snapshot.reference if transition.reference is None else transition.reference,
-    )

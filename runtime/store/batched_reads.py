@@ -176,10 +176,11 @@ _MOST = 1000
 
 
 class BatchedReads:
-    """What the runs of a transaction on `conn` share: reads, and messages, each of which may be there already."""
+    """What the `runs` of a transaction on `conn` share: reads, and messages, each of which may be there already."""
 
-    def __init__(self, conn: Conn) -> None:
+    def __init__(self, conn: Conn, runs: int = 1) -> None:
         self.conn = conn
+        self.runs = runs
         self.alone = asyncio.Lock()  # of what is looked at and written by one run of the transaction at a time
         self.sign_counts = dict[str, int]()  # by passkey, what its authenticator counted in this transaction
         self.steps: Batcher[WantedSteps, tuple[dict[str, StepState], frozenset[StepStatus]]]

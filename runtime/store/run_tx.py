@@ -105,12 +105,14 @@ class RunSnapshot:
     """A run as a transaction left it, good for as long as the run has the version in `row`.
 
     `steps` are all that have a row, in the definition's order. The run's next effect has begun; nothing else of it is
-    open, and `facts` is what was known of that effect beside the run.
+    open, and `facts` is what was known of that effect beside the run. `asked_ahead` is what policy was asked about the
+    one after that (`gate.asking_ahead.AskedAhead`).
     """
 
     row: Mapping[str, Any]
     steps: Mapping[str, StepState]
     facts: RunFacts
+    asked_ahead: Any = None
 
 
 @dataclass
@@ -142,6 +144,7 @@ class RunTx:
     ahead: dict[Any, Any] = field(default_factory=dict)  # what was read for what may follow, by what was wanted
     steps: dict[str, StepState] | None = None
     facts: RunFacts | None = None
+    asked_ahead: Any = None
     _privacy: Privacy | None = None
 
     @property
@@ -316,7 +319,7 @@ class RunTx:
             return None
         if sum(state.status in _MOVES for state in self.steps.values()) > 1:
             return None
-        return RunSnapshot(self.row, self.steps, self.facts)
+        return RunSnapshot(self.row, self.steps, self.facts, self.asked_ahead)
 
 
 def _log_state(tenant: str, leaves: Sequence[Leaf]) -> None:

@@ -107,7 +107,7 @@ class TransactionBatcher:
             for number, piece in enumerate(pieces):
                 wanted.setdefault(piece.run_id, []).append(number)
             alone = [pieces[numbers[0]] for numbers in wanted.values() if len(numbers) == 1]
-            loads, known = BatchedReads(conn), [piece for piece in alone if piece.known]
+            loads, known = BatchedReads(conn, len(wanted)), [piece for piece in alone if piece.known]
             rest = wanted.keys() - {piece.run_id for piece in known}
             found = {piece.run_id: await self._as_known(loads, piece.known) for piece in known if piece.known}
             if rest:
@@ -142,7 +142,7 @@ class TransactionBatcher:
         """Return a run as it was left: if that is no longer so, nothing of this transaction is written."""
         await expect_known(loads.conn, known)
         tx = self._make(loads, dict(known.row))
-        tx.steps, tx.facts = dict(known.steps), known.facts
+        tx.steps, tx.facts, tx.asked_ahead = dict(known.steps), known.facts, known.asked_ahead
         return tx
 
     async def _alone(self, piece: WorkItem) -> Any:

@@ -58,7 +58,7 @@ async def test_a_step_in_a_line_takes_one_round_trip(
     assert len(targets.note.calls) == 3 * 12
 
 
-async def _begun(engine: Engine) -> list[ChainedLease]:
+async def begun(engine: Engine) -> list[ChainedLease]:
     """Start the queued runs; return their first effects, which have begun."""
     found: list[ChainedLease] = []
 
@@ -72,14 +72,14 @@ async def _begun(engine: Engine) -> list[ChainedLease]:
     return found
 
 
-async def _next(engine: Engine, chained: ChainedLease) -> ChainedLease | None:
+async def next_of(engine: Engine, chained: ChainedLease) -> ChainedLease | None:
     """Take an effect that has begun to its end; return what begins with that."""
     known = chained.run.snapshot()
     assert known is not None
     return await gate.perform(engine, chained.effect, lambda _: True, chained.begun, known)
 
 
-async def _warm(bench: Bench) -> None:
+async def warm(bench: Bench) -> None:
     """Have policy asked once: what it is asked ahead counts only if its text is kept."""
     await bench.start("bench.note", {"incident": "I0", "text": "seen", "api_token": "t"}, ref="0")
     await bench.settle()
@@ -119,17 +119,17 @@ ANSWER = {"n": 2.5, "whole": 1.0, "big": 2**53 - 1, "tags": ["é", {"deep": None
 async def test_a_snapshot_says_what_would_be_read(opened: Opener, targets: Targets) -> None:
     targets.note.default = ANSWER
     async with opened(TREE) as bench:
-        await _warm(bench)
+        await warm(bench)
         run_id = (await bench.start("bench.tree", {"é": [1.0, None]})).run_id
         chained: ChainedLease | None
-        (chained,) = await _begun(bench.engine)
+        (chained,) = await begun(bench.engine)
         while chained is not None:
             known = chained.run.snapshot()
             row, steps = await _read(bench, run_id)
             assert known.row == row
             assert known.steps == steps
             assert list(known.steps) == bench.definitions["bench.tree"].in_order(steps)
-            chained = await _next(bench.engine, chained)
+            chained = await next_of(bench.engine, chained)
         assert (await bench.run(run_id))["status"] == "succeeded"
     assert len(targets.note.calls) == 1 + 7
 
@@ -169,7 +169,7 @@ ENDED = {**WENT_ON, **dict.fromkeys(("run", "two", "beside", "both"), "canceled"
 @pytest.mark.parametrize(("move", "after"), [(_cancel, ENDED), (_signal, WENT_ON), (_say, WAITS)])
 async def test_what_moves_a_run_between_two_turns_counts(opened: Opener, move: Move, after: Mapping[str, str]) -> None:
     async with opened(BESIDE) as bench:
-        await _warm(bench)
+        await warm(bench)
 
         async def note(call: Call) -> JsonObject:
             if call.step == "two":
@@ -180,9 +180,9 @@ async def test_what_moves_a_run_between_two_turns_counts(opened: Opener, move: M
         moved.engine.kept_texts.update(bench.engine.kept_texts)
         run_id = (await moved.start("bench.tree", {})).run_id
         chained: ChainedLease | None
-        (chained,) = await _begun(moved.engine)
+        (chained,) = await begun(moved.engine)
         while chained is not None:
-            chained = await _next(moved.engine, chained)
+            chained = await next_of(moved.engine, chained)
         await moved.settle()
         assert await status(moved, run_id) == after
         verify_chain(await moved.chain(run_id))
@@ -193,11 +193,11 @@ async def test_a_requester_who_has_changed_groups_is_put_to_policy_as_they_are_n
     opened: Opener, targets: Targets
 ) -> None:
     async with opened(ROW) as bench:
-        await _warm(bench)
+        await warm(bench)
         run_id = (await bench.start("bench.tree", {})).run_id
-        (first,) = await _begun(bench.engine)
+        (first,) = await begun(bench.engine)
         await bench.meddle("""UPDATE actors SET groups = '["elsewhere"]' WHERE actor_id = 'rita'""")
-        leased = await _next(bench.engine, first)
+        leased = await next_of(bench.engine, first)
         assert leased is not None
         assert leased.begun is None
         await gate.perform(bench.engine, leased.effect)
@@ -210,16 +210,16 @@ async def test_a_requester_who_has_changed_groups_is_put_to_policy_as_they_are_n
 
 
 async def test_a_run_that_somebody_else_has_locked_leaves_the_set(bench: Bench) -> None:
-    await _warm(bench)
+    await warm(bench)
     run_ids = [
         (await bench.start("bench.note", {"incident": f"I{ref}", "text": "seen", "api_token": "t"}, ref)).run_id
         for ref in ("1", "2")
     ]
-    chained = {one.effect.run_id: one for one in await _begun(bench.engine)}
+    chained = {one.effect.run_id: one for one in await begun(bench.engine)}
     async with bench.engine.pool.connection() as other, other.transaction():
         await other.execute("SELECT FROM runs WHERE run_id = %s FOR UPDATE", (run_ids[0],))
-        held = asyncio.create_task(_next(bench.engine, chained[run_ids[0]]))
-        await _next(bench.engine, chained[run_ids[1]])
+        held = asyncio.create_task(next_of(bench.engine, chained[run_ids[0]]))
+        await next_of(bench.engine, chained[run_ids[1]])
         assert (await status(bench, run_ids[1]))["run"] == "succeeded"
         assert not held.done()
     await held
@@ -228,8 +228,8 @@ async def test_a_run_that_somebody_else_has_locked_leaves_the_set(bench: Bench) 
 
 async def test_nothing_is_known_of_a_run_of_which_more_than_one_thing_is_under_way(opened: Opener) -> None:
     async with opened(ROW.replace("needs: [one]", "needs: []")) as bench:
-        await _warm(bench)
+        await warm(bench)
         await bench.start("bench.tree", {})
-        (first,) = await _begun(bench.engine)
+        (first,) = await begun(bench.engine)
         assert first.begun is not None
         assert first.run.snapshot() is None
