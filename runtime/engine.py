@@ -114,12 +114,12 @@ class Wakeup:
 
 
 @dataclass
-class AskedAheadCounts:
-    """How often policy was asked ahead, and how many of its answers were used; and the policy of its newest answer."""
+class PolicySeen:
+    """The revision of the newest answer of policy; how often it was `asked_ahead`, and how many of those are `used`."""
 
-    asked: int = 0
-    used: int = 0
     revision: str = ""
+    asked_ahead: int = 0
+    used: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Engine:
     directory_seen: dict[str, str] = field(
         default_factory=dict
     )  # of each tenant, as open requests were last held to it
-    asked_ahead: AskedAheadCounts = field(default_factory=AskedAheadCounts)
+    policy_seen: PolicySeen = field(default_factory=PolicySeen)
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
     subscriptions: tuple[Subscription, ...] = ()
     listener: Callable[["Engine", RunTx], Awaitable[None]] | None = None  # tells subscribers, where there are any
@@ -200,8 +200,8 @@ class Engine:
 
     async def _ask_all(self, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:
         found = await self.policy.ask_all(questions)
-        answered = (one for one in found if isinstance(one, Verdict))
-        self.asked_ahead.revision = next((one.policy_digest for one in answered), self.asked_ahead.revision)
+        for verdict in (one for one in found if isinstance(one, Verdict)):
+            self.policy_seen.revision = verdict.policy_digest
         return found
 
     @cached_property

@@ -99,6 +99,9 @@ class Worker:
         """Let what has begun, and what may still be given to this worker, come to its end."""
         while under_way := {*self._tasks, *self._chained_leases.ends}:
             await asyncio.wait(under_way)
+        seen = self.engine.policy_seen
+        if seen.asked_ahead:
+            log.info("policy was asked ahead %d times, and %d of its answers were used", seen.asked_ahead, seen.used)
 
     def _take_chained(self, chained: ChainedLease) -> None:
         at(Point.EFFECT_LEASED)

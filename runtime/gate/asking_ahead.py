@@ -61,7 +61,7 @@ def ask_ahead(engine: Engine, tx: RunTx, effect: Effect) -> None:
         log.debug("what follows %s of run %s is not known ahead", effect.step, tx.run_id, exc_info=True)
         return
     if question is not None:
-        engine.asked_ahead.asked += 1
+        engine.policy_seen.asked_ahead += 1
         answer = engine.ask.put(question)
         answer.add_done_callback(_hear)
         tx.asked_ahead = AskedAhead(question, tx.now, answer)

@@ -110,7 +110,7 @@ async def _asked(engine: Engine, tx: RunTx, question: Question) -> tuple[Questio
     ahead, tx.asked_ahead = tx.asked_ahead, None
     if ahead is not None and ahead.answers(question, tx.now):
         verdict = await ahead.answer
-        if verdict.policy_digest == engine.asked_ahead.revision:
-            engine.asked_ahead.used += 1
+        if verdict.policy_digest == engine.policy_seen.revision:
+            engine.policy_seen.used += 1
             return ahead.question, verdict
     return question, await engine.ask(question)

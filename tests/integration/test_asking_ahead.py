@@ -78,7 +78,8 @@ class Stage:
     @property
     def counts(self) -> tuple[int, int]:
         """Return how often policy was asked ahead, and how many of the answers were used."""
-        return self.bench.engine.asked_ahead.asked, self.bench.engine.asked_ahead.used
+        seen = self.bench.engine.policy_seen
+        return seen.asked_ahead, seen.used
 
     async def note(self, call: Call) -> JsonObject:
         if self.happens is not None and call.step == "one":

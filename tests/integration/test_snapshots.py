@@ -189,6 +189,33 @@ async def test_what_moves_a_run_between_two_turns_counts(opened: Opener, move: M
         assert (await replayed(moved, run_id)).difference is None
 
 
+REVIEWED = """
+steps:
+  - { id: one, verb: note, params: { incident: one, text: seen } }
+  - { id: ask, needs: [], verb: review, params: { title: Right?, groups: [compliance], case: C1 } }
+  - { id: two, needs: [one], verb: note, params: { incident: two, text: seen } }
+  - { id: both, needs: [two, ask], verb: note, params: { incident: both, text: seen } }
+"""
+
+
+async def test_a_vote_between_two_turns_counts(opened: Opener) -> None:
+    async with opened(REVIEWED) as bench:
+        await warm(bench)
+        run_id = (await bench.start("bench.tree", {})).run_id
+        (ask,) = await begun(bench.engine)
+        (one,) = await bench.lease(bench.engine.worker, lasts=bench.engine.timing.lease)
+        await gate.perform(bench.engine, ask.effect, begun=ask.begun)
+        two = await gate.perform(bench.engine, one, lambda _: True)
+        assert two is not None
+        assert (await bench.click("ann", await bench.approval_id("task"))).counted
+        both = await next_of(bench.engine, two)
+        assert both is not None
+        assert await next_of(bench.engine, both) is None
+        done = dict.fromkeys(("run", "one", "ask", "two", "both"), "succeeded")
+        assert await status(bench, run_id) == done
+        verify_chain(await bench.chain(run_id))
+
+
 async def test_a_requester_who_has_changed_groups_is_put_to_policy_as_they_are_now(
     opened: Opener, targets: Targets
 ) -> None:

@@ -275,21 +275,22 @@ class BufferedConnection(AsyncConnection[DictRow]):
                 self._forget()
 
     async def _commit(self) -> None:
-        """Commit together with the last write, which fails, and the commit with it, where that took no effect."""
+        """Commit together with the last write, which fails, and the commit with it, where that took no effect.
+
+        Behind a pooler a transaction begins with more than BEGIN, and none is sent as one statement.
+        """
         async with self._sending:
             self._queue()
-            if not self._has_begun and len(self.begins) == 1 and len(self._unsent[1:]) <= 1:
-                await self._commit_at_once()
+            writes = self._unsent[len(self.begins) :]
+            if not self._has_begun and not writes:
+                return  # nothing was asked of the database
+            if not self._has_begun and len(writes) == len(self.begins) == 1:
+                self._unsent, self._in_transaction = writes, False  # one statement is a transaction by itself
+                await self._send_all()
                 return
             (ended,) = await self._send_all(Statement("COMMIT"))
         if ended.statusmessage != "COMMIT":  # an error was caught on the way, so PostgreSQL has rolled back
             raise InFailedSqlTransaction("a transaction in which a statement had failed was rolled back")
-
-    async def _commit_at_once(self) -> None:
-        """Send the one statement that there is, if there is one: by itself it is a transaction."""
-        self._unsent, self._in_transaction = self._unsent[1:], False
-        if self._unsent:
-            await self._send_all()
 
     async def _undo(self) -> None:
         """Roll back; an error of that is not what the caller has to hear of."""
