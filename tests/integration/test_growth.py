@@ -142,7 +142,10 @@ steps:
       for_each: "${trigger.items}"
       do: [{ id: write, verb: note, params: { incident: I1, text: "${string(item)}" } }]
 """
-READ = "SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_user_tables WHERE relname IN ('effects', 'steps')"
+READ = """
+    SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_user_tables
+     WHERE relname IN ('runs', 'effects', 'steps', 'receipts')
+"""
 
 
 @pytest.fixture
@@ -160,7 +163,7 @@ async def _run(bench: Bench, count: int) -> None:
 
 
 async def _read(postgres: str, opa: OpaChild, runbooks: Path, count: int) -> int:
-    """Return how many steps and effects were read for a run of so many iterations."""
+    """Return how many rows were read of what a run of so many iterations has."""
     targets = Targets.fresh()
     async with new_database(postgres) as dsn:
         async with (
