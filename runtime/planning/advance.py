@@ -55,7 +55,7 @@ READ_WHOLE = 16
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
-    planned, is_open = await at_once(_plan(engine, tx, definition, event), _read_open(tx, definition, event))
+    planned, is_open = await _plan_and_look(engine, tx, definition, event)
     transition = await _cleaned(tx, planned)
     if isinstance(event, StepRepaired):
         transition = await with_retry_names(tx, event, transition)
@@ -311,11 +311,15 @@ def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
     return facts
 
 
-async def _read_open(tx: RunTx, definition: Definition, event: Event) -> Mapping[str, bool]:
-    """Return of the step that an event ends, if it may wait, whether anything of it is open; read with its state."""
-    if isinstance(event, StepMoved) and has_stopped(event.status) and may_wait(definition, event.path):
-        return {event.path: await tx.once(tx.loads.is_open, RunStep(tx.run_id, event.path))}
-    return {}
+async def _plan_and_look(
+    engine: Engine, tx: RunTx, definition: Definition, event: Event
+) -> tuple[Transition, Mapping[str, bool]]:
+    """Return what follows; and of the step that the event ends, if it may wait, whether anything of it is open."""
+    planning = _plan(engine, tx, definition, event)
+    if not (isinstance(event, StepMoved) and has_stopped(event.status) and may_wait(definition, event.path)):
+        return await planning, {}
+    planned, is_open = await at_once(planning, tx.once(tx.loads.is_open, RunStep(tx.run_id, event.path)))
+    return planned, {event.path: is_open}
 
 
 async def _close_durable_steps(
