@@ -61,6 +61,20 @@ GATE = (
         ("tests/faults/test_interleavings.py",),
     ),
     Guard(
+        "what is known of a run counts only as long as the run has not moved on",
+        "_KNOWN",
+        " AND runs.version = r.version",
+        "",
+        ("tests/integration/test_snapshots.py",),
+    ),
+    Guard(
+        "an answer of policy that was asked ahead counts for a second",
+        "AskedAhead.answers",
+        "now - self.asked_at <= FRESH",
+        "True",
+        ("tests/integration/test_asking_ahead.py",),
+    ),
+    Guard(
         "an answer of an old policy server, which may be of another rule, is none",
         "parse_reply",
         "if parse_version(reply.provenance.version) < OLDEST_OPA:",
