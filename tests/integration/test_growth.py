@@ -140,6 +140,7 @@ steps:
   - id: each
     repeat:
       for_each: "${trigger.items}"
+      at_most_at_once: AT_ONCE
       do: [{ id: write, verb: note, params: { incident: I1, text: "${string(item)}" } }]
 """
 READ = """
@@ -148,9 +149,10 @@ READ = """
 """
 
 
-@pytest.fixture
-def runbooks(tmp_path: Path) -> Path:
-    text = HEAD.replace("schema: {}", "schema: { properties: { items: { type: array } } }") + EACH
+@pytest.fixture(params=["1", "4"])
+def runbooks(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    head = HEAD.replace("schema: {}", "schema: { properties: { items: { type: array } } }")
+    text = head + EACH.replace("AT_ONCE", request.param)
     (tmp_path / "runbooks").mkdir()
     (tmp_path / "runbooks" / "tree.yaml").write_text(text, encoding="utf-8")
     return tmp_path
