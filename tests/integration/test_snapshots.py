@@ -17,7 +17,9 @@ from runtime.gate.beginning import begin_ahead
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.inbox import inbox
 from runtime.model.effect import ChainedLease, SlotOffer
+from runtime.model.messages import Blocked
 from runtime.model.run import StepState
+from runtime.outbox.messages import run_name, tell_groups
 from runtime.planning.run_starts import start_next
 from runtime.services.operator import OperatorService
 from runtime.services.signals import Signal, SignalService
@@ -260,3 +262,15 @@ async def test_nothing_is_known_of_a_run_of_which_more_than_one_thing_is_under_w
         (first,) = await begun(bench.engine)
         assert first.begun is not None
         assert first.run.snapshot() is None
+
+
+async def test_nothing_is_known_of_a_run_about_which_people_are_told(bench: Bench) -> None:
+    await warm(bench)
+    await bench.start("bench.note", {"incident": "I1", "text": "seen", "api_token": "t"})
+    (first,) = await begun(bench.engine)
+    assert first.run.snapshot() is not None
+    async with bench.engine.run_tx(first.effect.run_id) as tx:
+        said = Blocked(run=await run_name(tx), step="note", why="the target refused")
+        await tell_groups(bench.engine, tx, ["operators"], "told", said, None)
+        tx.steps, tx.facts = first.run.steps, first.run.facts
+        assert tx.snapshot() is None
