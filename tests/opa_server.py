@@ -141,7 +141,7 @@ def vote(person: str, verdict: str = "approve", group: str = "compliance") -> di
 
 @dataclass
 class Between(ABC):
-    """Asks the real policy, and answers what `changed` makes of its verdicts."""
+    """Asks the real policy, and answers what `changed` makes of its verdicts; that may raise that policy is away."""
 
     real: PolicyEngine
 
@@ -153,7 +153,13 @@ class Between(ABC):
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         answers = zip(questions, await self.real.ask_all(questions), strict=True)
-        return [await self.changed(one, found) if isinstance(found, Verdict) else found for one, found in answers]
+        return [await self._made_of(one, found) if isinstance(found, Verdict) else found for one, found in answers]
+
+    async def _made_of(self, question: Question, verdict: Verdict) -> Verdict | PolicyUnavailableError:
+        try:
+            return await self.changed(question, verdict)
+        except PolicyUnavailableError as error:
+            return error
 
     async def judge(self, question: OperatorQuestion) -> Authorization:
         return await self.real.judge(question)

@@ -6,7 +6,7 @@ in `test_runbook_choice`; that what follows a step is committed with it or not a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,15 +17,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.contract import (
-    Authorization,
-    OperatorQuestion,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Reason,
-    Verdict,
-)
+from policy.contract import PolicyUnavailableError, Question, Reason, Verdict
 from runtime.gate import beginning
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.lanes import slots_of
@@ -35,6 +27,7 @@ from tests.bench import Bench, open_bench, with_handlers
 from tests.integration.acts_stage import HEAD, Opener, status
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_worker import working
+from tests.opa_server import Between
 from tests.patience import MINUTE, until
 
 ROW = """
@@ -43,42 +36,23 @@ steps:
   - { id: two, needs: [one], verb: note, params: { incident: two, text: seen } }
   - { id: three, needs: [two], verb: note, params: { incident: three, text: seen } }
 """
-Words = Callable[[Verdict], Awaitable[Verdict | PolicyUnavailableError]]
+Words = Callable[[Verdict], Awaitable[Verdict]]
 
 
 @dataclass
-class Moody:
+class Moody(Between):
     """A policy server that says something else, once, of one step of a run; of all others what OPA says."""
 
-    real: OpaEngine
     about: str = ""
     says: Words | None = None
     asked: list[str] = field(default_factory=list)
 
-    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
-        return [
-            await self._bent(one, found)
-            for one, found in zip(questions, await self.real.ask_all(questions), strict=True)
-        ]
-
-    async def ask(self, question: Question) -> Verdict:
-        raise AssertionError(f"the gate asks in sets, and not about {question.step}")
-
-    async def _bent(
-        self, question: Question, found: Verdict | PolicyUnavailableError
-    ) -> Verdict | PolicyUnavailableError:
-        if question.step:
-            self.asked.append(question.step)
-        if self.says is None or question.step != self.about or isinstance(found, PolicyUnavailableError):
-            return found
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        self.asked += [question.step] if question.step else []
+        if self.says is None or question.step != self.about:
+            return verdict
         says, self.says = self.says, None
-        return await says(found)
-
-    async def judge(self, question: OperatorQuestion) -> Authorization:
-        return await self.real.judge(question)
-
-    def text(self, digest: str) -> PolicyText:
-        return self.real.text(digest)
+        return await says(verdict)
 
 
 @asynccontextmanager
@@ -136,8 +110,8 @@ async def _denies(found: Verdict) -> Verdict:
     return found.model_copy(update={"answer": answer})
 
 
-async def _is_away(_: Verdict) -> PolicyUnavailableError:
-    return PolicyUnavailableError("away")
+async def _is_away(_: Verdict) -> Verdict:
+    raise PolicyUnavailableError("away")
 
 
 async def _obliges(found: Verdict) -> Verdict:

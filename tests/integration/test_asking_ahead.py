@@ -11,15 +11,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.contract import (
-    Authorization,
-    OperatorQuestion,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Reason,
-    Verdict,
-)
+from policy.contract import PolicyUnavailableError, Question, Reason, Verdict
 from receipts.fields import timestamp
 from runtime.gate import gate
 from runtime.handlers import Call, Handler, JsonObject
@@ -29,42 +21,29 @@ from tests.integration.acts_stage import HEAD, status
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_ahead import ROW, _decided, in_a_row
 from tests.integration.test_snapshots import begun, next_of, warm
+from tests.opa_server import Between
 from tests.patience import MINUTE, until
 
-Bend = Callable[[Question, Verdict], Verdict | PolicyUnavailableError]
+Bend = Callable[[Question, Verdict], Verdict]
 Happens = Callable[["Stage"], Awaitable[None]]
 
 
-def _as_it_is(_: Question, found: Verdict) -> Verdict | PolicyUnavailableError:
+def _as_it_is(_: Question, found: Verdict) -> Verdict:
     return found
 
 
 @dataclass
-class Asked:
+class Asked(Between):
     """OPA, of which one sees what it was asked, step by step; `bend` changes what it says."""
 
-    real: OpaEngine
     steps: list[str] = field(default_factory=list)
-    last: Sequence[Question] = ()
+    last: list[Question] = field(default_factory=list)
     bend: Bend = _as_it_is
 
-    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
-        found = await self.real.ask_all(questions)
-        self.last = questions
-        self.steps += [question.step for question in questions if question.step]
-        return [
-            self.bend(asked, one) if isinstance(one, Verdict) else one
-            for asked, one in zip(questions, found, strict=True)
-        ]
-
-    async def ask(self, question: Question) -> Verdict:
-        raise AssertionError(f"the gate asks in sets, and not about {question.step}")
-
-    async def judge(self, question: OperatorQuestion) -> Authorization:
-        return await self.real.judge(question)
-
-    def text(self, digest: str) -> PolicyText:
-        return self.real.text(digest)
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        self.last = [question]
+        self.steps += [question.step] if question.step else []
+        return self.bend(question, verdict)
 
 
 @dataclass
@@ -196,18 +175,18 @@ async def test_a_step_that_depends_on_the_one_before_is_put_to_policy_as_it_is(
     assert decisions[1]["input"]["effect"]["fields"]["text"] in ("1", "yes")
 
 
-def _denies(found: Verdict) -> Verdict | PolicyUnavailableError:
+def _denies(found: Verdict) -> Verdict:
     answer = found.answer.model_copy(update={"outcome": "deny", "reasons": [Reason(code="no", msg="not now")]})
     return found.model_copy(update={"answer": answer})
 
 
-def _is_away(found: Verdict) -> Verdict | PolicyUnavailableError:
-    return PolicyUnavailableError("away")
+def _is_away(found: Verdict) -> Verdict:
+    raise PolicyUnavailableError("away")
 
 
 @pytest.mark.parametrize("says", [_denies, _is_away])
 async def test_what_is_no_plain_yes_is_asked_again_by_the_gate(
-    dsn: str, opa: OpaChild, tmp_path: Path, says: Callable[[Verdict], Verdict | PolicyUnavailableError]
+    dsn: str, opa: OpaChild, tmp_path: Path, says: Callable[[Verdict], Verdict]
 ) -> None:
     async with opened(dsn, opa, tmp_path) as stage:
         stage.asked.bend = lambda asked, found: says(found) if asked.step == "two" else found
