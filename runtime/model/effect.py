@@ -58,11 +58,6 @@ class NewEffect(Acting):
     retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
 
     @property
-    def is_message(self) -> bool:
-        """Return whether it talks about the work and is not part of it."""
-        return self.purpose is Purpose.MESSAGE
-
-    @property
     def is_again(self) -> bool:
         """Return whether it was leased before: nothing that is proposed was."""
         return False

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runtime.engine import Engine
-from runtime.model.effect import LeaseSlot, NewEffect
+from runtime.model.effect import LeaseSlot, NewEffect, Purpose
 from runtime.store.effects import Times, insert_message, insert_step_effect, message_row
 from runtime.store.run_tx import RunTx
 
@@ -25,17 +25,16 @@ async def propose(
     times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline, not_before)
     for effect in effects:
         action, slot = effect.action(tx.row["salt"]), None
-        if not effect.is_message:
+        if effect.purpose is Purpose.STEP:
             slot = _slot_for(engine, tx, effect)
             tx.hides = tx.hides or bool(action.redacted)
             await insert_step_effect(tx.conn, tx.run_id, tx.tenant, effect, action, times, slot)
-        elif is_new:
-            if effect.dedupe_key in tx.proposed:
+        else:
+            row = message_row(tx.run_id, tx.tenant, effect, action, times)
+            if effect.dedupe_key in tx.proposed or not (is_new or await tx.loads.message(row)):
                 continue
-            await insert_message(tx.conn, message_row(tx.run_id, tx.tenant, effect, action, times))
-        elif not await tx.loads.message(message_row(tx.run_id, tx.tenant, effect, action, times)):
-            continue
-        if effect.is_message:
+            if is_new:
+                await insert_message(tx.conn, row)
             tx.proposed.add(effect.dedupe_key)
         proposed = {
             "action": f"{effect.connector}::{effect.operation}",
