@@ -23,6 +23,7 @@ from runtime.model.run import ReadLease
 from runtime.planning.run_starts import STARTS, start_next
 from runtime.store import leases
 from runtime.store.run_tx import RunTx
+from runtime.store.transaction_batcher import for_each_run
 from runtime.worker import Worker
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
@@ -61,6 +62,28 @@ async def test_what_is_done_to_one_run_twice_goes_in_order_and_keeps_its_chain(b
     await asyncio.gather(*(bench.engine.on_run(run_id, _transaction) for _ in range(3)))
     verify_chain(await bench.chain(run_id))
     assert await _said(bench, run_id) == 3
+
+
+async def test_of_runs_that_fail_in_one_transaction_the_cause_is_raised(bench: Bench) -> None:
+    first, second = sorted(await _runs(bench, 2))
+    failed = asyncio.Event()
+
+    async def work(tx: RunTx) -> None:
+        if tx.run_id == first:
+            await failed.wait()
+        try:
+            await tx.conn.execute("SELECT 1 / 0" if tx.run_id == second else "SELECT 1")
+        finally:
+            failed.set()
+
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await _in_one(bench, [first, second], work)
+
+
+async def _in_one(bench: Bench, runs: Sequence[str], work: Callable[[RunTx], Awaitable[None]]) -> None:
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        found = await bench.engine.lock_runs(conn, runs, wait=True)
+        await for_each_run([found[run_id] for run_id in runs], work)
 
 
 @pytest.mark.parametrize("error", [ValueError("a fault of ours"), LeaseLostError("eff_1")])
