@@ -1,18 +1,17 @@
 """Asking ahead: what policy says of the step that comes next is asked while this one is under way, and nothing waits.
 
-An answer counts if the question turns out to be the same, byte for byte but for its time, within a second of asking and
-in the same minute, since windows of time open and close with minutes; and if no answer from another policy has come
-since. It is recorded as it was asked, at the time of asking. One that does not count is no decision: it is forgotten,
-and the gate asks again. Where many runs go on at one moment nothing is asked ahead: their questions share requests.
+An answer counts if its question turns out to be the same soon enough (`AskedAhead`), and if no answer from another
+policy has come since. It is recorded as it was asked, at the time of asking. One that does not count is no decision: it
+is forgotten, and the gate asks again. Where many runs go on at one moment nothing is asked ahead: their questions share
+requests.
 """
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from policy.contract import Question, Verdict
 from runtime.engine import Engine
+from runtime.model.asked_ahead import AskedAhead
 from runtime.model.effect import Effect
 from runtime.model.states import StepStatus
 from runtime.outbox.attempts import make_attempt, make_question
@@ -22,32 +21,7 @@ from runtime.planning.transition import StepMoved
 from runtime.store.passage_facts import facts_following
 from runtime.store.run_tx import RunTx
 
-FRESH = timedelta(seconds=1)
-"""For so long an answer counts."""
-_MINUTE = len("2026-01-05T10:00")
-
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class AskedAhead:
-    """What policy was asked ahead; `answer` gives its verdict, or raises PolicyUnavailableError."""
-
-    question: Question
-    asked_at: datetime
-    answer: "asyncio.Future[Verdict]"
-
-    def answers(self, question: Question, now: datetime) -> bool:
-        """Return whether its answer may count for a question that is asked now."""
-        return (
-            now - self.asked_at <= FRESH
-            and question.time[:_MINUTE] == self.question.time[:_MINUTE]
-            and _asked_of(question) == _asked_of(self.question)
-        )
-
-
-def _asked_of(question: Question) -> str:
-    return question.model_dump_json(exclude={"time"})
 
 
 def ask_ahead(engine: Engine, tx: RunTx, effect: Effect) -> None:

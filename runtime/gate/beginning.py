@@ -108,7 +108,7 @@ async def _allowed(engine: Engine, tx: RunTx, question: Question) -> tuple[Quest
 async def _asked(engine: Engine, tx: RunTx, question: Question) -> tuple[Question, Verdict]:
     """Return what policy answers, or has answered if it was asked ahead."""
     ahead, tx.asked_ahead = tx.asked_ahead, None
-    if ahead is not None and ahead.answers(question, tx.now):
+    if ahead is not None and ahead.counts_for(question, tx.now):
         verdict = await ahead.answer
         if verdict.policy_digest == engine.policy_seen.revision:
             engine.policy_seen.used += 1

@@ -174,7 +174,7 @@ class ToldOtherwiseError(Exception):
 
 _AS_TOLD = WriteKind(
     "as_told",
-    "actors",
+    "what policy was told",
     """
     SELECT r.effect_id AS id FROM {r}
      WHERE coalesce((SELECT groups FROM actors WHERE actors.tenant = r.tenant AND actor_id = r.requested_by),

@@ -19,6 +19,7 @@ from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
 from runtime.model.approval import Approval, NamedApproval, NewApproval
+from runtime.model.asked_ahead import AskedAhead
 from runtime.model.effect import LeaseSlot
 from runtime.model.run import StepState
 from runtime.model.states import RUN, RunStatus, StepStatus, is_final
@@ -36,7 +37,7 @@ state_log = logging.getLogger("countersign.state")  # one line for each audit le
 
 
 _MOVES = frozenset({StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL, StepStatus.FAILED_RETRYABLE})
-"""Of a step that may move at any moment."""
+"""Statuses of a step that may move at any moment."""
 
 
 class UnknownRunError(Exception):
@@ -104,23 +105,24 @@ _KNOWN = WriteKind(
 class RunSnapshot:
     """A run as a transaction left it, good for as long as the run has the version in `row`.
 
-    `steps` are all that have a row, in the definition's order. The run's next effect has begun; nothing else of it is
-    open, and `facts` is what was known of that effect beside the run. `asked_ahead` is what policy was asked about the
-    one after that (`gate.asking_ahead.AskedAhead`).
+    `steps` are all that have a row, in the definition's order. The run's next effect has begun, and nothing else of the
+    run may move; `facts` is what was known of that effect beside the run, and `asked_ahead` what policy was asked about
+    the one after it.
     """
 
     row: Mapping[str, Any]
     steps: Mapping[str, StepState]
     facts: RunFacts
-    asked_ahead: Any = None
+    asked_ahead: AskedAhead | None = None
 
 
 @dataclass
 class RunTx:
     """A locked run, or one that is known. `row` is the runs table's row; what is said of it is written at the end.
 
-    `steps` are all of its steps as this transaction leaves them, where they are known; `facts` what was known of the
-    effect that begins with it.
+    `steps` are all of its steps as this transaction leaves them, where they are known; `facts` is what was known of the
+    effect that begins with it, and `asked_ahead` what policy was asked about the next: the last transaction's, until
+    that is used, and then this one's.
     """
 
     conn: Conn
@@ -144,7 +146,7 @@ class RunTx:
     ahead: dict[Any, Any] = field(default_factory=dict)  # what was read for what may follow, by what was wanted
     steps: dict[str, StepState] | None = None
     facts: RunFacts | None = None
-    asked_ahead: Any = None
+    asked_ahead: AskedAhead | None = None
     _privacy: Privacy | None = None
 
     @property
@@ -311,9 +313,9 @@ class RunTx:
         return loaded_of(self.steps, paths)
 
     def snapshot(self) -> RunSnapshot | None:
-        """Return the run as this transaction has left it; None where something else of it may move it on.
+        """Return the run as this transaction has left it; None where it would soon be out of date.
 
-        What nobody waits for yet may begin; a message that this transaction proposed moves the run when it is sent.
+        It would be if more than one step may move, or once a message that this transaction proposed is sent.
         """
         if self.steps is None or self.facts is None or self.facts.begun or self.proposed:
             return None

@@ -59,12 +59,8 @@ class RunLocker(Protocol):
         ...
 
 
-class RunMaker(Protocol):
-    """Makes a run of a transaction from its row."""
-
-    def __call__(self, loads: BatchedReads, row: dict[str, Any]) -> RunTx:
-        """Return the run."""
-        ...
+RunMaker = Callable[[BatchedReads, dict[str, Any]], RunTx]
+"""Makes a run of a transaction from its row."""
 
 
 class TransactionBatcher:
@@ -90,7 +86,7 @@ class TransactionBatcher:
         try:
             try:
                 done = await self._in_one(pieces)
-            except StaleRunError:
+            except StaleRunError:  # one of them: which, is seen when all are locked
                 done = await self._in_one([replace(piece, known=None) for piece in pieces])
         except Exception as error:
             if isinstance(error, AWAY) and not isinstance(error, DeadlockDetected):  # of which nothing was done
@@ -107,12 +103,12 @@ class TransactionBatcher:
             for number, piece in enumerate(pieces):
                 wanted.setdefault(piece.run_id, []).append(number)
             alone = [pieces[numbers[0]] for numbers in wanted.values() if len(numbers) == 1]
-            loads, known = BatchedReads(conn, len(wanted)), [piece for piece in alone if piece.known]
-            rest = wanted.keys() - {piece.run_id for piece in known}
-            found = {piece.run_id: await self._as_known(loads, piece.known) for piece in known if piece.known}
-            if rest:
-                looking = [piece for piece in alone if piece.run_id in rest]
-                found |= await self._lock_and_look(loads, rest, looking, wait=False)
+            loads = BatchedReads(conn, len(wanted))
+            found = {piece.run_id: await self._as_known(loads, piece.known) for piece in alone if piece.known}
+            if rest := wanted.keys() - found:
+                found |= await self._lock_and_look(
+                    loads, rest, [one for one in alone if one.run_id in rest], wait=False
+                )
             ended = await for_each_run(
                 found.values(), lambda tx: _work_on(tx, {n: pieces[n] for n in wanted[tx.run_id]})
             )

@@ -21,6 +21,7 @@ from tests.integration.acts_stage import HEAD, status
 from tests.integration.conftest import PACK, Targets
 from tests.integration.test_ahead import ROW, _decided, in_a_row
 from tests.integration.test_snapshots import begun, next_of, warm
+from tests.integration.test_worker import working
 from tests.opa_server import Between
 from tests.patience import MINUTE, until
 
@@ -212,3 +213,21 @@ async def test_nothing_is_asked_ahead_where_runs_go_on_together(dsn: str, opa: O
         assert len(both) == 2
         await asyncio.gather(*(next_of(stage.bench.engine, one) for one in both))
         assert stage.counts == (0, 0)
+
+
+async def test_a_worker_says_when_it_stops_how_many_answers_were_used(
+    dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "runtime.worker")
+    async with opened(dsn, opa, tmp_path) as stage:
+        await warm(stage.bench)
+        run_id = (await stage.bench.start("bench.tree", {})).run_id
+
+        async def has_ended() -> bool:
+            return (await status(stage.bench, run_id))["run"] == "succeeded"
+
+        async with working(stage.bench.worker):
+            await until(has_ended)
+        asked, used = stage.counts
+    assert asked > 0
+    assert f"policy was asked ahead {asked} times, and {used} of its answers were used" in caplog.text

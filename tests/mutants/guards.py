@@ -69,7 +69,7 @@ GATE = (
     ),
     Guard(
         "an answer of policy that was asked ahead counts for a second",
-        "AskedAhead.answers",
+        "AskedAhead.counts_for",
         "now - self.asked_at <= FRESH",
         "True",
         ("tests/integration/test_asking_ahead.py",),

@@ -28,7 +28,8 @@ class WriteKind:
     `sql` reads its rows as ``{r}``; `columns` are their names and types. The first `key` columns tell which row of the
     table is written. Where `lost` is set, each has to take effect, and `sql` returns as ``id`` the first column of each
     that did; the statement fails over one that did not, and `lost` makes its error. `taken` is the error of a row that
-    a unique index refuses, by the index's name. What `leads` is done before all others, which may wait for locks.
+    a unique index refuses, by the index's name. What `leads` is done before all others, which may wait for locks. A
+    kind that only checks its rows writes no table, and `table` says what it checks.
     """
 
     name: str
