@@ -74,7 +74,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''").replace("{", "{{").replace("}", "}}") + "'"
 
 
-EVIDENCE = frozenset({"audit_leaves", "policy_decisions", "receipts", "reads", "evidence_bundles"})
+EVIDENCE = frozenset({"leaf_sets", "policy_decisions", "receipts", "reads", "evidence_bundles"})
 WITH_EVIDENCE = 100_000
 """Copies beyond that many are written without evidence: what only is read at a run's end takes disk, and no part."""
 BATCH = 100_000

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from bot.views.card import card
@@ -15,7 +14,7 @@ from bot.views.messages import message_text
 from countersign.engine import keep_definitions
 from countersign.settings import ROOT
 from policy.contract import PolicyEngine
-from receipts.chain import Actor, Leaf, in_place
+from receipts.chain import Actor, Leaf
 from receipts.privacy import Privacy
 from runtime import sweeps
 from runtime.definitions.loading.catalog import Catalog, load_catalog
@@ -40,8 +39,10 @@ from runtime.services.child_runs import child_handlers
 from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.home import HomeQueries, Look, Waiting
 from runtime.store import directory, leases, runs
+from runtime.store.leaf_sets import chain_of_run
 from runtime.store.leases import Lessee
 from runtime.worker import Worker
+from tests import leaves
 from tests.begun import Rows, begin_with, rows_of
 from tests.databases import program_pool, superuser
 from tests.logins import as_program, loading
@@ -191,15 +192,13 @@ class Bench:
 
     async def chain(self, run_id: str) -> list[Leaf]:
         """Return the run's leaves, with their place in its chain."""
-        rows = await self.rows("SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
-        said = ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows)
-        return [Leaf.model_validate(leaf) for leaf in in_place(run_id, said)]
+        async with self.engine.pool.connection() as conn:
+            return await chain_of_run(conn, run_id)
 
     async def meddle(self, query: str, *values: Any) -> list[dict[str, Any]]:
         """Change what no program may: as a superuser, past every trigger."""
-        with superuser(self.superuser) as conn, conn.cursor(row_factory=dict_row) as cursor:
-            cursor.execute(query.encode(), values, prepare=False)
-            return cursor.fetchall() if cursor.description else []
+        with superuser(self.superuser) as conn:
+            return leaves.meddle(conn, query, values)
 
     async def forget_log(self) -> None:
         """Take away every place in the log, and all that was signed of it."""

@@ -18,6 +18,7 @@ from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migration import migrate
 from tests.databases import TEMPLATE, database_dsn, fresh_database, shelf_of
 from tests.forked import stop_server
+from tests.leaves import make_view
 from tests.logins import make_logins
 from tests.opa_server import POLICIES, start_opa, stop_kept
 from tests.patience import MINUTE
@@ -86,6 +87,7 @@ async def postgres() -> AsyncIterator[str]:
         conn.execute("SELECT pg_reload_conf()")
         conn.execute(f"CREATE DATABASE {TEMPLATE}")
         migrate(database_dsn(dsn, TEMPLATE))
+        make_view(database_dsn(dsn, TEMPLATE))
         make_logins(dsn)
         async with shelf_of(dsn):
             yield dsn

@@ -36,6 +36,7 @@ from receipts.tenant_acts import (
 from runtime.model.questions import Question
 from runtime.model.states import DefinitionStatus
 from runtime.store.delegations import delegation_of
+from runtime.store.leaf_sets import COLUMNS, leaves_of
 from runtime.store.passkeys import passkey_of
 from runtime.store.run_history import asked, edit_document, question_document, vote_document
 from runtime.store.tenants import ACCOUNTS, ACTORS, SETTINGS, rows_digest
@@ -111,7 +112,10 @@ def places(conn: View, tenant: str) -> Iterator[Place]:
     query = """
         SELECT e.first_index + n AS index, e.chain, e.first_seq + n AS seq, coalesce(l.hash, o.hash) AS hash
           FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
-          LEFT JOIN audit_leaves l ON l.run_id = e.chain AND l.seq = e.first_seq + n
+          LEFT JOIN LATERAL (
+               SELECT nullif(substring(hashes FROM 32 * (e.first_seq + n - first_seq) + 1 FOR 32), '') AS hash
+                 FROM leaf_sets WHERE run_id = e.chain AND first_seq <= e.first_seq + n
+                ORDER BY first_seq DESC LIMIT 1) AS l ON true
           LEFT JOIN tenant_leaves o ON e.chain = %(own)s AND o.tenant = e.tenant AND o.seq = e.first_seq + n
          WHERE e.tenant = %(tenant)s ORDER BY e.first_index, n
     """
@@ -157,10 +161,8 @@ def _filled(
     conn: View, found: Mapping[str, RunRows], waiting: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterator[RunRows]:
     ids = list(found)
-    for row in all_rows(
-        conn, "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY seq", ids
-    ):
-        found[row["run_id"]].leaves.append((row["seq"], row["hash"].hex(), row["leaf"]))
+    for row in all_rows(conn, f"SELECT {COLUMNS} FROM leaf_sets WHERE run_id = ANY(%s) ORDER BY first_seq", ids):  # noqa: S608
+        found[row["run_id"]].leaves += leaves_of(row)
     for row in all_rows(conn, "SELECT chain, first_seq, count FROM log_entries WHERE chain = ANY(%s)", ids):
         found[row["chain"]].placed.append((row["first_seq"], row["first_seq"] + row["count"] - 1))
     for table in ("policy_decisions", "receipts", "reads"):

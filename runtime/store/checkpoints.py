@@ -3,17 +3,19 @@
 A stamp is an authority's answer, kept as it came.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from receipts import canonical
 from receipts.chain import GENESIS, entry_of
 from receipts.hashes import TreeHead
 from receipts.tenant_acts import chain_of
 from runtime.store.database.pool import Conn
+from runtime.store.leaf_sets import COLUMNS, leaves_of
 from runtime.store.log_places import range_of
 
 
@@ -178,41 +180,88 @@ async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes
 
 async def log_entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     """Return the entries of the log from an index up to, and not with, another: each leaf as its hash was taken."""
+    spans = await _spans(conn, tenant, begin, end)
+    own = chain_of(tenant)
+    found = [*await _leaves_of_runs(conn, [span for span in spans if span.chain != own])]
+    found += [await _own_leaves(conn, tenant, span) for span in spans if span.chain == own]
+    return [entry for entries in sorted(found, key=itemgetter(0)) for entry in entries[1]]
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Leaves of a chain that follow each other in the log, by their first and last number."""
+
+    number: int
+    chain: str
+    first: int
+    last: int
+
+
+_Leaves = Iterable[tuple[int, str, Mapping[str, Any]]]
+"""Sequence number, hash in hexadecimal, and what it says, of each leaf."""
+
+
+async def _spans(conn: Conn, tenant: str, begin: int, end: int) -> list[_Span]:
+    """Return where the leaves of a stretch of the log stand, in its order."""
     rows = await conn.rows(
         """
-        SELECT e.chain, e.first_index, l.seq, l.leaf::text AS said, l.hash,
-               l.seq < e.first_seq + greatest(%(begin)s - e.first_index, 0) AS is_before
-          FROM log_entries e CROSS JOIN LATERAL (
-               SELECT seq, leaf, hash FROM audit_leaves WHERE run_id = e.chain
-                  AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
-                              AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1
-                UNION ALL
-               SELECT seq, leaf, hash FROM tenant_leaves WHERE e.chain = %(own)s AND tenant = e.tenant
-                  AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
-                              AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1) AS l
-         WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
-           AND e.first_index >= (SELECT max(first_index) FROM log_entries
-                                  WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
-         ORDER BY e.first_index, l.seq
+        SELECT chain, first_seq + greatest(%(begin)s - first_index, 0) AS first,
+               first_seq + least(%(end)s - first_index, count) - 1 AS last
+          FROM log_entries
+         WHERE tenant = %(tenant)s AND first_index < %(end)s AND first_index + count > %(begin)s
+           AND first_index >= (SELECT max(first_index) FROM log_entries
+                                WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
+         ORDER BY first_index
         """,
-        {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
-        binary=True,
+        {"tenant": tenant, "begin": begin, "end": end},
     )
-    return [entry for _, span in groupby(rows, itemgetter("first_index")) for entry in _entries(list(span))]
+    return [_Span(number, row["chain"], row["first"], row["last"]) for number, row in enumerate(rows)]
 
 
-def _entries(span: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Yield the entries of leaves that follow each other, and may come with the one before them, which they name."""
-    before = GENESIS.hash
-    for row in span:
-        if not row["is_before"]:
-            yield _entry(row, before)
-        before = row["hash"].hex()
+async def _leaves_of_runs(conn: Conn, spans: Sequence[_Span]) -> list[tuple[int, list[bytes]]]:
+    """Return the entries of each span of runs' leaves, with the span's number."""
+    rows = await conn.rows(
+        f"""
+        SELECT w.number, s.*
+          FROM unnest(%(numbers)s::int[], %(chains)s::text[], %(firsts)s::int[], %(lasts)s::int[])
+               AS w (number, chain, first, last)
+          JOIN LATERAL (SELECT {COLUMNS} FROM leaf_sets
+                         WHERE run_id = w.chain AND first_seq <= w.last
+                           AND first_seq >= coalesce((SELECT max(first_seq) FROM leaf_sets
+                                                       WHERE run_id = w.chain AND first_seq < w.first), 1)) AS s ON true
+         ORDER BY w.number, s.first_seq
+        """,  # noqa: S608 - our own columns
+        {
+            "numbers": [span.number for span in spans],
+            "chains": [span.chain for span in spans],
+            "firsts": [span.first for span in spans],
+            "lasts": [span.last for span in spans],
+        },
+    )
+    by_number = {span.number: span for span in spans}
+    return [
+        (number, _entries(by_number[number], (leaf for row in group for leaf in leaves_of(row))))
+        for number, group in groupby(rows, itemgetter("number"))
+    ]
 
 
-def _entry(row: Mapping[str, Any], before: str) -> bytes:
-    """Return a leaf as its hash was taken, which is as it was written."""
-    return entry_of(row["said"].encode(), row["chain"], row["seq"], before)
+async def _own_leaves(conn: Conn, tenant: str, span: _Span) -> tuple[int, list[bytes]]:
+    """Return the entries of a span of the tenant's own leaves, with the span's number."""
+    rows = await conn.rows(
+        "SELECT seq, hash, leaf FROM tenant_leaves WHERE tenant = %s AND seq BETWEEN %s AND %s ORDER BY seq",
+        (tenant, span.first - 1, span.last),
+    )
+    return span.number, _entries(span, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows))
+
+
+def _entries(span: _Span, leaves: _Leaves) -> list[bytes]:
+    """Return the entries of a span; its leaves may come with some before them, and name the hash of the one before."""
+    before, entries = GENESIS.hash, []
+    for seq, own, said in leaves:
+        if span.first <= seq <= span.last:
+            entries.append(entry_of(canonical.dumps(said), span.chain, seq, before))
+        before = own
+    return entries
 
 
 _STAMP_COLUMNS = (

@@ -160,11 +160,11 @@ async def directory_state(conn: Conn, tenant: str, now: datetime) -> str:
 _OPEN = """
     SELECT a.approval_id, a.run_id, a.requirement, a.shortfall, r.requested_by, r.submitted_by,
            (SELECT coalesce(json_agg(person), '[]') FROM (
-                SELECT DISTINCT ON (1) l.leaf->'data'->>'person' AS person, l.leaf->>'event' AS event
-                  FROM audit_leaves l
-                 WHERE l.run_id = a.run_id AND l.leaf->>'event' IN ('vote.lapsed', 'vote.restored')
-                   AND l.leaf->'data'->>'approval_id' = a.approval_id
-                 ORDER BY 1, l.seq DESC) AS said
+                SELECT DISTINCT ON (1) leaf->'data'->>'person' AS person, leaf->>'event' AS event
+                  FROM leaf_sets s CROSS JOIN json_array_elements(s.leaves) WITH ORDINALITY AS l (leaf, place)
+                 WHERE s.run_id = a.run_id AND leaf->>'event' IN ('vote.lapsed', 'vote.restored')
+                   AND leaf->'data'->>'approval_id' = a.approval_id
+                 ORDER BY 1, s.first_seq DESC, place DESC) AS said
              WHERE event = 'vote.lapsed') AS lapsed
       FROM approvals a JOIN runs r USING (run_id)
      WHERE a.tenant = %s AND a.status = 'requested'

@@ -28,9 +28,9 @@ async def is_refused(conn: Conn, run_id: str, actor: str, code: str, step: str |
     """Return whether a `notification.refused` of this person, step and code is on record; the caller holds the run."""
     found = await conn.execute(
         """
-        SELECT FROM audit_leaves
+        SELECT FROM leaf_sets CROSS JOIN json_array_elements(leaves) AS leaf
          WHERE run_id = %s AND leaf ->> 'event' = 'notification.refused' AND leaf -> 'actor' ->> 'id' = %s
-           AND leaf -> 'data' ->> 'code' = %s AND leaf -> 'correlation' ->> 'step' IS NOT DISTINCT FROM %s
+           AND leaf -> 'data' ->> 'code' = %s AND leaf ->> 'step' IS NOT DISTINCT FROM %s
          LIMIT 1
         """,
         (run_id, actor, code, step),

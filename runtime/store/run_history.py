@@ -15,13 +15,14 @@ from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import set_json_loads
 
-from receipts.chain import Leaf, in_place
+from receipts.chain import Leaf
 from receipts.fields import timestamp
 from runtime.model.approval import Edit
 from runtime.model.questions import Question
 from runtime.model.votes import Via, Vote
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import read_json
+from runtime.store.leaf_sets import COLUMNS, chain_of_rows, chain_of_run
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ _SEALED = """
 """
 _RECORDS = """
     SELECT t.* FROM {table} t JOIN evidence_bundles b USING (run_id)
-     WHERE b.run_id = ANY(%s) AND t.seq <= b.sealed_seq ORDER BY t.run_id, t.seq
+     WHERE b.run_id = ANY(%s) AND t.{seq} <= b.sealed_seq ORDER BY t.run_id, t.{seq}
 """
 
 
@@ -64,8 +65,10 @@ def run_histories_in(conn: Connection[DictRow], run_ids: Sequence[str]) -> dict[
     Each table that is read here stands in evidence, and is compared by `runtime.services.audit`.
     """
     sealed = {row["run_id"]: row for row in _all(conn, _SEALED, list(run_ids))}
-    tables = ("audit_leaves", "policy_decisions", "receipts", "reads")
-    leaves, decisions, receipts, reads = (_by_run(conn, _RECORDS.format(table=table), run_ids) for table in tables)
+    tables = {"leaf_sets": "first_seq", "policy_decisions": "seq", "receipts": "seq", "reads": "seq"}
+    leaves, decisions, receipts, reads = (
+        _by_run(conn, _RECORDS.format(table=table, seq=seq), run_ids) for table, seq in tables.items()
+    )
     policies = _policies(conn, {row["policy_digest"] for rows in decisions.values() for row in rows})
     approvals = _Approvals.read(conn, run_ids)
     return {
@@ -76,7 +79,7 @@ def run_histories_in(conn: Connection[DictRow], run_ids: Sequence[str]) -> dict[
             approvals=approvals.of(run_id, bundle["sealed_cards"]),
             receipts=[row["document"] for row in receipts[run_id]],
             reads=[row["document"] for row in reads[run_id]],
-            leaves=in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in leaves[run_id])),
+            leaves=chain_of_rows(run_id, leaves[run_id], last=bundle["sealed_seq"]),
         )
         for run_id, bundle in sealed.items()
     }
@@ -185,12 +188,8 @@ async def recorded_run(conn: Conn, tenant: str, run_id: str) -> RecordedRun | No
     row = await conn.row("SELECT * FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
     if row is None:
         return None
-    leaves = await conn.rows("SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", (run_id,))
     results = await conn.rows("SELECT path, result FROM steps WHERE run_id = %s AND result IS NOT NULL", (run_id,))
-    placed = in_place(run_id, ((one["seq"], one["hash"].hex(), one["leaf"]) for one in leaves))
-    return RecordedRun(
-        row, [Leaf.model_validate(leaf) for leaf in placed], {one["path"]: one["result"] for one in results}
-    )
+    return RecordedRun(row, await chain_of_run(conn, run_id), {one["path"]: one["result"] for one in results})
 
 
 _AT_ONCE = 200
@@ -209,8 +208,8 @@ async def read_chains(conn: Conn, run_ids: Sequence[str]) -> AsyncIterator[tuple
     """Yield the leaves of each of these runs that has any."""
     for first in range(0, len(run_ids), _AT_ONCE):
         rows = await conn.rows(
-            "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY run_id, seq",
+            f"SELECT {COLUMNS} FROM leaf_sets WHERE run_id = ANY(%s) ORDER BY run_id, first_seq",  # noqa: S608 - our own
             (list(run_ids[first : first + _AT_ONCE]),),
         )
         for run_id, own in groupby(rows, key=lambda row: str(row["run_id"])):
-            yield run_id, in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in own))
+            yield run_id, chain_of_rows(run_id, own)

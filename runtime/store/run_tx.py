@@ -27,6 +27,7 @@ from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind, read_json
 from runtime.store.definitions import Definitions
+from runtime.store.leaf_sets import write_leaves
 from runtime.store.passage_facts import RunFacts
 from runtime.store.steps import Loaded, WantedSteps, loaded_of
 
@@ -48,20 +49,6 @@ class StaleRunError(Exception):
     """A run has moved on since it was known, or somebody else has locked it; nothing is written."""
 
 
-_LEAVES = WriteKind(
-    "leaves",
-    "audit_leaves",
-    "INSERT INTO audit_leaves (run_id, seq, hash, leaf) SELECT * FROM {r}",
-    (("run_id", "text"), ("seq", "int"), ("hash", "bytea"), ("leaf", "json")),
-    key=2,
-)
-_PENDING = WriteKind(
-    "pending",
-    "log_pending",
-    "INSERT INTO log_pending (chain, first_seq, hashes, tenant) SELECT * FROM {r}",
-    (("chain", "text"), ("first_seq", "int"), ("hashes", "bytea"), ("tenant", "text")),
-    key=2,
-)
 _RUNS = WriteKind(
     "runs_",
     "runs",
@@ -281,20 +268,15 @@ class RunTx:
             return
         if self.listener is not None:
             await self.listener(self)
-        leaves = [written.leaf for written in self.leaves]
-        for written in self.leaves:
-            leaf = written.leaf
-            await self.conn.gather(_LEAVES, (self.run_id, leaf.seq, f"\\x{leaf.hash}", written.said.decode()))
-        if leaves:
-            hashes = "".join(leaf.hash for leaf in leaves)
-            await self.conn.gather(_PENDING, (self.run_id, leaves[0].seq, f"\\x{hashes}", self.tenant))
+        if self.leaves:
+            await write_leaves(self.conn, self.tenant, self.run_id, self.leaves)
         chain = (self.head.seq, self.head.hash)
         told = json.dumps(self.told) if self.told else None
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)
         await self.conn.gather(_RUNS, (self.run_id, *run))
         self._note_written(told)
         if state_log.isEnabledFor(logging.INFO):
-            self.conn.on_commit(partial(_log_state, self.tenant, leaves))
+            self.conn.on_commit(partial(_log_state, self.tenant, [written.leaf for written in self.leaves]))
         self.leaves.clear()
         self.told.clear()
 

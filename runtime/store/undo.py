@@ -51,8 +51,9 @@ async def supplied_in(conn: Conn, run_id: str) -> dict[str, str]:
     """Return the steps of a run whose result a person gave, each with who that was, in the order in which they did."""
     rows = await conn.rows(
         """
-        SELECT leaf -> 'correlation' ->> 'step' AS step, leaf -> 'actor' ->> 'id' AS person FROM audit_leaves
-         WHERE run_id = %s AND leaf ->> 'event' = %s AND leaf -> 'data' ->> 'act' = 'supply' ORDER BY seq
+        SELECT leaf ->> 'step' AS step, leaf -> 'actor' ->> 'id' AS person
+          FROM leaf_sets CROSS JOIN json_array_elements(leaves) WITH ORDINALITY AS l (leaf, place)
+         WHERE run_id = %s AND leaf ->> 'event' = %s AND leaf -> 'data' ->> 'act' = 'supply' ORDER BY first_seq, place
         """,
         (run_id, REPAIR_DECIDED),
     )

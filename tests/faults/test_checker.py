@@ -18,6 +18,7 @@ from tests.faults.checker.rules import answered_outside, broken
 from tests.faults.small_world import FILE, NOTE, SmallWorld, small_world
 from tests.faults.world.history import History
 from tests.integration.program_stage import database
+from tests.leaves import meddle
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def _wrong(world: SmallWorld, histories: Path, query: str = "SELECT 1") -> dict[
     """Return what the checker says of other histories, or where somebody meddled with the database; nothing stays."""
     with psycopg.connect(world.bench.superuser, row_factory=dict_row) as conn:
         conn.execute("SET session_replication_role = replica")
-        conn.execute(query.encode())
+        meddle(conn, query)
         found = broken(facts_of(conn, histories))
         conn.rollback()
     return found
@@ -177,6 +178,14 @@ MEDDLED = {
         "checkpoints_are_of_the_log",
     ),
     "a log that was cut off": ("UPDATE log_checkpoints SET size = size + 1000", "checkpoints_are_of_the_log"),
+    **{
+        f"{table} of no run": (f"UPDATE {table} SET run_id = 'run_0'", "rows_name_what_is_there")
+        for table in ("steps", "effects", "waits", "receipts", "policy_decisions", "leaf_sets")
+    },
+    **{
+        f"{table} of no effect": (f"UPDATE {table} SET effect_id = 'eff_0'", "rows_name_what_is_there")
+        for table in ("receipts", "policy_decisions")
+    },
     "an effect that is leased": (
         "UPDATE effects SET status = 'leased', lease_owner = 'x' WHERE purpose = 'step'",
         "nothing_is_left",

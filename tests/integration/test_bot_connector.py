@@ -100,8 +100,8 @@ async def test_a_card_posted_without_an_answer_is_found_and_remembered(chat: Cha
     chat.faults.lift("chat.postMessage")
     posted = call("slack::post_card", "k-1", approval_id=approval, channel=CHANNEL)
     handler = chat.bench.engine.handlers["slack::post_card"]
-    async with without(chat, "audit_leaves"):
-        with pytest.raises(Exception, match="audit_leaves"):
+    async with without(chat, "leaf_sets"):
+        with pytest.raises(Exception, match="leaf_sets"):
             await handler.run(posted)
     assert handler.reconcile
     found = await handler.reconcile(posted)

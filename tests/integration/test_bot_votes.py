@@ -282,7 +282,7 @@ async def test_a_click_that_cannot_be_recorded_is_not_acknowledged_and_a_reason_
 async def test_a_recorded_click_that_cannot_be_applied_yet_is_acknowledged_and_told(chat: Chat) -> None:
     await plain(chat)
     ann, ben = await chat.person("ann"), await chat.person("ben")
-    async with without(chat, "audit_leaves"):
+    async with without(chat, "leaf_sets"):
         assert (await ann.click(await the_card(ann), APPROVE))["ok"]
         await whispered(ann, "is recorded, but could not be counted just now")
         await chat.bench.meddle("ALTER TABLE notifications RENAME failures TO elsewhere")  # not even put off

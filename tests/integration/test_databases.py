@@ -43,7 +43,7 @@ async def test_all_that_a_bench_wrote_is_gone(postgres: str, policy: OpaEngine) 
         async with open_bench(dsn, policy, [PACK], Targets.fresh().handlers()) as bench:
             await bench.review()
         with superuser(dsn) as conn:
-            assert {"runs", "approvals", "audit_leaves", "definitions", "actors"} <= set(filled(conn))
+            assert {"runs", "approvals", "leaf_sets", "definitions", "actors"} <= set(filled(conn))
     async with fresh_database(postgres) as following:
         assert following == dsn
         with superuser(dsn) as conn:

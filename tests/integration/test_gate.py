@@ -265,7 +265,7 @@ async def test_a_lost_lease_writes_nothing(bench: Bench, targets: Targets) -> No
 async def test_what_proves_what_happened_cannot_be_changed(bench: Bench) -> None:
     await bench.start("bench.note", NOTE)
     await bench.settle()
-    for table in ("audit_leaves", "receipts", "reads", "policy_decisions", "policy_texts"):
+    for table in ("leaf_sets", "receipts", "reads", "policy_decisions", "policy_texts"):
         with pytest.raises(errors.InsufficientPrivilege):
             await bench.rows(f"DELETE FROM {table} RETURNING 1")
 

@@ -289,10 +289,10 @@ async def test_a_log_that_was_made_anew_without_a_run_is_found_from_one_bundle(
 
 CHANGED = {
     "approvals": "purpose = 'another'",
-    "audit_leaves": """leaf = (leaf::jsonb || '{"event": "run.other"}')::json""",
     "definitions": "canonical = convert_to('{}', 'UTF8')",
     "edits": "reason = 'another'",
     "evidence_bundles": "sealed_seq = sealed_seq - 1",
+    "leaf_sets": 'leaves = replace(leaves::text, \'"event":"run.\', \'"event":"ran.\')::json',
     "policy_decisions": "document = '{}'",
     "policy_texts": "files = '{}'",
     "questions": "question = 'another'",
@@ -309,6 +309,10 @@ COLUMNS = {
         "size = 1",
         "location = 'elsewhere'",
         "sealed_cards = (SELECT json_object_agg(approval_id, 7) FROM approvals)",
+    ),
+    "leaf_sets": (
+        *("at = at + interval '1 second'", "request_id = 'another'"),
+        "hashes = decode(repeat('00', length(hashes)), 'hex')",
     ),
     "runs": (
         *("status = 'canceled'", "outcome = 'another'", "trigger_type = 'another'", "trigger_ref = run_id"),

@@ -325,7 +325,7 @@ ORDINARY = (
 
 SINKS = (
     *(
-        "audit_leaves.leaf",
+        "leaf_sets.leaves",
         "receipts.document",
         "reads.document",
         "steps.error",

@@ -19,6 +19,7 @@ from tests.bench import Bench, open_bench
 from tests.browser import report_of, verify_page
 from tests.databases import empty_database
 from tests.integration.conftest import PACK, Targets
+from tests.leaves import make_view
 from tests.released import Kept, database_tool, releases
 from tests.sealing import sealer_of
 
@@ -30,13 +31,19 @@ def kept(request: pytest.FixtureRequest) -> Kept:
 
 
 @pytest.fixture
-def upgraded(postgres: str, kept: Kept) -> Iterator[str]:
-    """Give a database that the release has left, and this program has migrated."""
+def left(postgres: str, kept: Kept) -> Iterator[str]:
+    """Give a database as the release has left it."""
     with empty_database(postgres) as dsn:
         psql: list[str | Path] = [database_tool("psql"), "--quiet", "--set", "ON_ERROR_STOP=1", dsn]
         subprocess.run(psql, input=gzip.decompress(kept.database.read_bytes()), check=True, stdout=subprocess.DEVNULL)
-        migrate(dsn)
         yield dsn
+
+
+@pytest.fixture
+def upgraded(left: str) -> str:
+    """Give a database that the release has left, and this program has migrated."""
+    migrate(left)
+    return left
 
 
 @pytest.fixture
@@ -59,6 +66,30 @@ def test_there_is_a_release_to_upgrade_from() -> None:
 def test_a_database_of_a_release_is_migrated_to_the_newest_step(upgraded: str) -> None:
     with psycopg.connect(upgraded) as conn:
         assert conn.execute("SELECT version_num FROM alembic_version").fetchone() == (NEWEST,)
+
+
+_LEAVES = "SELECT run_id, seq, encode(hash, 'hex'), leaf::text FROM audit_leaves ORDER BY run_id, seq"
+
+
+def test_the_leaves_of_a_release_stand_as_they_were_written(left: str) -> None:
+    with psycopg.connect(left, autocommit=True) as conn:
+        before = conn.execute(_LEAVES).fetchall()
+        migrate(left)
+        make_view(left)
+        assert conn.execute(_LEAVES).fetchall() == before != []
+        (rows,) = conn.execute("SELECT count(*) FROM leaf_sets").fetchone() or (0,)
+    assert rows < len(before), "those of a transaction stand together"
+
+
+def test_a_leaf_that_no_program_wrote_so_is_named_and_nothing_is_moved(left: str) -> None:
+    with psycopg.connect(left, autocommit=True) as conn:
+        conn.execute("SET session_replication_role = replica")
+        conn.execute("UPDATE audit_leaves SET leaf = (leaf::text || ' ')::json WHERE seq = 2")
+        before = conn.execute(_LEAVES).fetchall()
+        with pytest.raises(Exception, match=r"leaf 2 of run_\w+ is not as the program writes leaves"):
+            migrate(left)
+        assert conn.execute(_LEAVES).fetchall() == before
+        assert conn.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
 
 
 async def test_a_request_that_one_had_signed_before_is_carried_out_once_another_signs(

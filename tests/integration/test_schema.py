@@ -150,7 +150,7 @@ CHANGES = {
         "ALTER TABLE circuit_breakers DROP CONSTRAINT ck_circuit_breakers_failures,"
         " ADD CONSTRAINT ck_circuit_breakers_failures CHECK (failures >= 0) NOT VALID"
     ),
-    "table steps: foreign key fk_steps_run_id is missing": "ALTER TABLE steps DROP CONSTRAINT fk_steps_run_id",
+    "table edits: foreign key fk_edits_run_id is missing": "ALTER TABLE edits DROP CONSTRAINT fk_edits_run_id",
     "table signing_keys: unique uq_signing_keys_tenant_key_id is missing": (
         "ALTER TABLE signing_keys DROP CONSTRAINT uq_signing_keys_tenant_key_id"
     ),

@@ -1,6 +1,7 @@
 """Tables of evidence: what proves what happened, signing keys, bundles, and legal holds on bundles.
 
-Policy texts, decisions, receipts, reads and audit leaves are proof: no row of them changes.
+Policy texts, decisions, receipts, reads and audit leaves are proof: no row of them changes. A row that the statement
+writes which writes its run, or its effect, needs no foreign key to them.
 """
 
 from sqlalchemy import (
@@ -31,7 +32,6 @@ from runtime.store.schema.base import (
     number,
     one_of,
     partial,
-    run_id,
     words,
 )
 
@@ -51,8 +51,8 @@ policy_decisions = Table(
     "policy_decisions",
     metadata,
     words("decision_id"),
-    run_id(),
-    Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
+    words("run_id"),
+    words("effect_id"),
     number("seq"),  # of the audit leaf that names it
     words("outcome"),
     document("document"),
@@ -69,9 +69,9 @@ receipts = Table(
     "receipts",
     metadata,
     words("receipt_id"),
-    run_id(),
+    words("run_id"),
     words("tenant"),
-    Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
+    words("effect_id"),
     number("seq"),  # of the audit leaf that names it
     words("idempotency_key"),
     words("fingerprint"),
@@ -104,17 +104,19 @@ reads = Table(
 )
 
 
-# A run's audit chain: records of state changes, each with the hash of what precedes it.
-audit_leaves = Table(
-    "audit_leaves",
+# A run's audit chain: state changes, each with the hash of what precedes it. A row has those of one transaction.
+leaf_sets = Table(
+    "leaf_sets",
     metadata,
-    run_id(),
-    number("seq"),
-    Column("hash", LargeBinary, nullable=False),
-    document("leaf"),  # what it says; its place in the chain are the other columns, and the hash of the one before
-    PrimaryKeyConstraint("run_id", "seq"),
-    CheckConstraint("seq >= 1", name="seq"),
-    CheckConstraint("length(hash) = 32", name="hash"),
+    words("run_id"),
+    number("first_seq"),
+    moment("at"),
+    words("request_id", nullable=True),
+    Column("hashes", LargeBinary, nullable=False),
+    document("leaves"),  # what each says beside the columns, and its place in the chain
+    PrimaryKeyConstraint("run_id", "first_seq"),
+    CheckConstraint("first_seq >= 1", name="first_seq"),
+    CheckConstraint("length(hashes) >= 32 AND length(hashes) = 32 * json_array_length(leaves)", name="hashes"),
     info=insert_only(),
 )
 

@@ -1,4 +1,7 @@
-"""Tables of runs: runs and steps, the outbox of effects, waits, notifications, and circuit breakers."""
+"""Tables of runs: runs and steps, the outbox of effects, waits, notifications, and circuit breakers.
+
+What belongs to a run is written by the statement that writes the run, so no foreign key looks for it once more.
+"""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -27,7 +30,6 @@ from runtime.store.schema.base import (
     number,
     one_of,
     partial,
-    run_id,
     words,
     working,
 )
@@ -121,7 +123,7 @@ runs = Table(
 steps = Table(
     "steps",
     metadata,
-    run_id(),
+    words("run_id"),
     words("path"),
     number("position"),
     words("verb"),
@@ -184,7 +186,7 @@ effects = Table(
     "effects",
     metadata,
     words("effect_id", primary_key=True),
-    run_id(),
+    words("run_id"),
     words("tenant"),
     words("purpose"),
     words("step"),  # "" for a message
@@ -278,7 +280,7 @@ waits = Table(
     "waits",
     metadata,
     words("wait_id", primary_key=True),
-    run_id(),
+    words("run_id"),
     words("step"),
     words("type"),
     words("correlation_key"),

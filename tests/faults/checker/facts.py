@@ -57,6 +57,7 @@ _TABLES = {
     "runs": "SELECT * FROM runs",
     "effects": "SELECT * FROM effects",
     "steps": "SELECT run_id, path, status, lease_owner FROM steps",
+    "waits": "SELECT wait_id, run_id FROM waits",
     "receipts": "SELECT * FROM receipts ORDER BY run_id, seq",
     "reads": "SELECT * FROM reads ORDER BY run_id, seq",
     "decisions": "SELECT *, extract(epoch FROM at)::float AS at_s FROM policy_decisions",

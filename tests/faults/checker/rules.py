@@ -21,6 +21,7 @@ _OF_ACTS = {
     "ASK": "question.asked",
     "CHANGES": "vote.counted",
 }
+_OF_EFFECTS = ("receipts", "decisions", "approvals")
 _NOWHERE = 1 << 30
 
 
@@ -200,6 +201,20 @@ def _named(facts: Facts) -> dict[tuple[str, str], int]:
     }
 
 
+def rows_name_what_is_there(facts: Facts) -> Iterator[str]:
+    """What belongs to a run, or to an effect, names one that is there: most of it has no foreign key that says so."""
+    runs = {row["run_id"] for row in facts.tables["runs"]}
+    effects = {row["effect_id"] for row in facts.tables["effects"]}
+    for table in ("steps", "effects", "waits", "receipts", "reads", "decisions", "approvals"):
+        for row in facts.tables[table]:
+            if row["run_id"] not in runs:
+                yield f"{table}: run {row['run_id']} is not there"
+            if table in _OF_EFFECTS and row["effect_id"] not in effects:
+                yield f"{table}: effect {row['effect_id']} is not there"
+    tenants = {row["run_id"] for row in facts.tables["tenants"]}
+    yield from (f"leaves: run {run_id} is not there" for run_id in facts.chains if run_id not in runs | tenants)
+
+
 def nothing_is_left(facts: Facts) -> Iterator[str]:
     """Nothing is leased, pending, waiting to be applied, or unsealed."""
     for row in facts.tables["effects"]:
@@ -230,6 +245,7 @@ RULES: tuple[Rule, ...] = (
     allows_come_first,
     leaves_have_one_place,
     checkpoints_are_of_the_log,
+    rows_name_what_is_there,
     nothing_is_left,
 )
 

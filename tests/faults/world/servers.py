@@ -22,6 +22,7 @@ from policy.bundle import PolicyFolders, build_bundle
 from policy.transport import connect
 from runtime.store.database.migration import migrate
 from tests.faults.world.chat import DESKS
+from tests.leaves import make_view
 from tests.logins import make_logins
 from tests.opa_server import opa_program
 
@@ -111,7 +112,9 @@ async def postgres(folder: Path) -> AsyncIterator[Postgres]:
     with embedded_postgres(folder) as dsn:
         with psycopg.connect(dsn, autocommit=True) as conn:
             conn.execute(f"CREATE DATABASE {_TEMPLATE}")
-        migrate(dsn.replace("/postgres?", f"/{_TEMPLATE}?", 1))
+        template = dsn.replace("/postgres?", f"/{_TEMPLATE}?", 1)
+        migrate(template)
+        make_view(template)
         make_logins(dsn)
         yield Postgres(folder, dsn)
 

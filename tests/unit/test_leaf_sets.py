@@ -1,0 +1,87 @@
+"""Leaf sets: what is read of a row is what was written, to the byte, whatever a leaf says."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from receipts import canonical
+from receipts.chain import GENESIS, PROGRAM, Actor, Correlation, Head, Leaf, Written, next_leaf, verify_chain
+from runtime.store.leaf_sets import chain_of_rows, row_of
+
+RUN = "run_1"
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+names = st.none() | texts
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+people = st.builds(Actor, id=texts.filter(bool), kind=st.sampled_from(["person", "agent", "schedule", "system"]))
+leaves = st.fixed_dictionaries(
+    {
+        "event": st.sampled_from(["step.ready", "receipt.written"]),
+        "actor": st.just(PROGRAM) | people,
+        "correlation": st.builds(
+            Correlation, request_id=names, run_id=st.just(RUN), step=names, approval_id=names, effect_id=names
+        ),
+        "data": st.dictionaries(texts, values, max_size=4),
+    }
+)
+moments = st.datetimes(datetime(2026, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - they get one
+
+
+def written(head: Head, at: datetime, said: list[dict[str, Any]]) -> list[Written]:
+    found: list[Written] = []
+    for one in said:
+        found.append(next_leaf(head, run_id=RUN, at=at, **one))
+        head = Head(found[-1].leaf.seq, found[-1].leaf.hash)
+    return found
+
+
+def as_read(row: Any, zone: timezone = UTC) -> dict[str, Any]:
+    """Return a row as the database gives it."""
+    return {
+        **row._asdict(),
+        "run_id": RUN,
+        "at": datetime.fromisoformat(row.at).astimezone(zone),
+        "hashes": bytes.fromhex(row.hashes[2:]),
+        "leaves": json.loads(row.leaves),
+    }
+
+
+@given(st.lists(leaves, min_size=1, max_size=4), st.lists(leaves, min_size=1, max_size=3), moments)
+def test_leaves_are_read_as_they_were_written(first: list[Any], second: list[Any], at: datetime) -> None:
+    one = written(GENESIS, at, first)
+    two = written(Head(one[-1].leaf.seq, one[-1].leaf.hash), at + timedelta(microseconds=1), second)
+    rows = [as_read(row_of(one)), as_read(row_of(two), timezone(timedelta(hours=5)))]
+    found = [Leaf.model_validate(leaf) for leaf in chain_of_rows(RUN, rows)]
+    assert found == [each.leaf for each in (*one, *two)]
+    assert verify_chain(found).seq == len(first) + len(second)
+    cut = chain_of_rows(RUN, rows, last=len(first))
+    assert [leaf["hash"] for leaf in cut] == [each.leaf.hash for each in one]
+
+
+@given(leaves)
+def test_what_a_leaf_says_stands_in_its_row_as_it_was_hashed(said: dict[str, Any]) -> None:
+    (one,) = written(GENESIS, datetime(2026, 1, 5, tzinfo=UTC), [said])
+    row = row_of([one])
+    assert row.leaves.endswith(f'"data":{canonical.dumps(said["data"]).decode()},"event":"{said["event"]}"}}]')
+
+
+def test_a_usual_leaf_says_nothing_beside_its_event() -> None:
+    about = Correlation(request_id="req_1", run_id=RUN)
+    usual = {"event": "run.started", "actor": PROGRAM, "correlation": about, "data": {}}
+    row = row_of(written(GENESIS, datetime(2026, 1, 5, tzinfo=UTC), [usual]))
+    assert (row.request_id, row.leaves) == ("req_1", '[{"data":{},"event":"run.started"}]')
+
+
+@pytest.mark.parametrize("leaves", [["text"], [{}], [{"data": {}}], [None]])
+def test_a_row_that_somebody_wrote_otherwise_is_read_as_a_leaf_that_does_not_hold(leaves: list[Any]) -> None:
+    moment = datetime(2026, 1, 5, tzinfo=UTC)
+    row = {"run_id": RUN, "first_seq": 1, "at": moment, "request_id": None, "hashes": b"\0" * 32, "leaves": leaves}
+    (leaf,) = chain_of_rows(RUN, [row])
+    assert (leaf["seq"], leaf["hash"], leaf["event"]) == (1, "0" * 64, None)
