@@ -6,11 +6,12 @@ its head.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
+import orjson
 from pydantic import ConfigDict, Field, StringConstraints
 
 from receipts import canonical
@@ -153,6 +154,68 @@ def next_leaf(
     leaf = Leaf.model_validate(body | {"hash": _hash(hashed), "actor": actor, "correlation": correlation})
     said, _, _ = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
     return Written(leaf, said + b"}")
+
+
+class LeafSet(NamedTuple):
+    """Leaves that follow each other and are of one moment, as they are stored.
+
+    What they have in common is left out of each leaf, and so is what is usual: members that are null, and the program
+    as the actor. `hashes` are theirs in hexadecimal, one behind the other. `leaves` is JSON, or what was read of it.
+    """
+
+    run_id: str
+    first_seq: int
+    at: str
+    request_id: str | None
+    hashes: str
+    leaves: Any
+
+
+_ABOUT = ("step", "approval_id", "effect_id")
+_HASH = 64
+"""Characters of a hash."""
+
+
+def leaf_set(written: Sequence[Written]) -> LeafSet:
+    """Return the leaves of a transaction as they are stored."""
+    first = written[0].leaf
+    request_id = first.correlation.request_id
+    hashes = "".join(one.leaf.hash for one in written)
+    leaves = ",".join(_brief(one, request_id) for one in written)
+    return LeafSet(first.run_id, first.seq, first.at, request_id, hashes, f"[{leaves}]")
+
+
+def _brief(written: Written, request_id: str | None) -> str:
+    """Return what a leaf says beside its set, as JSON that ends with its `data` and `event` as they were hashed."""
+    leaf, about = written.leaf, written.leaf.correlation
+    own: dict[str, Any] = {name: value for name in _ABOUT if (value := getattr(about, name)) is not None}
+    if leaf.actor != PROGRAM:
+        own["actor"] = leaf.actor.__dict__
+    if about.request_id != request_id:
+        own["request_id"] = about.request_id
+    # no text before it can hold this: a quote inside a text is escaped
+    _, mark, said = written.said.decode().partition(',"data":')
+    members = orjson.dumps(own).decode()[:-1] + "," if own else "{"
+    return members + mark[1:] + said
+
+
+def leaves_of(stored: LeafSet) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield sequence number, hash, and what it says, of each leaf; what is in no form gives a leaf that is in none."""
+    for number, found in enumerate(stored.leaves):
+        own = found if isinstance(found, dict) else {}
+        about = {name: own.get(name) for name in _ABOUT}
+        request_id = own.get("request_id", stored.request_id)
+        yield (
+            stored.first_seq + number,
+            stored.hashes[_HASH * number : _HASH * (number + 1)],
+            {
+                "actor": own.get("actor", PROGRAM.__dict__),
+                "at": stored.at,
+                "correlation": {**about, "request_id": request_id, "run_id": stored.run_id},
+                "data": own.get("data"),
+                "event": own.get("event"),
+            },
+        )
 
 
 def entry_of(said: bytes, run_id: str, seq: int, prev_hash: str) -> bytes:

@@ -39,8 +39,8 @@ from runtime.services.child_runs import child_handlers
 from runtime.services.clicks import Click, ClickOutcome
 from runtime.services.home import HomeQueries, Look, Waiting
 from runtime.store import directory, leases, runs
-from runtime.store.leaf_sets import chain_of_run
 from runtime.store.leases import Lessee
+from runtime.store.run_history import chain_of_run
 from runtime.worker import Worker
 from tests import leaves
 from tests.begun import Rows, begin_with, rows_of

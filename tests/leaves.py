@@ -18,7 +18,7 @@ _VIEW = """
                   ',"effect_id":', coalesce(own -> 'effect_id', 'null'),
                   ',"request_id":', coalesce(own -> 'request_id', to_json(s.request_id), 'null'),
                   ',"run_id":', to_json(s.run_id), ',"step":', coalesce(own -> 'step', 'null'),
-                  '},"data":', own -> 'data', ',"event":', own -> 'event', '}')::json AS leaf
+                  '},"data":', own -> 'data', ',"event":', own -> 'event', '}')::json AS leaf, s.xmin::text AS tx
       FROM leaf_sets s CROSS JOIN json_array_elements(s.leaves) WITH ORDINALITY AS l (own, place);
     GRANT SELECT ON audit_leaves TO PUBLIC
 """

@@ -11,12 +11,12 @@ from operator import itemgetter
 from typing import Any
 
 from receipts import canonical
-from receipts.chain import GENESIS, entry_of
+from receipts.chain import GENESIS, entry_of, leaves_of
 from receipts.hashes import TreeHead
 from receipts.tenant_acts import chain_of
 from runtime.store.database.pool import Conn
-from runtime.store.leaf_sets import COLUMNS, leaves_of
 from runtime.store.log_places import range_of
+from runtime.store.run_history import leaf_set_of
 
 
 @dataclass(frozen=True)
@@ -221,16 +221,16 @@ async def _spans(conn: Conn, tenant: str, begin: int, end: int) -> list[_Span]:
 async def _leaves_of_runs(conn: Conn, spans: Sequence[_Span]) -> list[tuple[int, list[bytes]]]:
     """Return the entries of each span of runs' leaves, with the span's number."""
     rows = await conn.rows(
-        f"""
+        """
         SELECT w.number, s.*
           FROM unnest(%(numbers)s::int[], %(chains)s::text[], %(firsts)s::int[], %(lasts)s::int[])
                AS w (number, chain, first, last)
-          JOIN LATERAL (SELECT {COLUMNS} FROM leaf_sets
+          JOIN LATERAL (SELECT * FROM leaf_sets
                          WHERE run_id = w.chain AND first_seq <= w.last
                            AND first_seq >= coalesce((SELECT max(first_seq) FROM leaf_sets
                                                        WHERE run_id = w.chain AND first_seq < w.first), 1)) AS s ON true
          ORDER BY w.number, s.first_seq
-        """,  # noqa: S608 - our own columns
+        """,
         {
             "numbers": [span.number for span in spans],
             "chains": [span.chain for span in spans],
@@ -240,7 +240,7 @@ async def _leaves_of_runs(conn: Conn, spans: Sequence[_Span]) -> list[tuple[int,
     )
     by_number = {span.number: span for span in spans}
     return [
-        (number, _entries(by_number[number], (leaf for row in group for leaf in leaves_of(row))))
+        (number, _entries(by_number[number], (leaf for row in group for leaf in leaves_of(leaf_set_of(row)))))
         for number, group in groupby(rows, itemgetter("number"))
     ]
 

@@ -4,7 +4,7 @@ Everything is read in one view of the database, to which nothing changes meanwhi
 a connection of its own, in the thread that builds the bundle.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,14 +15,13 @@ from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import set_json_loads
 
-from receipts.chain import Leaf
+from receipts.chain import Leaf, LeafSet, in_place, leaves_of
 from receipts.fields import timestamp
 from runtime.model.approval import Edit
 from runtime.model.questions import Question
 from runtime.model.votes import Via, Vote
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import read_json
-from runtime.store.leaf_sets import COLUMNS, chain_of_rows, chain_of_run
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,24 @@ def edit_document(row: DictRow) -> dict[str, Any]:
     return Edit(**{name: row[name] for name in Edit.__dataclass_fields__}).document()
 
 
+def leaf_set_of(row: Mapping[str, Any]) -> LeafSet:
+    """Return a row of `leaf_sets` as its leaves are read."""
+    hashes, at = row["hashes"].hex(), timestamp(row["at"])
+    return LeafSet(row["run_id"], row["first_seq"], at, row["request_id"], hashes, row["leaves"])
+
+
+def chain_of_rows(run_id: str, rows: Iterable[Mapping[str, Any]], last: int | None = None) -> list[dict[str, Any]]:
+    """Return the whole JSON of a run's leaves, of all its rows in order; none after the `last`."""
+    said = (leaf for row in rows for leaf in leaves_of(leaf_set_of(row)))
+    return in_place(run_id, (leaf for leaf in said if last is None or leaf[0] <= last))
+
+
+async def chain_of_run(conn: Conn, run_id: str) -> list[Leaf]:
+    """Return the leaves of a run, in their order."""
+    rows = await conn.rows("SELECT * FROM leaf_sets WHERE run_id = %s ORDER BY first_seq", (run_id,))
+    return [Leaf.model_validate(leaf) for leaf in chain_of_rows(run_id, rows)]
+
+
 @dataclass(frozen=True)
 class RecordedRun:
     """A run's row, its leaves in order, and the stored results of its steps by path."""
@@ -208,7 +225,7 @@ async def read_chains(conn: Conn, run_ids: Sequence[str]) -> AsyncIterator[tuple
     """Yield the leaves of each of these runs that has any."""
     for first in range(0, len(run_ids), _AT_ONCE):
         rows = await conn.rows(
-            f"SELECT {COLUMNS} FROM leaf_sets WHERE run_id = ANY(%s) ORDER BY run_id, first_seq",  # noqa: S608 - our own
+            "SELECT * FROM leaf_sets WHERE run_id = ANY(%s) ORDER BY run_id, first_seq",
             (list(run_ids[first : first + _AT_ONCE]),),
         )
         for run_id, own in groupby(rows, key=lambda row: str(row["run_id"])):

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, next_leaf
+from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, leaf_set, next_leaf
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
@@ -27,7 +27,6 @@ from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind, read_json
 from runtime.store.definitions import Definitions
-from runtime.store.leaf_sets import write_leaves
 from runtime.store.passage_facts import RunFacts
 from runtime.store.steps import Loaded, WantedSteps, loaded_of
 
@@ -49,6 +48,27 @@ class StaleRunError(Exception):
     """A run has moved on since it was known, or somebody else has locked it; nothing is written."""
 
 
+_LEAVES = WriteKind(
+    "leaves",
+    "leaf_sets",
+    "INSERT INTO leaf_sets (run_id, first_seq, at, request_id, hashes, leaves) SELECT * FROM {r}",
+    (
+        ("run_id", "text"),
+        ("first_seq", "int"),
+        ("at", "timestamptz"),
+        ("request_id", "text"),
+        ("hashes", "bytea"),
+        ("leaves", "json"),
+    ),
+    key=2,
+)
+_PENDING = WriteKind(
+    "pending",
+    "log_pending",
+    "INSERT INTO log_pending (chain, first_seq, hashes, tenant) SELECT * FROM {r}",
+    (("chain", "text"), ("first_seq", "int"), ("hashes", "bytea"), ("tenant", "text")),
+    key=2,
+)
 _RUNS = WriteKind(
     "runs_",
     "runs",
@@ -269,7 +289,10 @@ class RunTx:
         if self.listener is not None:
             await self.listener(self)
         if self.leaves:
-            await write_leaves(self.conn, self.tenant, self.run_id, self.leaves)
+            stored = leaf_set(self.leaves)
+            hashes = f"\\x{stored.hashes}"
+            await self.conn.gather(_LEAVES, stored._replace(hashes=hashes))
+            await self.conn.gather(_PENDING, (self.run_id, stored.first_seq, hashes, self.tenant))
         chain = (self.head.seq, self.head.hash)
         told = json.dumps(self.told) if self.told else None
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)

@@ -179,7 +179,7 @@ MEDDLED = {
     ),
     "a log that was cut off": ("UPDATE log_checkpoints SET size = size + 1000", "checkpoints_are_of_the_log"),
     **{
-        f"{table} of no run": (f"UPDATE {table} SET run_id = 'run_0'", "rows_name_what_is_there")
+        f"{table} of no run": (f"UPDATE {table} SET run_id = run_id || '_'", "rows_name_what_is_there")
         for table in ("steps", "effects", "waits", "receipts", "policy_decisions", "leaf_sets")
     },
     **{

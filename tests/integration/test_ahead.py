@@ -88,7 +88,7 @@ async def test_what_follows_begins_with_the_commit_that_ends_the_one_before_it(
     async with opened(ROW) as bench:
         run_id = await _done(bench, targets)
         written = await bench.rows(
-            "SELECT xmin::text AS tx, leaf->>'event' AS event, leaf->'correlation'->>'step' AS step FROM audit_leaves"
+            "SELECT tx, leaf->>'event' AS event, leaf->'correlation'->>'step' AS step FROM audit_leaves"
             " WHERE run_id = %s ORDER BY seq",
             run_id,
         )

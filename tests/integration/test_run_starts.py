@@ -29,7 +29,7 @@ async def start(bench: Bench) -> int:
 
 async def written(bench: Bench, run_id: str) -> dict[str, str]:
     """Return of each event of a run the transaction that put it on record."""
-    query = "SELECT xmin::text AS tx, leaf->>'event' AS event FROM audit_leaves WHERE run_id = %s"
+    query = "SELECT tx, leaf->>'event' AS event FROM audit_leaves WHERE run_id = %s"
     return {row["event"]: row["tx"] for row in await bench.rows(query, run_id)}
 
 

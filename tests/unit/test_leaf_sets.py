@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts import canonical
-from receipts.chain import GENESIS, PROGRAM, Actor, Correlation, Head, Leaf, Written, next_leaf, verify_chain
-from runtime.store.leaf_sets import chain_of_rows, row_of
+from receipts.chain import (
+    GENESIS,
+    PROGRAM,
+    Actor,
+    Correlation,
+    Head,
+    Leaf,
+    Written,
+    leaf_set,
+    next_leaf,
+    verify_chain,
+)
+from runtime.store.run_history import chain_of_rows
 
 RUN = "run_1"
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -46,9 +57,8 @@ def as_read(row: Any, zone: timezone = UTC) -> dict[str, Any]:
     """Return a row as the database gives it."""
     return {
         **row._asdict(),
-        "run_id": RUN,
         "at": datetime.fromisoformat(row.at).astimezone(zone),
-        "hashes": bytes.fromhex(row.hashes[2:]),
+        "hashes": bytes.fromhex(row.hashes),
         "leaves": json.loads(row.leaves),
     }
 
@@ -57,7 +67,7 @@ def as_read(row: Any, zone: timezone = UTC) -> dict[str, Any]:
 def test_leaves_are_read_as_they_were_written(first: list[Any], second: list[Any], at: datetime) -> None:
     one = written(GENESIS, at, first)
     two = written(Head(one[-1].leaf.seq, one[-1].leaf.hash), at + timedelta(microseconds=1), second)
-    rows = [as_read(row_of(one)), as_read(row_of(two), timezone(timedelta(hours=5)))]
+    rows = [as_read(leaf_set(one)), as_read(leaf_set(two), timezone(timedelta(hours=5)))]
     found = [Leaf.model_validate(leaf) for leaf in chain_of_rows(RUN, rows)]
     assert found == [each.leaf for each in (*one, *two)]
     assert verify_chain(found).seq == len(first) + len(second)
@@ -68,14 +78,14 @@ def test_leaves_are_read_as_they_were_written(first: list[Any], second: list[Any
 @given(leaves)
 def test_what_a_leaf_says_stands_in_its_row_as_it_was_hashed(said: dict[str, Any]) -> None:
     (one,) = written(GENESIS, datetime(2026, 1, 5, tzinfo=UTC), [said])
-    row = row_of([one])
+    row = leaf_set([one])
     assert row.leaves.endswith(f'"data":{canonical.dumps(said["data"]).decode()},"event":"{said["event"]}"}}]')
 
 
 def test_a_usual_leaf_says_nothing_beside_its_event() -> None:
     about = Correlation(request_id="req_1", run_id=RUN)
     usual = {"event": "run.started", "actor": PROGRAM, "correlation": about, "data": {}}
-    row = row_of(written(GENESIS, datetime(2026, 1, 5, tzinfo=UTC), [usual]))
+    row = leaf_set(written(GENESIS, datetime(2026, 1, 5, tzinfo=UTC), [usual]))
     assert (row.request_id, row.leaves) == ("req_1", '[{"data":{},"event":"run.started"}]')
 
 

@@ -72,7 +72,7 @@ runbook_versions = Table(
 )
 
 
-# The tenant's own audit chain: acts that belong to no run, in the form of `audit_leaves`.
+# The tenant's own audit chain: acts that belong to no run, each leaf in a row of its own.
 tenant_leaves = Table(
     "tenant_leaves",
     metadata,

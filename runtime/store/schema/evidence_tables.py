@@ -1,7 +1,7 @@
 """Tables of evidence: what proves what happened, signing keys, bundles, and legal holds on bundles.
 
-Policy texts, decisions, receipts, reads and audit leaves are proof: no row of them changes. A row that the statement
-writes which writes its run, or its effect, needs no foreign key to them.
+Policy texts, decisions, receipts, reads and audit leaves are proof: no row of them changes. They are written by whoever
+holds the rows of run and effect that they name, and need no foreign key to them.
 """
 
 from sqlalchemy import (

@@ -1,6 +1,7 @@
 """Tables of runs: runs and steps, the outbox of effects, waits, notifications, and circuit breakers.
 
-What belongs to a run is written by the statement that writes the run, so no foreign key looks for it once more.
+What belongs to a run is written by whoever holds the run's row, and no run ever goes away. So no foreign key looks for
+the run once more; the fault harness does (`rows_name_what_is_there`).
 """
 
 from sqlalchemy import (

@@ -1,4 +1,4 @@
--- These rows are written by the statement that writes the run, or the effect, that they name.
+-- Whoever writes these rows holds that of the run, and no run or effect ever goes away: nothing has to be looked for.
 ALTER TABLE steps DROP CONSTRAINT fk_steps_run_id;
 ALTER TABLE effects DROP CONSTRAINT fk_effects_run_id;
 ALTER TABLE waits DROP CONSTRAINT fk_waits_run_id;
