@@ -9,7 +9,7 @@ from datetime import timedelta
 from evidence.archive import Archive, ArchiveConflictError, Stored
 from evidence.build import Dossier, DossierError, Sealed, attest, attestation_of, build, file_of
 from evidence.errors import EvidenceError
-from evidence.key_ring import KeyRing
+from evidence.key_ring import KeyRing, Keys
 from evidence.notary import Notary
 from evidence.statement import sha256
 from receipts.signing import SigningKey
@@ -20,6 +20,8 @@ LEASE = timedelta(minutes=2)
 """How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
 THREADS = 4
 """Bundles that are built and stored at a time."""
+TOGETHER = 0.25
+"""Seconds: what is stored within them is recorded together, and waits for no bundle that takes longer."""
 
 logger = logging.getLogger(__name__)
 
@@ -40,22 +42,36 @@ class Sealer:
         """Seal what is ready; return how many bundles were stored. Raise where a failure could not be kept."""
         keys = await asyncio.to_thread(self.ring.keys)
         leases = await self.desk.next_bundles(LEASE, keys.current, keys.ids)
-        sealing = (self._sealed(lease, keys.of(lease.key_id)) for lease in leases)
-        stored = 0
-        for ended in await asyncio.gather(*sealing, return_exceptions=True):  # none goes on when this raises
-            if isinstance(ended, BaseException):
-                raise ended
-            stored += ended
-        return stored
+        recorded: list[bool | BaseException] = []
+        async with asyncio.TaskGroup() as group:
+            sealing = {group.create_task(self._sealed(lease, keys)): lease for lease in leases}
+            while sealing:
+                ended, _ = await asyncio.wait(sealing, timeout=TOGETHER)
+                recording = [self._recorded(sealing.pop(task), task.result()) for task in ended]
+                recorded += await asyncio.gather(*recording, return_exceptions=True)
+        for one in recorded:  # none goes on when this raises
+            if isinstance(one, BaseException):
+                raise one
+        return sum(map(bool, recorded))
 
-    async def _sealed(self, lease: BundleLease, key: SigningKey) -> bool:
-        """Seal a run; return whether its bundle was stored."""
+    async def _sealed(self, lease: BundleLease, keys: Keys) -> KeptBundle | Exception:
+        """Return where the bundle of a run was stored, or why it was not."""
         try:
-            await self._seal(lease, key)
+            return await self._seal(lease, keys.of(lease.key_id))
         except Exception as error:  # noqa: BLE001 - whatever it is stands with the run
-            await self._failed(lease, error)
-            return False
-        return True
+            return error
+
+    async def _recorded(self, lease: BundleLease, ended: KeptBundle | Exception) -> bool:
+        """Put on record what came of a bundle; return whether it is stored."""
+        if not isinstance(ended, Exception):
+            try:
+                await self.desk.mark_stored((lease.run_id, ended))
+            except Exception as error:  # noqa: BLE001 - it, too, stands with the run
+                ended = error
+            else:
+                return True
+        await self._failed(lease, ended)
+        return False
 
     async def _failed(self, lease: BundleLease, error: Exception) -> None:
         """Have it tried again, or somebody told where that cannot help."""
@@ -73,14 +89,13 @@ class Sealer:
         story = await self.desk.story(run_id)
         return Dossier(**vars(story), log=await self.notary.proof(run_id))
 
-    async def _seal(self, lease: BundleLease, key: SigningKey) -> None:
+    async def _seal(self, lease: BundleLease, key: SigningKey) -> KeptBundle:
         run_id = lease.run_id
         await self.desk.forget(run_id)
         dossier = await self.dossier(run_id)
         loop = asyncio.get_running_loop()
         sealed, stored = await loop.run_in_executor(self.threads, self._store, lease, dossier, key)
-        bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
-        await self.desk.mark_stored((run_id, bundle))
+        return KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
 
     def _store(self, lease: BundleLease, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
         run_id, number, days = lease.run_id, lease.file_number, lease.retain_days

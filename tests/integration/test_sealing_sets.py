@@ -146,3 +146,36 @@ async def test_an_archive_that_hangs_leaves_the_threads_of_all_else_alone(office
     finally:
         let_go.set()
     assert await sealing == 6
+
+
+async def test_what_is_stored_together_is_recorded_in_one_transaction(office: SealingOffice) -> None:
+    await ended(office.bench, 6)
+    assert await office.sealer() == 6
+    query = "SELECT tx FROM audit_leaves WHERE leaf ->> 'event' = 'evidence.sealed'"
+    recorded = [row["tx"] for row in await office.bench.rows(query)]
+    assert (len(recorded), len(set(recorded))) == (6, 1)
+
+
+async def test_a_bundle_that_takes_long_to_be_stored_holds_up_no_record_of_others(office: SealingOffice) -> None:
+    (slow, *others), let_go = await ended(office.bench, 4), threading.Event()
+
+    class Slow(LocalArchive):
+        def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:
+            if name == file_of(slow):
+                let_go.wait(MINUTE)
+            return super().put(name, data, sha256, retain_days)
+
+    async def stored() -> set[str]:
+        rows = await office.bench.rows("SELECT run_id FROM evidence_bundles WHERE status = 'stored'")
+        return {row["run_id"] for row in rows}
+
+    sealing = asyncio.create_task(replace(office.sealer, archive=Slow(office.folder))())
+    try:
+        async with asyncio.timeout(MINUTE):
+            while await stored() < set(others):
+                await asyncio.sleep(0.01)
+        assert await stored() == set(others)
+    finally:
+        let_go.set()
+    assert await sealing == 4
+    assert await stored() == {slow, *others}
