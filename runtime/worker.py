@@ -169,9 +169,9 @@ class Worker:
             due = await leases.due_work(conn, self.engine.tenant, self.engine.clock())
         found = (
             (due.notifications and await self._apply_notifications())
+            + (due.effects and await self._lease_effects(Lane.EFFECTS))  # what was decided comes before its word
             + (due.messages and await self._lease_effects(Lane.MESSAGES))
             + (due.messages and await self._lease_effects(Lane.HOOKS))
-            + (due.effects and await self._lease_effects(Lane.EFFECTS))
             + (due.reads and await self._lease_reads())
             + (due.runs and await self._start_runs())
         )

@@ -18,6 +18,7 @@ import pytest
 from countersign.logs import STATE, formatter
 from runtime import sweeps
 from runtime.handlers import Call, Handler, JsonObject, TransientError
+from runtime.lanes import Lane
 from runtime.model.run import ReadLease
 from runtime.model.states import NotificationStatus
 from runtime.store import leases, notifications, runs
@@ -338,3 +339,15 @@ async def _fails_at_its_commit(conn: Any, said: list[str]) -> None:
     async with conn.transaction():
         await conn.execute("INSERT INTO late VALUES (1), (1)")
         conn.on_commit(lambda: said.append("never"))
+
+
+async def test_what_was_decided_is_begun_before_the_word_of_it(bench: Bench) -> None:
+    await bench.start("bench.file", FILE)
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.worker.claim()
+    lanes = [work.lane for work in bench.worker._tasks.values()]
+    assert (lanes[0], set(lanes[1:])) == (Lane.EFFECTS, {Lane.MESSAGES})
+    await bench.settle()
