@@ -157,10 +157,11 @@ def next_leaf(
 
 
 class LeafSet(NamedTuple):
-    """Leaves that follow each other and are of one moment, as they are stored.
+    """Leaves that follow each other, as they are stored.
 
-    What they have in common is left out of each leaf, and so is what is usual: members that are null, and the program
-    as the actor. `hashes` are theirs in hexadecimal, one behind the other. `leaves` is JSON, or what was read of it.
+    What a leaf has in common with the first of them is left out (`at`, `request_id`), and so is what is usual: members
+    that are null, and the program as the actor. `hashes` are theirs in hexadecimal, one behind the other. `leaves` is
+    JSON, or what was read of it.
     """
 
     run_id: str
@@ -179,20 +180,21 @@ _HASH = 64
 def leaf_set(written: Sequence[Written]) -> LeafSet:
     """Return the leaves of a transaction as they are stored."""
     first = written[0].leaf
-    request_id = first.correlation.request_id
     hashes = "".join(one.leaf.hash for one in written)
-    leaves = ",".join(_brief(one, request_id) for one in written)
-    return LeafSet(first.run_id, first.seq, first.at, request_id, hashes, f"[{leaves}]")
+    leaves = ",".join(_brief(one, first) for one in written)
+    return LeafSet(first.run_id, first.seq, first.at, first.correlation.request_id, hashes, f"[{leaves}]")
 
 
-def _brief(written: Written, request_id: str | None) -> str:
+def _brief(written: Written, first: Leaf) -> str:
     """Return what a leaf says beside its set, as JSON that ends with its `data` and `event` as they were hashed."""
     leaf, about = written.leaf, written.leaf.correlation
     own: dict[str, Any] = {name: value for name in _ABOUT if (value := getattr(about, name)) is not None}
     if leaf.actor != PROGRAM:
         own["actor"] = leaf.actor.__dict__
-    if about.request_id != request_id:
+    if about.request_id != first.correlation.request_id:
         own["request_id"] = about.request_id
+    if leaf.at != first.at:  # a deadline moves the moment on
+        own["at"] = leaf.at
     # no text before it can hold this: a quote inside a text is escaped
     _, mark, said = written.said.decode().partition(',"data":')
     members = orjson.dumps(own).decode()[:-1] + "," if own else "{"
@@ -210,7 +212,7 @@ def leaves_of(stored: LeafSet) -> Iterator[tuple[int, str, dict[str, Any]]]:
             stored.hashes[_HASH * number : _HASH * (number + 1)],
             {
                 "actor": own.get("actor", PROGRAM.__dict__),
-                "at": stored.at,
+                "at": own.get("at", stored.at),
                 "correlation": {**about, "request_id": request_id, "run_id": stored.run_id},
                 "data": own.get("data"),
                 "event": own.get("event"),

@@ -13,7 +13,7 @@ _VIEW = """
     CREATE VIEW audit_leaves AS
     SELECT s.run_id, s.first_seq + place::int - 1 AS seq, substring(s.hashes FROM 32 * place::int - 31 FOR 32) AS hash,
            concat('{"actor":', coalesce(own -> 'actor', '{"id":"countersign","kind":"system"}'),
-                  ',"at":"', to_char(s.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                  ',"at":"', coalesce(own ->> 'at', to_char(s.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
                   '","correlation":{"approval_id":', coalesce(own -> 'approval_id', 'null'),
                   ',"effect_id":', coalesce(own -> 'effect_id', 'null'),
                   ',"request_id":', coalesce(own -> 'request_id', to_json(s.request_id), 'null'),

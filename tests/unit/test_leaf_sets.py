@@ -45,10 +45,11 @@ leaves = st.fixed_dictionaries(
 moments = st.datetimes(datetime(2026, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - they get one
 
 
-def written(head: Head, at: datetime, said: list[dict[str, Any]]) -> list[Written]:
+def written(head: Head, at: datetime, said: list[dict[str, Any]], lasts: timedelta = timedelta(0)) -> list[Written]:
+    """Return leaves of which each is so much later than the one before it."""
     found: list[Written] = []
-    for one in said:
-        found.append(next_leaf(head, run_id=RUN, at=at, **one))
+    for number, one in enumerate(said):
+        found.append(next_leaf(head, run_id=RUN, at=at + number * lasts, **one))
         head = Head(found[-1].leaf.seq, found[-1].leaf.hash)
     return found
 
@@ -66,7 +67,8 @@ def as_read(row: Any, zone: timezone = UTC) -> dict[str, Any]:
 @given(st.lists(leaves, min_size=1, max_size=4), st.lists(leaves, min_size=1, max_size=3), moments)
 def test_leaves_are_read_as_they_were_written(first: list[Any], second: list[Any], at: datetime) -> None:
     one = written(GENESIS, at, first)
-    two = written(Head(one[-1].leaf.seq, one[-1].leaf.hash), at + timedelta(microseconds=1), second)
+    later = at + timedelta(microseconds=1)
+    two = written(Head(one[-1].leaf.seq, one[-1].leaf.hash), later, second, timedelta(seconds=1))
     rows = [as_read(leaf_set(one)), as_read(leaf_set(two), timezone(timedelta(hours=5)))]
     found = [Leaf.model_validate(leaf) for leaf in chain_of_rows(RUN, rows)]
     assert found == [each.leaf for each in (*one, *two)]
