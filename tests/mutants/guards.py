@@ -171,6 +171,20 @@ ROWS = (
         "return False",
         ("tests/unit/test_receipts_redaction.py",),
     ),
+    Guard(
+        "a leaf of another moment than the first of its row keeps its own",
+        "_brief",
+        "leaf.at != first.at",
+        "False",
+        ("tests/unit/test_leaf_sets.py",),
+    ),
+    Guard(
+        "a leaf of another request than the first of its row keeps its own",
+        "_brief",
+        "about.request_id != first.correlation.request_id",
+        "False",
+        ("tests/unit/test_leaf_sets.py",),
+    ),
 )
 
 DOORS = (
