@@ -136,7 +136,7 @@ async def lease_bundles(conn: Conn, tenant: str, lasts: timedelta, key_ids: Sequ
             SELECT b.run_id, b.next_try_at, b.sealed_seq FROM evidence_bundles b JOIN runs r USING (run_id)
              WHERE (r.tenant = %(tenant)s) IS TRUE AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
                AND b.key_id = ANY(%(keys)s)
-             ORDER BY b.next_try_at, b.run_id LIMIT %(most)s FOR UPDATE OF b SKIP LOCKED
+             ORDER BY b.next_try_at, b.run_id LIMIT %(most)s FOR NO KEY UPDATE OF b SKIP LOCKED
         ), counted AS (
             SELECT run_id, sum(sealed_seq) OVER (ORDER BY next_try_at, run_id) - sealed_seq AS before FROM due
         )

@@ -1,4 +1,8 @@
-"""Leases: what a worker may take, and how it keeps it, each lease under its own attempt."""
+"""Leases: what a worker may take, and how it keeps it, each lease under its own attempt.
+
+Rows are locked `FOR NO KEY UPDATE`: whoever writes a row that refers to one shares its key for as long as that takes,
+and what is skipped for that reason would wait for the next poll.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -129,7 +133,7 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
                AND of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
                                 - coalesce((%(busy_of)s::json -> r.connector ->> r.target)::int, 0)
                AND (e.status IN ('pending', 'blocked') OR e.status = 'in_doubt' AND NOT e.asked)
-             ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
+             ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR NO KEY UPDATE OF e SKIP LOCKED
         )
         UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
                lease_expires_at = %(until)s
@@ -185,10 +189,10 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
     rows = await conn.rows(
         f"""
         WITH again AS MATERIALIZED (
-            SELECT {_READS} AND attempt > 0 ORDER BY attempt LIMIT %(again)s FOR UPDATE OF s SKIP LOCKED
+            SELECT {_READS} AND attempt > 0 ORDER BY attempt LIMIT %(again)s FOR NO KEY UPDATE OF s SKIP LOCKED
         ), others AS MATERIALIZED (
             SELECT {_READS} AND NOT EXISTS (SELECT FROM again a WHERE a.run_id = s.run_id AND a.path = s.path)
-             ORDER BY attempt LIMIT %(slots)s - (SELECT count(*) FROM again) FOR UPDATE OF s SKIP LOCKED
+             ORDER BY attempt LIMIT %(slots)s - (SELECT count(*) FROM again) FOR NO KEY UPDATE OF s SKIP LOCKED
         ), due AS MATERIALIZED (
             SELECT * FROM again UNION ALL SELECT * FROM others
         )
@@ -217,7 +221,7 @@ async def extend_leases(conn: Conn, worker: str, held: Sequence[Effect | ReadLea
             WITH free AS MATERIALIZED (
                 SELECT e.effect_id FROM unnest(%s::text[], %s::int[]) AS held (id, attempt)
                   JOIN effects e ON e.effect_id = held.id AND e.attempt = held.attempt
-                 WHERE e.lease_owner = %s AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED
+                 WHERE e.lease_owner = %s AND e.status = 'leased' FOR NO KEY UPDATE OF e SKIP LOCKED
             )
             UPDATE effects SET lease_expires_at = %s WHERE effect_id IN (SELECT effect_id FROM free)
             """,
@@ -230,7 +234,7 @@ async def extend_leases(conn: Conn, worker: str, held: Sequence[Effect | ReadLea
             WITH free AS MATERIALIZED (
                 SELECT s.run_id, s.path FROM unnest(%s::text[], %s::text[], %s::int[]) AS held (run_id, path, attempt)
                   JOIN steps s ON s.run_id = held.run_id AND s.path = held.path AND s.attempt = held.attempt
-                 WHERE s.lease_owner = %s AND s.status = 'running' FOR UPDATE OF s SKIP LOCKED
+                 WHERE s.lease_owner = %s AND s.status = 'running' FOR NO KEY UPDATE OF s SKIP LOCKED
             )
             UPDATE steps SET lease_expires_at = %s FROM free WHERE steps.run_id = free.run_id AND steps.path = free.path
             """,

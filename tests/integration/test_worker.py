@@ -351,3 +351,20 @@ async def test_what_was_decided_is_begun_before_the_word_of_it(bench: Bench) -> 
     lanes = [work.lane for work in bench.worker._tasks.values()]
     assert (lanes[0], set(lanes[1:])) == (Lane.EFFECTS, {Lane.MESSAGES})
     await bench.settle()
+
+
+async def test_an_effect_that_somebody_refers_to_just_now_is_leased_all_the_same(bench: Bench) -> None:
+    """Whoever writes a request twice in a transaction, as a card's outcome does, shares the key of its effect."""
+    await bench.start("bench.file", FILE)
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    with psycopg.connect(bench.superuser) as conn:
+        for revision in (8, 9):
+            conn.execute("UPDATE approvals SET revision = %s WHERE approval_id = %s", (revision, approval))
+        await bench.worker.claim()
+        rows = await bench.rows("SELECT status FROM effects WHERE purpose = 'step'")
+        assert [row["status"] for row in rows] == ["leased"]
+        conn.rollback()
+    await bench.settle()

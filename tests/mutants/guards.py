@@ -146,8 +146,8 @@ ROWS = (
     Guard(
         "a worker extends its own leases alone",
         "extend_leases",
-        "WHERE e.lease_owner = %s AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED",
-        "WHERE %s::text IS NOT NULL AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED",
+        "WHERE e.lease_owner = %s AND e.status = 'leased' FOR NO KEY UPDATE OF e SKIP LOCKED",
+        "WHERE %s::text IS NOT NULL AND e.status = 'leased' FOR NO KEY UPDATE OF e SKIP LOCKED",
         ("tests/integration/test_sets.py",),
     ),
     Guard(
