@@ -124,7 +124,7 @@ class Written:
 GENESIS = Head(0, "0" * 64)
 
 PROGRAM = Actor(id="countersign", kind="system")
-"""The program itself."""
+"""The program itself. It is never another: leaves are stored without it (`leaf_set`)."""
 
 
 def next_leaf(
@@ -157,11 +157,9 @@ def next_leaf(
 
 
 class LeafSet(NamedTuple):
-    """Leaves that follow each other, as they are stored.
+    """What leaves that follow each other are stored with, once for all: their run, and the first one's place.
 
-    What a leaf has in common with the first of them is left out (`at`, `request_id`), and so is what is usual: members
-    that are null, and the program as the actor. `hashes` are theirs in hexadecimal, one behind the other. `leaves` is
-    JSON, or what was read of it.
+    `at` and `request_id` are the first one's, too. `hashes` are those of all, in hexadecimal, one behind the other.
     """
 
     run_id: str
@@ -169,7 +167,6 @@ class LeafSet(NamedTuple):
     at: str
     request_id: str | None
     hashes: str
-    leaves: Any
 
 
 _ABOUT = ("step", "approval_id", "effect_id")
@@ -177,12 +174,15 @@ _HASH = 64
 """Characters of a hash."""
 
 
-def leaf_set(written: Sequence[Written]) -> LeafSet:
-    """Return the leaves of a transaction as they are stored."""
+def leaf_set(written: Sequence[Written]) -> tuple[LeafSet, str]:
+    """Return a transaction's leaves as they are stored: what they have in common, and JSON of what each says beside it.
+
+    A leaf leaves out what is usual as well: members that are null, and the program as the actor.
+    """
     first = written[0].leaf
     hashes = "".join(one.leaf.hash for one in written)
-    leaves = ",".join(_brief(one, first) for one in written)
-    return LeafSet(first.run_id, first.seq, first.at, first.correlation.request_id, hashes, f"[{leaves}]")
+    said = ",".join(_brief(one, first) for one in written)
+    return LeafSet(first.run_id, first.seq, first.at, first.correlation.request_id, hashes), f"[{said}]"
 
 
 def _brief(written: Written, first: Leaf) -> str:
@@ -201,9 +201,12 @@ def _brief(written: Written, first: Leaf) -> str:
     return members + mark[1:] + said
 
 
-def leaves_of(stored: LeafSet) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield sequence number, hash, and what it says, of each leaf; what is in no form gives a leaf that is in none."""
-    for number, found in enumerate(stored.leaves):
+def leaves_of(stored: LeafSet, said: Iterable[Any]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield sequence number, hash, and what it says, of each leaf; what is in no form gives a leaf that is in none.
+
+    `said` is what was read of the JSON that `leaf_set` gave.
+    """
+    for number, found in enumerate(said):
         own = found if isinstance(found, dict) else {}
         about = {name: own.get(name) for name in _ABOUT}
         request_id = own.get("request_id", stored.request_id)

@@ -16,7 +16,7 @@ from psycopg.rows import DictRow, dict_row
 
 from receipts import canonical
 from receipts.acts import SlackInstalled, SlackRemoved, act_record
-from receipts.chain import GENESIS, PROGRAM, leaves_of
+from receipts.chain import GENESIS, PROGRAM
 from receipts.hashes import TreeHead
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.tenant_acts import (
@@ -37,7 +37,7 @@ from runtime.model.questions import Question
 from runtime.model.states import DefinitionStatus
 from runtime.store.delegations import delegation_of
 from runtime.store.passkeys import passkey_of
-from runtime.store.run_history import asked, edit_document, leaf_set_of, question_document, vote_document
+from runtime.store.run_history import asked, edit_document, leaves_in, question_document, vote_document
 from runtime.store.tenants import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 
 _AT_ONCE = 200
@@ -161,7 +161,7 @@ def _filled(
 ) -> Iterator[RunRows]:
     ids = list(found)
     for row in all_rows(conn, "SELECT * FROM leaf_sets WHERE run_id = ANY(%s) ORDER BY first_seq", ids):
-        found[row["run_id"]].leaves += leaves_of(leaf_set_of(row))
+        found[row["run_id"]].leaves += leaves_in(row)
     for row in all_rows(conn, "SELECT chain, first_seq, count FROM log_entries WHERE chain = ANY(%s)", ids):
         found[row["chain"]].placed.append((row["first_seq"], row["first_seq"] + row["count"] - 1))
     for table in ("policy_decisions", "receipts", "reads"):

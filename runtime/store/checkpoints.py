@@ -3,20 +3,19 @@
 A stamp is an authority's answer, kept as it came.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from receipts import canonical
-from receipts.chain import GENESIS, entry_of, leaves_of
+from receipts.chain import GENESIS, entry_of
 from receipts.hashes import TreeHead
 from receipts.tenant_acts import chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.log_places import range_of
-from runtime.store.run_history import leaf_set_of
+from runtime.store.run_history import leaves_in
 
 
 @dataclass(frozen=True)
@@ -178,90 +177,54 @@ async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes
     return bytes(row["hashes"]) if row else b""
 
 
+_SPANS = """
+    SELECT chain, first_seq + greatest(%(begin)s - first_index, 0) AS first,
+           first_seq + least(%(end)s - first_index, count) - 1 AS last
+      FROM log_entries
+     WHERE tenant = %(tenant)s AND first_index < %(end)s AND first_index + count > %(begin)s
+       AND first_index >= (SELECT max(first_index) FROM log_entries
+                            WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
+     ORDER BY first_index
+"""
+_WANTED = """
+    unnest(%(chains)s::text[], %(firsts)s::int[], %(lasts)s::int[]) WITH ORDINALITY AS w (chain, first, last, span)
+"""
+# Each from the leaf before the first on, whose hash that one names.
+_OF_RUNS = f"""
+    SELECT w.span, s.* FROM {_WANTED}
+      JOIN LATERAL (SELECT * FROM leaf_sets
+                     WHERE run_id = w.chain AND first_seq <= w.last
+                       AND first_seq >= coalesce((SELECT max(first_seq) FROM leaf_sets
+                                                   WHERE run_id = w.chain AND first_seq < w.first), 1)) AS s ON true
+     ORDER BY w.span, s.first_seq
+"""  # noqa: S608 - our own words
+_OF_TENANT = f"""
+    SELECT w.span, l.seq, l.hash, l.leaf FROM {_WANTED}
+      JOIN tenant_leaves l ON l.tenant = %(tenant)s AND l.seq BETWEEN w.first - 1 AND w.last
+     WHERE w.chain = %(own)s ORDER BY w.span, l.seq
+"""  # noqa: S608 - our own words
+
+
 async def log_entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     """Return the entries of the log from an index up to, and not with, another: each leaf as its hash was taken."""
-    spans = await _spans(conn, tenant, begin, end)
-    own = chain_of(tenant)
-    found = [*await _leaves_of_runs(conn, [span for span in spans if span.chain != own])]
-    found += [await _own_leaves(conn, tenant, span) for span in spans if span.chain == own]
-    return [entry for entries in sorted(found, key=itemgetter(0)) for entry in entries[1]]
+    spans = await conn.rows(_SPANS, {"tenant": tenant, "begin": begin, "end": end})
+    ends = {f"{name}s": [span[name] for span in spans] for name in ("chain", "first", "last")}
+    wanted = {**ends, "tenant": tenant, "own": chain_of(tenant)}
+    found: dict[int, list[tuple[int, str, dict[str, Any]]]] = defaultdict(list)
+    for row in await conn.rows(_OF_RUNS, wanted):
+        found[row["span"]] += leaves_in(row)
+    for row in await conn.rows(_OF_TENANT, wanted):
+        found[row["span"]].append((row["seq"], row["hash"].hex(), row["leaf"]))
+    return [entry for number, span in enumerate(spans, 1) for entry in _entries(span, found[number])]
 
 
-@dataclass(frozen=True)
-class _Span:
-    """Leaves of a chain that follow each other in the log, by their first and last number."""
-
-    number: int
-    chain: str
-    first: int
-    last: int
-
-
-_Leaves = Iterable[tuple[int, str, Mapping[str, Any]]]
-"""Sequence number, hash in hexadecimal, and what it says, of each leaf."""
-
-
-async def _spans(conn: Conn, tenant: str, begin: int, end: int) -> list[_Span]:
-    """Return where the leaves of a stretch of the log stand, in its order."""
-    rows = await conn.rows(
-        """
-        SELECT chain, first_seq + greatest(%(begin)s - first_index, 0) AS first,
-               first_seq + least(%(end)s - first_index, count) - 1 AS last
-          FROM log_entries
-         WHERE tenant = %(tenant)s AND first_index < %(end)s AND first_index + count > %(begin)s
-           AND first_index >= (SELECT max(first_index) FROM log_entries
-                                WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
-         ORDER BY first_index
-        """,
-        {"tenant": tenant, "begin": begin, "end": end},
-    )
-    return [_Span(number, row["chain"], row["first"], row["last"]) for number, row in enumerate(rows)]
-
-
-async def _leaves_of_runs(conn: Conn, spans: Sequence[_Span]) -> list[tuple[int, list[bytes]]]:
-    """Return the entries of each span of runs' leaves, with the span's number."""
-    rows = await conn.rows(
-        """
-        SELECT w.number, s.*
-          FROM unnest(%(numbers)s::int[], %(chains)s::text[], %(firsts)s::int[], %(lasts)s::int[])
-               AS w (number, chain, first, last)
-          JOIN LATERAL (SELECT * FROM leaf_sets
-                         WHERE run_id = w.chain AND first_seq <= w.last
-                           AND first_seq >= coalesce((SELECT max(first_seq) FROM leaf_sets
-                                                       WHERE run_id = w.chain AND first_seq < w.first), 1)) AS s ON true
-         ORDER BY w.number, s.first_seq
-        """,
-        {
-            "numbers": [span.number for span in spans],
-            "chains": [span.chain for span in spans],
-            "firsts": [span.first for span in spans],
-            "lasts": [span.last for span in spans],
-        },
-    )
-    by_number = {span.number: span for span in spans}
-    return [
-        (number, _entries(by_number[number], (leaf for row in group for leaf in leaves_of(leaf_set_of(row)))))
-        for number, group in groupby(rows, itemgetter("number"))
-    ]
-
-
-async def _own_leaves(conn: Conn, tenant: str, span: _Span) -> tuple[int, list[bytes]]:
-    """Return the entries of a span of the tenant's own leaves, with the span's number."""
-    rows = await conn.rows(
-        "SELECT seq, hash, leaf FROM tenant_leaves WHERE tenant = %s AND seq BETWEEN %s AND %s ORDER BY seq",
-        (tenant, span.first - 1, span.last),
-    )
-    return span.number, _entries(span, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows))
-
-
-def _entries(span: _Span, leaves: _Leaves) -> list[bytes]:
-    """Return the entries of a span; its leaves may come with some before them, and name the hash of the one before."""
-    before, entries = GENESIS.hash, []
+def _entries(span: Mapping[str, Any], leaves: Iterable[tuple[int, str, Mapping[str, Any]]]) -> Iterator[bytes]:
+    """Yield the entries of a span of leaves, which may come with some before them."""
+    before = GENESIS.hash
     for seq, own, said in leaves:
-        if span.first <= seq <= span.last:
-            entries.append(entry_of(canonical.dumps(said), span.chain, seq, before))
+        if span["first"] <= seq <= span["last"]:
+            yield entry_of(canonical.dumps(said), span["chain"], seq, before)
         before = own
-    return entries
 
 
 _STAMP_COLUMNS = (

@@ -4,7 +4,7 @@ Everything is read in one view of the database, to which nothing changes meanwhi
 a connection of its own, in the thread that builds the bundle.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -173,15 +173,15 @@ def edit_document(row: DictRow) -> dict[str, Any]:
     return Edit(**{name: row[name] for name in Edit.__dataclass_fields__}).document()
 
 
-def leaf_set_of(row: Mapping[str, Any]) -> LeafSet:
-    """Return a row of `leaf_sets` as its leaves are read."""
+def leaves_in(row: Mapping[str, Any]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield the leaves of a row of `leaf_sets`, as `leaves_of` does."""
     hashes, at = row["hashes"].hex(), timestamp(row["at"])
-    return LeafSet(row["run_id"], row["first_seq"], at, row["request_id"], hashes, row["leaves"])
+    return leaves_of(LeafSet(row["run_id"], row["first_seq"], at, row["request_id"], hashes), row["leaves"])
 
 
 def chain_of_rows(run_id: str, rows: Iterable[Mapping[str, Any]], last: int | None = None) -> list[dict[str, Any]]:
     """Return the whole JSON of a run's leaves, of all its rows in order; none after the `last`."""
-    said = (leaf for row in rows for leaf in leaves_of(leaf_set_of(row)))
+    said = (leaf for row in rows for leaf in leaves_in(row))
     return in_place(run_id, (leaf for leaf in said if last is None or leaf[0] <= last))
 
 

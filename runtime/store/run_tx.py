@@ -289,9 +289,9 @@ class RunTx:
         if self.listener is not None:
             await self.listener(self)
         if self.leaves:
-            stored = leaf_set(self.leaves)
+            stored, said = leaf_set(self.leaves)
             hashes = f"\\x{stored.hashes}"
-            await self.conn.gather(_LEAVES, stored._replace(hashes=hashes))
+            await self.conn.gather(_LEAVES, (*stored._replace(hashes=hashes), said))
             await self.conn.gather(_PENDING, (self.run_id, stored.first_seq, hashes, self.tenant))
         chain = (self.head.seq, self.head.hash)
         told = json.dumps(self.told) if self.told else None
