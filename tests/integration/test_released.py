@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copytree
 
@@ -69,8 +70,11 @@ def test_a_database_of_a_release_is_migrated_to_the_newest_step(upgraded: str) -
 
 
 _LEAVES = "SELECT run_id, seq, encode(hash, 'hex'), leaf::text FROM audit_leaves ORDER BY run_id, seq"
+before_0003 = pytest.mark.parametrize("kept", [one for one in releases() if one.folder.name == "0.2.0"], indirect=True)
+"""Each of whose leaves has a row of its own."""
 
 
+@before_0003
 def test_the_leaves_of_a_release_stand_as_they_were_written(left: str) -> None:
     with psycopg.connect(left, autocommit=True) as conn:
         before = conn.execute(_LEAVES).fetchall()
@@ -81,6 +85,26 @@ def test_the_leaves_of_a_release_stand_as_they_were_written(left: str) -> None:
     assert rows < len(before), "those of a transaction stand together"
 
 
+@before_0003
+def test_a_leaf_that_is_written_while_leaves_are_moved_is_moved_with_them(left: str) -> None:
+    with psycopg.connect(left, options="-c session_replication_role=replica") as old, ThreadPoolExecutor(1) as threads:
+        written = old.execute(
+            "INSERT INTO audit_leaves SELECT 'run_late', seq, hash, replace(leaf::text, run_id, 'run_late')::json"
+            " FROM audit_leaves WHERE seq = 1 LIMIT 1 RETURNING seq, leaf::text"
+        ).fetchone()
+        migrating = threads.submit(migrate, left)
+        with psycopg.connect(left, autocommit=True) as conn:
+            while not conn.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
+                assert not migrating.done()
+        old.commit()
+        migrating.result()
+    make_view(left)
+    with psycopg.connect(left) as conn:
+        moved = conn.execute("SELECT seq, leaf::text FROM audit_leaves WHERE run_id = 'run_late'").fetchall()
+    assert moved == [written]
+
+
+@before_0003
 def test_a_leaf_that_no_program_wrote_so_is_named_and_nothing_is_moved(left: str) -> None:
     with psycopg.connect(left, autocommit=True) as conn:
         conn.execute("SET session_replication_role = replica")

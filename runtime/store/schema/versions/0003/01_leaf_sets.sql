@@ -1,3 +1,7 @@
+-- Programs of the release before may still be running. What they are writing is waited for, and moved, too; what they
+-- would write from here on fails. Runs come first, as in each of their transactions.
+LOCK TABLE runs, steps, effects, waits, policy_decisions, receipts, audit_leaves IN ACCESS EXCLUSIVE MODE;
+
 -- What a transaction appends to a run's chain. The columns say what its leaves have in common, and each leaf leaves out
 -- what is usual: members that are null, and the program as the actor.
 CREATE TABLE leaf_sets (
