@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from evidence.archive import Stored
@@ -123,6 +124,14 @@ async def test_a_set_has_a_bound_of_runs(office: SealingOffice, monkeypatch: pyt
     await ended(office.bench, 5)
     monkeypatch.setattr(bundles, "MOST_BUNDLES", 2)
     assert [await office.sealer() for _ in range(4)] == [2, 2, 1, 0]
+
+
+async def test_a_bundle_that_somebody_writes_rows_about_is_leased_all_the_same(office: SealingOffice) -> None:
+    runs = await ended(office.bench, 2)
+    assert await leases(office) == sorted(runs)
+    async with await psycopg.AsyncConnection.connect(office.bench.superuser) as writing:
+        await writing.execute("SELECT FROM evidence_bundles FOR KEY SHARE")
+        assert await leases(office) == sorted(runs)
 
 
 async def test_an_archive_that_hangs_leaves_the_threads_of_all_else_alone(office: SealingOffice) -> None:

@@ -341,25 +341,27 @@ async def _fails_at_its_commit(conn: Any, said: list[str]) -> None:
         conn.on_commit(lambda: said.append("never"))
 
 
-async def test_what_was_decided_is_begun_before_the_word_of_it(bench: Bench) -> None:
+async def _decided(bench: Bench) -> str:
+    """Have people allow an effect that no worker has looked at since; return the request."""
     await bench.start("bench.file", FILE)
     await bench.settle()
     approval = await bench.approval_id()
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
+    return approval
+
+
+async def test_what_was_decided_is_begun_before_the_word_of_it(bench: Bench) -> None:
+    await _decided(bench)
     await bench.worker.claim()
     lanes = [work.lane for work in bench.worker._tasks.values()]
     assert (lanes[0], set(lanes[1:])) == (Lane.EFFECTS, {Lane.MESSAGES})
     await bench.settle()
 
 
-async def test_an_effect_that_somebody_refers_to_just_now_is_leased_all_the_same(bench: Bench) -> None:
-    """Whoever writes a request twice in a transaction, as a card's outcome does, shares the key of its effect."""
-    await bench.start("bench.file", FILE)
-    await bench.settle()
-    approval = await bench.approval_id()
-    for person in ("ann", "ben"):
-        assert (await bench.click(person, approval)).counted
+async def test_what_was_decided_is_begun_while_a_card_about_it_is_recorded(bench: Bench) -> None:
+    """Whoever writes a request twice in a transaction, as that does, shares the key of its effect."""
+    approval = await _decided(bench)
     with psycopg.connect(bench.superuser) as conn:
         for revision in (8, 9):
             conn.execute("UPDATE approvals SET revision = %s WHERE approval_id = %s", (revision, approval))
