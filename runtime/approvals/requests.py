@@ -306,9 +306,9 @@ class PassageKey:
     effect_id: str
 
 
-async def look_at_passage(tx: RunTx, approval: Approval) -> None:
+async def look_at_passage(tx: RunTx, effect_id: str) -> None:
     """Read ahead what `passage_of` does."""
-    key = PassageKey(approval.effect_id)
+    key = PassageKey(effect_id)
     await tx.look(key, _effect_and_facts(tx, key))
 
 

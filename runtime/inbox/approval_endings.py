@@ -26,14 +26,15 @@ async def end_approval(
     """End an open approval, as it is under the run's lock, and do what its end means for effect, step and card."""
     if approval.status is not ApprovalStatus.REQUESTED:
         return
-    await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now)
+    is_refused = approval.kind is AskKind.EFFECT and status is not ApprovalStatus.APPROVED
+    result = _result(status, votes) if is_refused else None
+    await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now, result)
     facts = {"approval_id": approval.approval_id, "votes": len(votes)}
     tx.leaf_about(approval, f"approval.{status}", facts)
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
     if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
-    if approval.kind is AskKind.TASK or (approval.kind is AskKind.EFFECT and status is ApprovalStatus.APPROVED):
-        # whose end makes one revision
+    if approval.kind in (AskKind.EFFECT, AskKind.TASK):  # whose end makes one revision
         await messages.card_moved_on(engine, tx, replace(approval, status=status, revision=approval.revision + 1))
     else:
         await messages.card_changed(engine, tx, approval.approval_id)
@@ -99,7 +100,6 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
         give_up_at=give_up_at,
         error=reason,
     )
-    await approvals.touch(tx.conn, approval.approval_id, result=_result(status, votes))
     await _refusal_receipt(engine, tx, approval, reason)
     await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason, error_code=code))
 

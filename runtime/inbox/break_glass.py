@@ -61,7 +61,7 @@ def look_at_break_glass(engine: Engine, tx: RunTx, payload: VotePayload) -> list
     uses = Uses(payload.person_id, break_glass.lasts)
     return [
         tx.look(uses, _count(tx, uses)),
-        look_at_passage(tx, approval),
+        look_at_passage(tx, approval.effect_id),
         look_at_reach(engine, tx, _review_of(break_glass)),
         messages.look_at_groups(tx, break_glass.tell),
         messages.look_at_person(tx, tx.row["requested_by"]),

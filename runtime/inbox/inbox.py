@@ -46,7 +46,6 @@ from runtime.model.commands import (
 from runtime.model.delegation import Delegate
 from runtime.model.limits import error_text, first_line
 from runtime.model.notification import Addressed, ApplyResult, ConflictError, Notification, Payload
-from runtime.model.passkey import Assertion
 from runtime.model.payloads import (
     CompletionPayload,
     EditPayload,
@@ -263,7 +262,7 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
 def _looks(found: Addressed) -> Sequence[Look]:
     """Return what is read with the run's lock: the rows that say what else a notification is judged by."""
     match found.notification.payload:
-        case VotePayload(ticket="", assertion=Assertion(), person_id=str(person)):
+        case VotePayload(ticket="", person_id=str(person)) if found.request and found.request.by_delegate:
             return [Delegate(found.notification.tenant, person)]
         case VotePayload(ticket=ticket, approval_id=approval_id) if ticket:
             return [NamedApproval(approval_id)]
@@ -322,7 +321,7 @@ async def _vote_context(engine: Engine, found: Addressed, runs: Mapping[str, Run
     tx = next(iter(runs.values()), None)
     match found.notification.payload:
         case VotePayload() as vote if tx is not None:
-            return await vote_context(engine, tx, vote, found.step)
+            return await vote_context(engine, tx, vote, found.request)
         case WithdrawPayload() as withdrawal if tx is not None:
             await look_at_withdrawal(tx, withdrawal)
         case CompletionPayload() if tx is not None:

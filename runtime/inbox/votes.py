@@ -5,6 +5,7 @@ read in one round trip: under the run's lock it is all of one moment. A withdraw
 and may be given again.
 """
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from receipts.chain import VOTE_WITHDRAWN, Actor
 from receipts.fields import timestamp
 from receipts.passkey_records import SignedWords
 from runtime.approvals.request_rules import refuse_withdrawal
+from runtime.approvals.requests import look_at_passage
 from runtime.approvals.rules import cast_of, counting, still_missing, tally, way_to_vote
 from runtime.approvals.webauthn import PasskeyError, check_assertion, document_of
 from runtime.engine import Engine
@@ -37,17 +39,17 @@ from runtime.inbox.vote_refusals import (
     refuse_way,
     unknown_request,
 )
-from runtime.model.approval import Approval, NamedApproval
+from runtime.model.approval import Approval, AskKind, NamedApproval
 from runtime.model.delegation import StandIn
 from runtime.model.messages import VoteCounted, VoteWithdrawn
-from runtime.model.notification import ApplyResult
+from runtime.model.notification import AddressedRequest, ApplyResult
 from runtime.model.passkey import Key, Passkey, Signature
 from runtime.model.payloads import VotePayload, WithdrawPayload
 from runtime.model.person import Person
 from runtime.model.states import ApprovalStatus, NotificationStatus, StepStatus
-from runtime.model.votes import CardAct, Refusal, RefusalCode, Via, Vote, VoteContext, VoteVerdict
+from runtime.model.votes import CardAct, Refusal, RefusalCode, Vote, VoteContext, VoteVerdict
 from runtime.outbox import messages
-from runtime.planning.advance import looks_ahead
+from runtime.planning.advance import look_at_run_end, looks_ahead
 from runtime.planning.transition import StepMoved
 from runtime.store import approvals, passkeys
 from runtime.store.database.buffered_connection import at_once
@@ -283,16 +285,14 @@ async def _move_card_on(engine: Engine, tx: RunTx, approval: Approval) -> None:
     await messages.card_moved_on(engine, tx, replace(approval, revision=approval.revision + 1))
 
 
-async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: str | None) -> VoteContext | None:
-    """Return what the vote is judged by, None without the request; the run's privacy is known afterwards, too.
-
-    `step` is that of the request.
-    """
+async def vote_context(
+    engine: Engine, tx: RunTx, payload: VotePayload, request: AddressedRequest | None
+) -> VoteContext | None:
+    """Return what the vote is judged by, None without the request; the run's privacy is known afterwards, too."""
     approval_id, person_id = payload.approval_id, payload.person_id
-    event = _event(payload, step)
-    looks = looks_ahead(tx, await tx.definition(), event, approval_id) if event else []
-    if payload.assertion:
-        looks += [messages.look_at_person(tx, tx.row["requested_by"]), *look_at_delegation(tx, person_id)]
+    looks = await _looks_at_end(tx, request, payload) if request else []
+    if request and request.by_delegate:
+        looks += look_at_delegation(tx, person_id)
     if payload.ticket:
         looks += look_at_break_glass(engine, tx, payload)
     approval, votes, person, accounts, seen, key, *_ = await at_once(
@@ -305,18 +305,34 @@ async def vote_context(engine: Engine, tx: RunTx, payload: VotePayload, step: st
         tx.privacy(),
         *looks,
     )
-    if approval and payload.assertion:
+    if approval:
         tx.ahead[NamedApproval(approval_id)] = approval  # its tier says whether quiet hours hold for word of its end
     return None if approval is None else VoteContext(approval, votes, person, accounts, seen.card, seen.opened_at, key)
 
 
-def _event(payload: VotePayload, step: str | None) -> StepMoved | None:
-    """Return what follows if the vote decides; None if its sender does not wait for the count.
+async def _looks_at_end(tx: RunTx, request: AddressedRequest, payload: VotePayload) -> list[Awaitable[None]]:
+    """Return reads of what follows if the vote decides: what the plan looks at, whom it tells, and what ends."""
+    moves_to = _moves_to(request, payload)
+    if moves_to is None:
+        return []
+    event = StepMoved(request.step, moves_to)
+    looks = looks_ahead(tx, await tx.definition(), event, request.approval_id)
+    looks.append(messages.look_at_person(tx, tx.row["requested_by"]))
+    if moves_to is not StepStatus.READY:
+        looks.append(look_at_run_end(tx, request.approval_id, request.effect_id))
+    if moves_to is StepStatus.FAILED_TERMINAL:
+        looks.append(look_at_passage(tx, request.effect_id))
+    return looks
 
-    What is signed, or uses break-glass, is the approval of an effect, which its step is then ready for; what comes by
-    HTTP is a review.
-    """
-    approves = payload.assertion is not None or bool(payload.ticket)
-    if step is None or (payload.via is Via.SLACK and not approves):
+
+def _moves_to(request: AddressedRequest, payload: VotePayload) -> StepStatus | None:
+    """Return the step's status after such a vote if that decides; None where it will not, or more has to be known."""
+    is_no = payload.verdict.is_no
+    if not (request.wants_one or is_no or payload.ticket):
         return None
-    return StepMoved(step, StepStatus.READY if approves else StepStatus.SUCCEEDED)
+    match request.kind:
+        case AskKind.EFFECT:
+            return StepStatus.FAILED_TERMINAL if is_no else StepStatus.READY
+        case AskKind.TASK:
+            return StepStatus.SUCCEEDED
+    return None

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from policy.contract import Authorization, Verdict
 from receipts.chain import Actor
+from runtime.model.approval import AskKind
 from runtime.model.commands import RunCommand, TenantCommand
 from runtime.model.payloads import (
     Answer,
@@ -89,17 +90,28 @@ class Judged:
     step: FoundStep | None = None
 
 
+class AddressedRequest(NamedTuple):
+    """A request on which somebody votes. The last two say what to read ahead, and decide nothing: they may change."""
+
+    approval_id: str
+    kind: AskKind
+    step: str
+    effect_id: str
+    wants_one: bool  # as many approvals as it wants are there with this one
+    by_delegate: bool  # whoever votes has a delegation, of any time
+
+
 @dataclass(frozen=True)
 class Addressed:
     """A notification, the open waits that it names, and the run where it names one: read before anything is locked.
 
-    `step` is that of the request on which a vote is, None of anything else.
+    `request` is that on which a vote is, None of anything else.
     """
 
     notification: Notification
     waits: Sequence[NamedWait]
     run_id: str | None
-    step: str | None = None
+    request: AddressedRequest | None = None
     judged: Judged | None = None  # by policy, where it was asked
     foreseen: Verdict | None = None  # what policy would say of the request that an edit makes
 

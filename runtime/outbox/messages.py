@@ -146,13 +146,16 @@ async def tell_person(
     engine: Engine, tx: RunTx, person: str, name: str, said: Said, card_of: str | None, *, is_new: bool = False
 ) -> None:
     """Tell one person of the directory, if they have an active Slack account; `is_new` is as for `propose`."""
-    for user, notices in (await tx.once(tx.loads.reached, (tx.tenant, person))).items():
+    await look_at_person(tx, person)
+    for user, notices in tx.ahead[tx.tenant, person].items():
         await _tell_user(engine, tx, user, notices, name, said, card_of, is_new=is_new)
 
 
 async def look_at_person(tx: RunTx, person: str) -> None:
-    """Read ahead how somebody is reached who may hear of what follows."""
-    await tx.look((tx.tenant, person), tx.loads.reached((tx.tenant, person)))
+    """Read how somebody is reached, once for all that they hear of: no transaction on a run changes that."""
+    wanted = (tx.tenant, person)
+    if wanted not in tx.ahead:
+        await tx.look(wanted, tx.loads.reached(wanted))
 
 
 async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:

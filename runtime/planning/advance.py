@@ -43,7 +43,7 @@ from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
 from runtime.store.database.buffered_connection import at_once
-from runtime.store.open_work import RunStep, withdraw_questions
+from runtime.store.open_work import EndedRun, RunStep, withdraw_questions
 from runtime.store.run_tx import RunTx
 from runtime.store.steps import WantedSteps
 from runtime.store.transaction_batcher import seen
@@ -90,6 +90,11 @@ def looks_ahead(tx: RunTx, definition: Definition, event: StepMoved, ends: str) 
         tx.look(look, seen(tx.loads, look if isinstance(look, WantedSteps) else replace(look, beside=ends)))
         for look in looks_of(definition, tx.run_id, event)
     ]
+
+
+async def look_at_run_end(tx: RunTx, ends: str, effect_id: str) -> None:
+    """Read ahead what is left open if the run ends with a request, of which nothing is left open then."""
+    await tx.look(EndedRun(tx.run_id), tx.loads.leftovers(EndedRun(tx.run_id, ends, effect_id)))
 
 
 async def _plan(engine: Engine, tx: RunTx, definition: Definition, event: Event) -> Transition:
@@ -349,7 +354,10 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending, response: str) ->
 
     Of a run for which a step waits nobody is told: they asked for the run of that step, and hear of its end.
     """
-    left = await tx.loads.leftovers(tx.run_id)
+    left, *_ = await at_once(
+        tx.once(tx.loads.leftovers, EndedRun(tx.run_id)),
+        *([] if tx.is_waited_for else [messages.look_at_person(tx, tx.row["requested_by"])]),
+    )
     if left.waits:
         await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
     if left.wants:
@@ -366,7 +374,7 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending, response: str) ->
         skipped=_notes(ending.skipped),
         response=response,
     )
-    await messages.tell_accounts(engine, tx, left.accounts, "run", said, left.last_card)
+    await messages.tell_requester(engine, tx, "run", said, left.last_card, is_new=True)
 
 
 async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str | None) -> None:

@@ -68,11 +68,12 @@ _CLOSED = WriteKind(
     "closed",
     "approvals",
     """
-    UPDATE approvals SET status = r.status, decided_at = r.now, revision = revision + 1
+    UPDATE approvals SET status = r.status, decided_at = r.now, revision = revision + 1,
+           result = coalesce(r.result, approvals.result)
       FROM {r} WHERE approvals.approval_id = r.approval_id AND (approvals.status = 'requested') IS TRUE
     RETURNING approvals.approval_id AS id
     """,
-    (("approval_id", "text"), ("status", "text"), ("now", "timestamptz")),
+    (("approval_id", "text"), ("status", "text"), ("now", "timestamptz"), ("result", "json")),
     key=1,
     lost=ApprovalEndedError,
 )
@@ -168,15 +169,23 @@ async def find_open(conn: Conn, effect_id: str, kind: AskKind) -> Approval | Non
     return _approval(row) if row else None
 
 
-async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, now: datetime) -> None:
-    """Compare and set: end an approval, which the caller has seen open under its run's lock; ApprovalEndedError."""
-    await conn.gather(_CLOSED, (approval_id, status, now))
+async def close_approval(
+    conn: Conn, approval_id: str, status: ApprovalStatus, now: datetime, result: Result | None = None
+) -> None:
+    """Compare and set: end an approval, which the caller has seen open under its run's lock; ApprovalEndedError.
+
+    A result that is not given stays.
+    """
+    await conn.gather(_CLOSED, (approval_id, status, now, _document(result)))
 
 
 async def touch(conn: Conn, approval_id: str, *, result: Result | None = None) -> None:
     """Raise the revision because what the card shows has changed; a result that is not given stays."""
-    document = json.dumps(result.document()) if result else None
-    await conn.gather(_TOUCHED, (approval_id, document))
+    await conn.gather(_TOUCHED, (approval_id, _document(result)))
+
+
+def _document(result: Result | None) -> str | None:
+    return json.dumps(result.document()) if result else None
 
 
 async def join(conn: Conn, approval_id: str, groups: Sequence[str], until: datetime | None) -> None:

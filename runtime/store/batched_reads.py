@@ -28,7 +28,7 @@ from runtime.store.directory import KnownSender, Sender, actors, known_senders
 from runtime.store.effects import insert_messages
 from runtime.store.metrics import SeenByVoter, seen_by_voters
 from runtime.store.notifications import find_all_recorded, standings
-from runtime.store.open_work import OpenWork, RunStep, is_step_open, open_work_of
+from runtime.store.open_work import EndedRun, OpenWork, RunStep, is_step_open, open_work_of
 from runtime.store.passage_facts import EndedEffect, RunFacts, run_facts
 from runtime.store.runs import Queued, Subject, TriggerName, claim_triggers, runs_about, runs_of_triggers
 from runtime.store.steps import WantedSteps, load_steps
@@ -185,7 +185,7 @@ class BatchedReads:
         self.sign_counts = dict[str, int]()  # by passkey, what its authenticator counted in this transaction
         self.steps: Batcher[WantedSteps, tuple[dict[str, StepState], frozenset[StepStatus]]]
         self.steps = Batcher(partial(load_steps, conn), most=_MOST, at_once=1)
-        self.leftovers: Batcher[str, OpenWork]
+        self.leftovers: Batcher[EndedRun, OpenWork]
         self.leftovers = Batcher(partial(open_work_of, conn), most=_MOST, at_once=1)
         self.is_open: Batcher[RunStep, bool]
         self.is_open = Batcher(partial(is_step_open, conn), most=_MOST, at_once=1)

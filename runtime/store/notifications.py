@@ -9,7 +9,8 @@ import orjson
 from pydantic import ValidationError
 
 from receipts.chain import Actor
-from runtime.model.notification import Addressed, Notification, NotificationState, parse_payload
+from runtime.model.approval import AskKind
+from runtime.model.notification import Addressed, AddressedRequest, Notification, NotificationState, parse_payload
 from runtime.model.payloads import PayloadError
 from runtime.model.states import NOTIFICATION, NotificationStatus, check
 from runtime.model.wait import NamedWait
@@ -132,8 +133,14 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                       WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
                END AS run_id,
                CASE WHEN n.kind = 'vote' THEN
-                    (SELECT a.step FROM approvals a WHERE a.approval_id = n.payload ->> 'approval_id')
-               END AS step
+                    (SELECT json_build_array(a.approval_id, a.kind, a.step, a.effect_id,
+                            (a.requirement ->> 'quorum')::int <= 1 + (SELECT count(*) FROM votes v
+                              WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL),
+                            EXISTS (SELECT FROM delegations d
+                                     WHERE d.tenant = n.tenant AND d.delegate = n.payload ->> 'person_id'
+                                       AND d.ended_at IS NULL))
+                       FROM approvals a WHERE a.approval_id = n.payload ->> 'approval_id')
+               END AS request
           FROM notifications n WHERE notification_id = ANY(%(ids)s)
         """,  # noqa: S608 - our own columns
         {"ids": list(notification_ids)},
@@ -161,7 +168,15 @@ def _addressed(row: Mapping[str, Any]) -> Addressed | PayloadError:
         outcome=row["outcome"],
         forgotten=row["forgotten"],
     )
-    return Addressed(notification, [NamedWait(*wait) for wait in row["waits"] or ()], row["run_id"], row["step"])
+    waits = [NamedWait(*wait) for wait in row["waits"] or ()]
+    return Addressed(notification, waits, row["run_id"], _request(row["request"]))
+
+
+def _request(said: Sequence[Any] | None) -> AddressedRequest | None:
+    if said is None:
+        return None
+    approval_id, kind, *others = said
+    return AddressedRequest(approval_id, AskKind(kind), *others)
 
 
 async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[NotificationState]:

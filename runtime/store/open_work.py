@@ -1,4 +1,4 @@
-"""Open work: what a run, or a step, leaves open when it ends, and whom the run tells.
+"""Open work: what a run, or a step, leaves open when it ends.
 
 It is read once for all that end at the same moment. `OFFSET 0` keeps the planner from reading everybody's open rows at
 once where each run's own are a handful.
@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from runtime.model.approval import Result
 from runtime.store.database.pool import Conn
@@ -15,45 +16,47 @@ from runtime.store.database.pool import Conn
 
 @dataclass(frozen=True)
 class OpenWork:
-    """Whether an ended run still waits, still has effects to do or people to ask; its last card, and who asked for it.
-
-    `accounts` are the Slack accounts (team, user) of whoever asked, but for those that are deactivated.
-    """
+    """Whether an ended run still waits, still has effects to do or people to ask; and its last card."""
 
     waits: bool
     wants: bool
     last_card: str | None
-    accounts: Sequence[tuple[str, str]]
 
 
-async def open_work_of(conn: Conn, run_ids: Sequence[str]) -> list[OpenWork]:
+class EndedRun(NamedTuple):
+    """A run that ends; with `beside`, all of it but one request, the effect that this is about and the wait for it."""
+
+    run_id: str
+    beside: str | None = None
+    effect_id: str | None = None
+
+
+async def open_work_of(conn: Conn, runs: Sequence[EndedRun]) -> list[OpenWork]:
     """Return what each run leaves open."""
     rows = await conn.look(
         """
-        SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active' OFFSET 0) AS waits,
+        SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active'
+                          AND (w.approval_id = r.beside) IS NOT TRUE OFFSET 0) AS waits,
                EXISTS (SELECT FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
-                          AND e.status IN ('pending', 'blocked', 'deferred') OFFSET 0)
-               OR EXISTS (SELECT FROM approvals a
-                           WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE OFFSET 0) AS wants,
+                          AND e.status IN ('pending', 'blocked', 'deferred')
+                          AND (e.effect_id = r.effect_id) IS NOT TRUE OFFSET 0)
+               OR EXISTS (SELECT FROM approvals a WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE
+                             AND (a.approval_id = r.beside) IS NOT TRUE OFFSET 0) AS wants,
                (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
-                 ORDER BY c.requested_at DESC, c.approval_id LIMIT 1) AS last_card,
-               (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
-                  FROM slack_accounts s
-                 WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by
-                   AND NOT EXISTS (SELECT FROM slack_absentees x
-                                    WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account)))
-               AS accounts
-          FROM unnest(%(runs)b::text[]) WITH ORDINALITY AS w (run_id, number) JOIN runs r USING (run_id)
+                 ORDER BY c.requested_at DESC, c.approval_id LIMIT 1) AS last_card
+          FROM unnest(%(runs)b::text[], %(beside)b::text[], %(effects)b::text[])
+               WITH ORDINALITY AS r (run_id, beside, effect_id, number)
          ORDER BY number
         """,
-        {"runs": list(run_ids)},
+        {
+            "runs": [one.run_id for one in runs],
+            "beside": [one.beside for one in runs],
+            "effects": [one.effect_id for one in runs],
+        },
         table="waits",
-        keys=set(run_ids),
+        keys={one.run_id for one in runs},
     )
-    return [
-        OpenWork(row["waits"], row["wants"], row["last_card"], [(team, user) for team, user in row["accounts"]])
-        for row in rows
-    ]
+    return [OpenWork(row["waits"], row["wants"], row["last_card"]) for row in rows]
 
 
 @dataclass(frozen=True)

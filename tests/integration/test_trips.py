@@ -17,7 +17,7 @@ from bot.views.references import APPROVE, REJECT
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.states import ApprovalStatus
-from runtime.model.votes import CardAct
+from runtime.model.votes import CardAct, VoteVerdict
 from runtime.services.clicks import ClickOutcome
 from runtime.services.passkey_ceremonies import SigningPage
 from tests.bench import Bench, open_bench
@@ -279,6 +279,42 @@ async def test_a_withdrawal_is_recorded_and_written_within_five_round_trips(
             road.made.clear()
             assert (await say(bench, "ann", approval_id, CardAct.WITHDRAW, "the wrong draft")).counted
             assert len(road.until(COMMITTED)) <= MOST, road.made
+
+
+@pytest.mark.parametrize("verdict", list(VoteVerdict))
+@pytest.mark.parametrize("asks", ["a filing", "a review"])
+async def test_a_click_that_ends_a_request_is_recorded_and_written_within_five_round_trips(
+    dsn: str, road: Trips, opa: OpaChild, targets: Targets, asks: str, verdict: VoteVerdict
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(along(dsn, road), policy, [PACK], targets.handlers()) as bench,
+    ):
+        for ref in TIMES:
+            approval_id = await bench.review(ref) if asks == "a review" else (await filing(bench, ref))[1]
+            with psycopg.connect(dsn, options="-c session_replication_role=replica") as conn:
+                conn.execute("UPDATE approvals SET requirement = jsonb_set(requirement::jsonb, '{quorum}', '1')::json")
+            road.made.clear()
+            outcome = await bench.click("ann", approval_id, verdict, "as agreed")
+            assert outcome.counted
+            assert outcome.status is not ApprovalStatus.REQUESTED
+            assert len(road.until(COMMITTED)) <= MOST, road.made
+
+
+@pytest.mark.parametrize("verdict", list(VoteVerdict))
+async def test_a_delegates_click_is_recorded_and_written_within_five_round_trips(
+    dsn: str, road: Trips, opa: OpaChild, targets: Targets, verdict: VoteVerdict
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(along(dsn, road), policy, [PACK], targets.handlers()) as bench,
+    ):
+        await delegate(bench, "ann", "sam", "compliance")
+        for ref in TIMES:
+            _, approval_id = await filing(bench, ref)
+            road.made.clear()
+            assert (await bench.click("sam", approval_id, verdict, "as agreed")).counted
+            assert len(road.until(COMMITTED)) <= MOST, "\n".join(m[:120] for m in road.made)
 
 
 async def test_an_answer_by_http_counts_within_five_round_trips(stage: Stage, road: Trips) -> None:
