@@ -148,7 +148,7 @@ ROWS = (
         "extend_leases",
         "WHERE e.lease_owner = %s AND e.status = 'leased' FOR NO KEY UPDATE OF e SKIP LOCKED",
         "WHERE %s::text IS NOT NULL AND e.status = 'leased' FOR NO KEY UPDATE OF e SKIP LOCKED",
-        ("tests/integration/test_sets.py",),
+        ("tests/integration/test_leases.py",),
     ),
     Guard(
         "a dead letter says why",
