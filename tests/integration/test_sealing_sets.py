@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from evidence import sealer
 from evidence.archive import Stored
 from evidence.build import build, file_of
 from evidence.local import LocalArchive
@@ -157,7 +158,10 @@ async def test_an_archive_that_hangs_leaves_the_threads_of_all_else_alone(office
     assert await sealing == 6
 
 
-async def test_what_is_stored_together_is_recorded_in_one_transaction(office: SealingOffice) -> None:
+async def test_what_is_stored_together_is_recorded_in_one_transaction(
+    office: SealingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealer, "TOGETHER", MINUTE)
     await ended(office.bench, 6)
     assert await office.sealer() == 6
     query = "SELECT tx FROM audit_leaves WHERE leaf ->> 'event' = 'evidence.sealed'"
