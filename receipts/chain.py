@@ -113,12 +113,25 @@ class Head:
     hash: str
 
 
-@dataclass(frozen=True)
-class Written:
-    """A leaf that was just made, and what it says: all of its JSON that does not follow from its place in the chain."""
+class Written(NamedTuple):
+    """A leaf that was just made: its JSON but for its hash, the hash, and what it says as that was hashed.
 
-    leaf: Leaf
+    `said` is all of the JSON that does not follow from the leaf's place in the chain.
+    """
+
+    body: Mapping[str, Any]
+    hash: str
     said: bytes
+
+    @property
+    def head(self) -> Head:
+        """Return the end of the chain that it makes."""
+        return Head(self.body["seq"], self.hash)
+
+    @property
+    def leaf(self) -> Leaf:
+        """Return it as whoever reads it finds it."""
+        return Leaf.model_validate({**self.body, "hash": self.hash})
 
 
 GENESIS = Head(0, "0" * 64)
@@ -151,9 +164,8 @@ def next_leaf(
     hashed = canonical.dumps(body)
     if len(hashed) > MAX_LEAF:
         raise ChainError(f"a leaf of {event} has {len(hashed)} bytes, and may have {MAX_LEAF}")
-    leaf = Leaf.model_validate(body | {"hash": _hash(hashed), "actor": actor, "correlation": correlation})
     said, _, _ = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
-    return Written(leaf, said + b"}")
+    return Written(body, _hash(hashed), said + b"}")
 
 
 class LeafSet(NamedTuple):
@@ -179,22 +191,23 @@ def leaf_set(written: Sequence[Written]) -> tuple[LeafSet, str]:
 
     A leaf leaves out what is usual as well: members that are null, and the program as the actor.
     """
-    first = written[0].leaf
-    hashes = "".join(one.leaf.hash for one in written)
-    said = ",".join(_brief(one, first) for one in written)
-    return LeafSet(first.run_id, first.seq, first.at, first.correlation.request_id, hashes), f"[{said}]"
+    first = written[0].body
+    hashes = "".join(one.hash for one in written)
+    stored = LeafSet(first["run_id"], first["seq"], first["at"], first["correlation"]["request_id"], hashes)
+    said = ",".join(_brief(one, stored) for one in written)
+    return stored, f"[{said}]"
 
 
-def _brief(written: Written, first: Leaf) -> str:
+def _brief(written: Written, stored: LeafSet) -> str:
     """Return what a leaf says beside its set, as JSON that ends with its `data` and `event` as they were hashed."""
-    leaf, about = written.leaf, written.leaf.correlation
-    own: dict[str, Any] = {name: value for name in _ABOUT if (value := getattr(about, name)) is not None}
-    if leaf.actor != PROGRAM:
-        own["actor"] = leaf.actor.__dict__
-    if about.request_id != first.correlation.request_id:
-        own["request_id"] = about.request_id
-    if leaf.at != first.at:  # a deadline moves the moment on
-        own["at"] = leaf.at
+    leaf, about = written.body, written.body["correlation"]
+    own: dict[str, Any] = {name: about[name] for name in _ABOUT if about[name] is not None}
+    if leaf["actor"] != PROGRAM.__dict__:
+        own["actor"] = leaf["actor"]
+    if about["request_id"] != stored.request_id:
+        own["request_id"] = about["request_id"]
+    if leaf["at"] != stored.at:  # a deadline moves the moment on
+        own["at"] = leaf["at"]
     # no text before it can hold this: a quote inside a text is escaped
     _, mark, said = written.said.decode().partition(',"data":')
     members = orjson.dumps(own).decode()[:-1] + "," if own else "{"

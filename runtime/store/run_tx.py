@@ -253,8 +253,8 @@ class RunTx:
             data=data,
         )
         self.leaves.append(written)
-        self.head = Head(written.leaf.seq, written.leaf.hash)
-        return written.leaf.seq
+        self.head = written.head
+        return self.head.seq
 
     def leaf_about(
         self, request: Approval | NewApproval, event: str, data: Mapping[str, Any], *, actor: Actor = PROGRAM

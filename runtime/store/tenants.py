@@ -175,7 +175,7 @@ def _append(conn: Conn, tenant: str, end: ChainEnd, acts: Sequence[Act], actor: 
     head, rows = end.head, []
     for act in acts:
         written = _leaf(tenant, head, act, actor, at)
-        head = Head(written.leaf.seq, written.leaf.hash)
+        head = written.head
         said = orjson.Fragment(written.said)
         rows.append({"seq": head.seq, "hash": f"\\x{head.hash}", "leaf": said, "once": act.once})
     if rows:
