@@ -92,7 +92,7 @@ class Faults:
         self._answers[method] = _lose
 
     def lift(self, *methods: str) -> None:
-        """Let all be well again with these methods; what waited is answered."""
+        """Let all be well again with these methods; what waited is answered, as it was to be when it came."""
         for method in methods:
             self._answers.pop(method, None)
             held = self._held.pop(method, None)
@@ -117,9 +117,9 @@ class Faults:
             self.calls[method] += 1
             for changed in self._watchers:
                 changed.set()
+            answer = self._answers.get(method)
             if method in self._held:
                 await self._held[method].wait()
-            answer = self._answers.get(method)
             return await (answer(request, handler) if answer else handler(request))
 
         return door

@@ -317,10 +317,13 @@ async def test_a_card_that_cannot_be_edited_points_to_the_one_in_its_place(chat:
     ann = await chat.person("ann")
     approval = await plain(chat)
     _, first = await location(chat, approval)
-    chat.faults.refuse("chat.update", code)
     await chat.bench.click("ann", approval)
-    await asyncio.gather(refresh(chat, approval), refresh(chat, approval))
+    chat.faults.refuse("chat.update", code)
+    chat.faults.hold("chat.update")
+    both = asyncio.gather(refresh(chat, approval), refresh(chat, approval))
+    await chat.faults.called("chat.update", chat.faults.calls["chat.update"] + 2)  # both have the old card in hand
     chat.faults.lift("chat.update")
+    await both
     await refresh(chat, approval)
     _, present = await location(chat, approval)
     assert present != first
