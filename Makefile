@@ -46,7 +46,7 @@ check: ## Check format, lint (JavaScript, too), types, import order and policies
 	@$(BIN)/mypy $(CODE)
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m tools.biome lint --error-on-warnings
-	@$(BIN)/python tools/check_policies.py
+	@$(BIN)/countersign policy check rego
 
 bench: ## Measure ours beside peers in one run, e.g. make bench ARGS="--quick"
 	$(SETUP) run
@@ -62,7 +62,7 @@ fmt: ## Format Python and Rego, fix what lint can fix, and write what is generat
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/python -m tools.biome lint --write
 	@$(BIN)/python -m tools.verifier_shapes
-	@$(BIN)/python -m tools.opa fmt --write rego packs
+	@$(BIN)/countersign policy fmt rego
 
 lock: ## Resolve the packages of pyproject.toml anew and write the lock files
 	@$(PYTHON) -m tools.lock

@@ -137,19 +137,23 @@ def _fault(document: object) -> str:
 
 async def run_opa(opa: Path, *arguments: str, stdin: str = "{}") -> str:
     """Run one opa command, on an empty object unless told otherwise, and return what it prints; raise PolicyError."""
+    return "".join(await opa_prints(opa, *arguments, stdin=stdin)).strip()
+
+
+async def opa_prints(opa: Path, *arguments: str, stdin: str = "{}") -> tuple[str, str]:
+    """Return what one opa command prints, and what it says beside that; raise PolicyError with both."""
     try:
         process = await asyncio.create_subprocess_exec(
             opa,
             *arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
             env={},
         )
     except OSError as error:
         raise PolicyError(f"{opa}: {error.strerror}") from error
-    printed, _ = await process.communicate(stdin.encode())
-    text = printed.decode(errors="replace").strip()
+    printed, said = [text.decode(errors="replace") for text in await process.communicate(stdin.encode())]
     if process.returncode != 0:
-        raise PolicyError(text or f"opa {arguments[0]} exits with {process.returncode}")
-    return text
+        raise PolicyError(f"{printed}{said}".strip() or f"opa {arguments[0]} exits with {process.returncode}")
+    return printed, said

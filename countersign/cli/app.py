@@ -45,6 +45,7 @@ GROUPS = {
     "waits": ("run_commands", "List and show waits."),
     "effects": ("run_commands", "List and show effects: proposed, attempted and done."),
     "definitions": ("definitions", "Check, list, show and compare runbooks; activate and retire their versions."),
+    "policy": ("policy", "Check, test and format policies; explain why a decision fell as it did."),
     "steps": ("steps", "List, show, retry, supply, skip and end steps that need attention."),
     "dead-letters": ("dead_letters", "List, show, requeue and drop dead letters."),
     "subscriptions": ("subscriptions", "Check and list subscriptions: webhooks that get run events."),

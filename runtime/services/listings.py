@@ -4,6 +4,7 @@ from runtime.store.legal_holds import list_holds
 from runtime.store.operator_lists import (
     Wanted,
     find_dead_letter,
+    find_decision,
     find_effect,
     find_wait,
     list_dead_letters,
@@ -17,6 +18,7 @@ from runtime.store.step_repairs import find_step, list_steps_needing_attention
 __all__ = [
     "Wanted",
     "find_dead_letter",
+    "find_decision",
     "find_effect",
     "find_step",
     "find_wait",

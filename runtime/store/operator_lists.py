@@ -198,6 +198,30 @@ async def find_effect(conn: Conn, tenant: str, effect_id: str) -> dict[str, Any]
     return await _first_row(conn, what, "r.tenant = %s AND e.effect_id = %s", tenant, effect_id)
 
 
+_DECISIONS = {
+    "run": "d.run_id = %(id)s AND d.document ->> 'step' <> ''",
+    "eff": "d.run_id = (SELECT run_id FROM effects WHERE effect_id = %(id)s) AND d.effect_id = %(id)s",
+    "apr": "(d.run_id, d.effect_id) = (SELECT run_id, effect_id FROM approvals WHERE approval_id = %(id)s)",
+    "dec": "d.decision_id = %(id)s",
+}
+
+
+async def find_decision(conn: Conn, tenant: str, id_: str) -> dict[str, Any] | None:
+    """Return a decision of policy by its id, or the last one on an approval, an effect or a run's steps, or None.
+
+    It is what is on record of it, with the text of the policy that gave it (`files`).
+    """
+    narrowed = _DECISIONS.get(id_.partition("_")[0])
+    if narrowed is None:
+        return None
+    query = f"""
+        SELECT d.document, d.at, t.files, r.reference, r.definition_name
+          FROM policy_decisions d JOIN runs r USING (run_id) JOIN policy_texts t ON t.digest = d.policy_digest
+         WHERE r.tenant = %(tenant)s AND {narrowed} ORDER BY d.seq DESC LIMIT 1
+    """  # noqa: S608 - our own words
+    return await conn.row(query, {"tenant": tenant, "id": id_})
+
+
 async def find_dead_letter(conn: Conn, tenant: str, notification_id: str) -> dict[str, Any] | None:
     """Return a notification with what it says, without its token, or None."""
     what = f"{_DEAD_LETTER}, payload::jsonb - 'token' AS payload, outcome, applied_at FROM notifications"

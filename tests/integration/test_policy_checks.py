@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.opa_server import PACKS, POLICIES, copy_policies
-from tools import check_policies
+from policy.bundle import PolicyFolders
+from policy.checks import faults_in, format_files, run_tests
+from tests.opa_server import PACKS, POLICIES, copy_policies, opa_program
 
 Fault = tuple[str, str, str, str]
 """A file, what stands in it, what takes its place, and what is said of that."""
@@ -80,12 +81,12 @@ CASES_OF_PACKS: dict[str, list[Fault]] = {
 }
 
 
-def checked(folder: Path, capsys: pytest.CaptureFixture[str], *packs: Path) -> tuple[int, list[str]]:
-    return check_policies.main([str(folder), *map(str, packs)]), capsys.readouterr().out.splitlines()
+def faults(folder: Path, *packs: Path) -> list[str]:
+    return faults_in(opa_program(), PolicyFolders(folder, packs), POLICIES / "meta.rego")
 
 
-def test_policies_of_this_repository_are_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checked(POLICIES, capsys, *PACKS) == (0, [f"{POLICIES}: policies are in order"])
+def test_policies_of_this_repository_are_in_order() -> None:
+    assert faults(POLICIES, *PACKS) == []
 
 
 def spoil(folder: Path, faults: Sequence[Fault]) -> None:
@@ -100,31 +101,46 @@ def each_is_named(lines: list[str], faults: Sequence[Fault]) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_fault_is_named_in_a_file_as_its_author_knows_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_each_fault_is_named_in_a_file_as_its_author_knows_it(tmp_path: Path, name: str) -> None:
     policies = copy_policies(tmp_path / "rego")
     spoil(policies, CASES[name])
-    code, lines = checked(policies, capsys)
-    assert code == 1
+    lines = faults(policies)
     assert each_is_named([line.replace(str(policies), "REGO") for line in lines], CASES[name]), lines
     assert not [line for line in lines if line.count(str(tmp_path)) > 1], "a folder's name stands once"
 
 
 @pytest.mark.parametrize("name", CASES_OF_PACKS)
-def test_each_fault_in_the_rules_of_a_pack_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_each_fault_in_the_rules_of_a_pack_is_named(tmp_path: Path, name: str) -> None:
     pack = tmp_path / "incident-triage"
     shutil.copytree(POLICIES.parent / "packs/incident-triage/rego", pack / "rego")
     spoil(pack, CASES_OF_PACKS[name])
-    code, lines = checked(POLICIES, capsys, pack)
-    assert code == 1
+    lines = faults(POLICIES, pack)
     assert each_is_named(lines, CASES_OF_PACKS[name]), lines
 
 
-def test_policy_without_tests_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_policy_without_tests_is_named(tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
     for file in policies.rglob("*_test.rego"):
         file.unlink()
-    assert "no tests were found" in checked(policies, capsys)[1]
+    assert "no tests were found" in faults(policies)
+
+
+def test_tests_are_run_by_their_names_and_the_one_that_fails_is_named_as_its_author_knows_it(tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    folders = PolicyFolders(policies, ())
+    code, said = run_tests(opa_program(), folders, ["--run", "tiers"])
+    assert (code, said.startswith("PASS")) == (0, True)
+    spoil(policies, [(TIERS, '"high": 3', '"high": 0', "")])
+    code, said = run_tests(opa_program(), folders, ["--run", "tiers"])
+    assert code
+    assert f"{policies / EFFECT}/tiers_test.rego" in said
+
+
+def test_files_are_formatted_in_place_and_named(tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    text = (policies / TIERS).read_text()
+    spoil(policies, [(TIERS, "default effective := ", "default   effective  := ", "")])
+    folders = PolicyFolders(policies, ())
+    assert format_files(opa_program(), folders) == [policies / TIERS]
+    assert (policies / TIERS).read_text() == text
+    assert format_files(opa_program(), folders) == []

@@ -1,7 +1,7 @@
-"""Check the policies: format, strict compilation, tests at full coverage, the meta-policy, and what is served of them.
+"""Checks of a policy as its author has it: format, strict compilation, tests at full coverage, the meta-policy.
 
 The core's folder and the rules of packs are laid out in one folder, as in a bundle but with their tests, so that packs
-are checked together with what they are part of. One line per failure, naming the file as the author knows it.
+are checked together with what they are part of. Each fault is one line that names the file as the author knows it.
 """
 
 import asyncio
@@ -10,40 +10,29 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from countersign.embedded.servers import OPA, find
 from policy.bundle import PACKS, Bundle, PolicyFolders, build_bundle
 from policy.errors import PolicyError
 from policy.vetting import vet_bundle
 
-ROOT = Path(__file__).resolve().parents[1]
-META = ROOT / "rego" / "meta.rego"
-
-
-def find_opa() -> str:
-    """Return the opa binary that COUNTERSIGN_OPA names, else the pinned one."""
-    found = os.environ.get("COUNTERSIGN_OPA") or find(OPA)
-    if found is None:
-        sys.exit("opa is missing: run make check, which sets it up, or set COUNTERSIGN_OPA to its path")
-    return str(Path(found).absolute())
-
 
 @dataclass(frozen=True)
 class Layout:
-    """Core and packs in one folder; `sources` has the file behind each file in it."""
+    """Core and packs in one folder; `sources` has the file behind each file in it. `opa` is the program."""
 
-    opa: str
+    opa: Path
     folder: Path
     sources: dict[str, Path]
 
     def run(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run opa in the folder, so that it names files as `sources` does, and return what it printed."""
-        command = [self.opa, *arguments]
+        command = [str(self.opa.absolute()), *arguments]
         env = {"GOGC": "400", **os.environ}  # it lives for a second: collecting garbage would be half of its work
         return subprocess.run(
             command, cwd=self.folder, input=text, capture_output=True, text=True, check=False, env=env
@@ -53,16 +42,22 @@ class Layout:
         """Return a line of opa's with the author's own names of files."""
         return re.sub(r"[\w./-]+\.(?:rego|json)", lambda found: str(self.sources.get(found[0], found[0])), line)
 
-    def failures(self, result: subprocess.CompletedProcess[str]) -> list[str]:
+    def faults(self, result: subprocess.CompletedProcess[str]) -> list[str]:
         """Return what a failed command printed, without empty lines."""
         if result.returncode == 0:
             return []
         printed = [self.named(line) for line in (result.stdout + result.stderr).splitlines() if line.strip()]
-        return printed or [f"{' '.join(result.args)} exits with {result.returncode}"]
+        return printed or [f"opa {result.args[1]} exits with {result.returncode}"]
 
 
-def lay_out(opa: str, folders: PolicyFolders, folder: Path) -> Layout:
-    """Copy what the folders hold, tests and schemas too, into one."""
+@contextmanager
+def laid_out(opa: Path, folders: PolicyFolders) -> Iterator[Layout]:
+    """Copy what the folders hold, tests and schemas too, into one, and remove that at the end; raise PolicyError."""
+    with TemporaryDirectory(prefix="countersign-policies-") as made:
+        yield _lay_out(opa, folders, Path(made))
+
+
+def _lay_out(opa: Path, folders: PolicyFolders, folder: Path) -> Layout:
     sources: dict[str, Path] = {}
     prefixed = {"": folders.core, **{f"{PACKS}/{name}/": rules for name, rules in folders.rules_of_packs().items()}}
     for prefix, source in prefixed.items():
@@ -74,35 +69,35 @@ def lay_out(opa: str, folders: PolicyFolders, folder: Path) -> Layout:
     return Layout(opa, folder, sources)
 
 
-def format_failures(layout: Layout) -> list[str]:
+def _format_faults(layout: Layout) -> list[str]:
     """Name the files that `opa fmt` would change."""
     result = layout.run("fmt", "--list", "--fail", ".")
     unformatted = [layout.named(name) for name in result.stdout.split()]
-    return [f"{file}: not formatted, run opa fmt --write" for file in unformatted] or layout.failures(result)
+    return [f"{file}: not formatted, run opa fmt --write" for file in unformatted] or layout.faults(result)
 
 
-def compile_failures(layout: Layout) -> list[str]:
+def _compile_faults(layout: Layout) -> list[str]:
     """Name what the strict compiler refuses, with the input typed by its schema."""
-    return layout.failures(layout.run("check", "--strict", "--bundle", "--schema", "schemas", "."))
+    return layout.faults(layout.run("check", "--strict", "--bundle", "--schema", "schemas", "."))
 
 
-def test_failures(layout: Layout) -> list[str]:
+def _test_faults(layout: Layout) -> list[str]:
     """Name the lines that no test reaches or, where one does not pass, the tests that do not."""
     if not any(name.endswith("_test.rego") for name in layout.sources):
         return ["no tests were found"]
     why = "--coverage-runs="  # not asked: each reason why a line is not reached would be one more run of the tests
     covered = layout.run("test", "--bundle", "--coverage", why, "--format", "json", ".")
     if covered.returncode == 0:
-        return uncovered(layout, json.loads(covered.stdout)["files"])
+        return _uncovered(layout, json.loads(covered.stdout)["files"])
     result = layout.run("test", "--bundle", "--format", "json", ".")  # with coverage, opa names the first of them
     if not result.stdout.startswith("["):
-        return layout.failures(result)
+        return layout.faults(result)
     bad = [test for test in json.loads(result.stdout) if test.keys() & {"fail", "error", "skip"}]
     named = [f"{test['location']['file']}:{test['location']['row']}: {test['name']} does not pass" for test in bad]
-    return [layout.named(line) for line in named] or layout.failures(covered)
+    return [layout.named(line) for line in named] or layout.faults(covered)
 
 
-def uncovered(layout: Layout, files: dict[str, Any]) -> list[str]:
+def _uncovered(layout: Layout, files: dict[str, Any]) -> list[str]:
     """Name the lines that no test reaches; given a threshold, opa says only how many."""
     return [
         layout.named(f"{file}:{span['start']['row']}: no test reaches this line")
@@ -111,60 +106,67 @@ def uncovered(layout: Layout, files: dict[str, Any]) -> list[str]:
     ]
 
 
-def meta_failures(layout: Layout) -> list[str]:
+def _meta_faults(layout: Layout, meta: Path) -> list[str]:
     """Name what the meta-policy demands and does not find."""
     files = [name for name in sorted(layout.sources) if name.endswith(".rego") and not name.endswith("_test.rego")]
     parsed = [layout.run("parse", "--format", "json", "--json-include=-comments,locations", name) for name in files]
     trees = json.dumps({"modules": [json.loads(result.stdout) for result in parsed]})
-    result = layout.run("eval", "--data", str(META), "--stdin-input", "--format", "raw", "data.meta.deny", text=trees)
+    result = layout.run(
+        "eval", "--data", str(meta.absolute()), "--stdin-input", "--format", "raw", "data.meta.deny", text=trees
+    )
     if result.returncode != 0:
-        return layout.failures(result)
+        return layout.faults(result)
     return [
         f"{layout.sources[found['file']]}:{found['row']}: {found['msg']} ({found['code']})"
         for found in json.loads(result.stdout)
     ]
 
 
-def served_failures(opa: str, folders: PolicyFolders, bundle: Bundle) -> list[str]:
+def _served_faults(opa: Path, folders: PolicyFolders, bundle: Bundle) -> list[str]:
     """Name what keeps the policy from being served: tenants' data, and answers that are none."""
     with TemporaryDirectory(prefix="countersign-bundle-") as folder:
         file = Path(folder) / "bundle.tar.gz"
         file.write_bytes(bundle.data)
         try:
-            asyncio.run(vet_bundle(Path(opa), bundle, file, folders.schemas))
+            asyncio.run(vet_bundle(opa, bundle, file, folders.schemas))
         except PolicyError as error:
             return [f"{folders.core}: {problem}" for problem in str(error).split("; ")]
     return []
 
 
-# Each relies on policies that compile.
-CHECKS = (format_failures, test_failures, meta_failures)
-
-
-def failures_in(opa: str, folders: PolicyFolders) -> list[str]:
-    """Return every failure, one line each."""
+def faults_in(opa: Path, folders: PolicyFolders, meta: Path) -> list[str]:
+    """Return every fault of a policy, one line each; `meta` is the file of the meta-policy."""
     try:
         bundle = build_bundle(folders)
     except PolicyError as error:
         return [str(error)]
-    with TemporaryDirectory(prefix="countersign-policies-") as folder:
-        layout = lay_out(opa, folders, Path(folder))
-        if failures := compile_failures(layout):
-            return failures
-        return [*served_failures(opa, folders, bundle), *(failure for check in CHECKS for failure in check(layout))]
+    with laid_out(opa, folders) as layout:
+        if faults := _compile_faults(layout):
+            return faults  # all else relies on policies that compile
+        return [
+            *_served_faults(opa, folders, bundle),
+            *_format_faults(layout),
+            *_test_faults(layout),
+            *_meta_faults(layout, meta),
+        ]
 
 
-def main(arguments: list[str]) -> int:
-    """Check the core's folder and packs that are named, else those of this repository; return the exit code."""
-    core = Path(arguments[0] if arguments else "rego")
-    packs = map(Path, arguments[1:]) if arguments else sorted(Path("packs").glob("*"))
-    folders = PolicyFolders(core, tuple(packs))
-    if missing := [folder for folder in (core, *folders.packs) if not folder.exists()]:
-        sys.exit(f"{missing[0]} is not a folder")
-    failures = failures_in(find_opa(), folders)
-    print("\n".join(failures) or f"{core}: policies are in order")
-    return 1 if failures else 0
+def format_files(opa: Path, folders: PolicyFolders) -> list[Path]:
+    """Format the files of a policy in place, and return those that changed; raise PolicyError where one has faults."""
+    files = sorted(
+        file for folder in (folders.core, *folders.rules_of_packs().values()) for file in folder.rglob("*.rego")
+    )
+    listed, done = (
+        subprocess.run([opa.absolute(), "fmt", *how, *map(str, files)], capture_output=True, text=True, check=False)
+        for how in (["--list"], ["--write"])
+    )
+    if done.returncode:
+        raise PolicyError(done.stderr.strip())
+    return [Path(line) for line in listed.stdout.splitlines() if line]
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def run_tests(opa: Path, folders: PolicyFolders, arguments: Sequence[str]) -> tuple[int, str]:
+    """Run the policy's tests with arguments of `opa test`; return its status, and what it printed with our names."""
+    with laid_out(opa, folders) as layout:
+        done = layout.run("test", "--bundle", *arguments, ".")
+        return done.returncode, "\n".join(map(layout.named, (done.stdout + done.stderr).splitlines()))

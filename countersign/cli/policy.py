@@ -1,0 +1,185 @@
+"""The group `policy`: check, test and format policies; explain a decision; try what a policy would answer."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.command import Row, out, own_settings, run, show_json
+from countersign.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from policy.bundle import PolicyFolders
+
+policy = typer.Typer()
+
+Core = Annotated[
+    Path | None, typer.Argument(metavar="FOLDER", help="The policy folder. Default: COUNTERSIGN_POLICIES.")
+]
+Packs = Annotated[
+    list[Path] | None,
+    typer.Option("--pack", metavar="FOLDER", help="A pack whose rules belong to it. Default: COUNTERSIGN_PACKS."),
+]
+
+
+def _folders(core: Path | None, packs: list[Path] | None) -> "PolicyFolders":
+    from countersign.foreseen_errors import OperateError
+    from policy.bundle import PolicyFolders
+
+    settings = own_settings()
+    found = PolicyFolders(core or settings.policies, tuple(packs or settings.packs))
+    if missing := [folder for folder in (found.core, *found.packs) if not folder.is_dir()]:
+        raise OperateError(f"{missing[0]} is not a folder")
+    return found
+
+
+def _opa() -> Path:
+    """Return the `opa` that COUNTERSIGN_OPA names, else the pinned one, installed where it is missing."""
+    from countersign.embedded.servers import OPA, ensure
+    from countersign.embedded.work import to_stderr
+
+    named = os.environ.get("COUNTERSIGN_OPA")
+    return Path(named) if named else ensure(OPA, to_stderr)
+
+
+@policy.command()
+def check(core: Core = None, *, packs: Packs = None, as_json: AsJson = False) -> None:
+    """Check a policy: format, strict compilation, tests and their coverage, METADATA, and what it answers.
+
+    Exits with 1 if anything is wrong, and names each fault by file and line.
+    """
+    from countersign.settings import ROOT
+    from policy.checks import faults_in
+
+    folders = _folders(core, packs)
+    faults = faults_in(_opa(), folders, ROOT / "rego/meta.rego")
+    if as_json:
+        show_json({"faults": faults})
+    else:
+        out.print("\n".join(faults) or f"{folders.core}: policies are in order")
+    raise typer.Exit(1 if faults else 0)
+
+
+@policy.command("test")
+def run_tests(
+    core: Core = None,
+    *,
+    packs: Packs = None,
+    run_: Annotated[str | None, typer.Option("--run", metavar="REGEX", help="Only tests whose names match.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Name each test, and show traces of failures.")] = False,
+) -> None:
+    """Run the tests of a policy, those of its packs with it. Exits with 1 if one fails."""
+    from policy import checks
+
+    wanted = [*(["--run", run_] if run_ else []), *(["--verbose"] if verbose else [])]
+    code, said = checks.run_tests(_opa(), _folders(core, packs), wanted)
+    out.print(said)
+    raise typer.Exit(1 if code else 0)
+
+
+@policy.command()
+def fmt(core: Core = None, *, packs: Packs = None) -> None:
+    """Format a policy's files in place, and name those that changed."""
+    from policy.checks import format_files
+
+    changed = format_files(_opa(), _folders(core, packs))
+    out.print("\n".join(map(str, changed)) or "nothing to format")
+
+
+@policy.command()
+def explain(
+    id_: Annotated[
+        str,
+        typer.Argument(
+            metavar="DECISION", help="Its id; or that of an approval, an effect or a run: the last decision on that."
+        ),
+    ],
+    *,
+    edit: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the policy as it was, and the question, into a new folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain a decision: ask the text that gave it again, and name the rules behind it, and those that came near."""
+    from countersign.cli.policy_view import decision_lines, rules_json
+    from policy.explain import explain as asked_again
+
+    found = _decision(id_)
+    if edit is not None:
+        out.print(_write_case(edit, found))
+        return
+    explanation = run(asked_again(_opa(), found["files"], found["document"]["input"]))
+    if as_json:
+        show_json({"decision": found["document"], "asked_again": explanation.answer, **rules_json(explanation)})
+    else:
+        out.print("\n".join(decision_lines(found, explanation)))
+
+
+@policy.command("try")
+def try_(
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="A file of JSON, - for standard input, or as for explain.")
+    ],
+    *,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Change a member first: effect.fields.amount=900."),
+    ] = None,
+    candidate: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The policy to ask. Default: COUNTERSIGN_POLICIES.")
+    ] = None,
+    packs: Packs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try what a policy answers to a question, and why. Nothing is kept, and nothing leaves."""
+    from countersign.cli.policy_view import answer_lines, rules_json
+    from policy.bundle import read_policy
+    from policy.explain import explain as asked
+    from policy.trial import parse_question, with_changes
+
+    text = read_policy(_folders(candidate, packs))
+    wanted = parse_question(with_changes(_question(question), changes or []))
+    explanation = run(asked(_opa(), text.files, wanted.model_dump(mode="json")))
+    if as_json:
+        shown = {"policy_digest": text.digest, "answer": explanation.answer, "printed": list(explanation.printed)}
+        show_json({**shown, "milliseconds": explanation.milliseconds, **rules_json(explanation)})
+    else:
+        out.print("\n".join(answer_lines(text.digest, wanted, explanation)))
+
+
+def _decision(id_: str) -> Row:
+    from countersign.cli.command import find_one
+    from runtime.services import listings
+
+    return find_one(f"decision {id_}", listings.find_decision, id_)
+
+
+def _question(named: str) -> Any:
+    """Return the question of a file, of standard input, or of a decision."""
+    from countersign.foreseen_errors import OperateError
+    from policy.bundle import strict_json
+
+    file = Path(named)
+    if named != "-" and not file.is_file():
+        return _decision(named)["document"]["input"]
+    try:
+        return strict_json(sys.stdin.buffer.read() if named == "-" else file.read_bytes())
+    except ValueError as error:
+        raise OperateError(f"{'standard input' if named == '-' else named} is no JSON: {error}") from error
+
+
+def _write_case(folder: Path, found: Row) -> str:
+    """Write a decision's policy and question into a new folder, and return how to ask OPA."""
+    from countersign.foreseen_errors import OperateError
+
+    if folder.exists() and any(folder.iterdir()):
+        raise OperateError(f"{folder} is not empty; name a new folder")
+    question = json.dumps(found["document"]["input"], indent=2, ensure_ascii=False)
+    for name, text in {**found["files"], "input.json": f"{question}\n"}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return f"opa eval --bundle {folder} --input {folder / 'input.json'} data.countersign.effect.decision"

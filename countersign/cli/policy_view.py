@@ -1,0 +1,108 @@
+"""Decisions of policy as the command line shows them: the answer, the rules behind it, and those that came near."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from countersign.cli.command import Row, moment_text
+from policy.contract import Question
+from policy.explain import Explanation, RuleSeen
+
+_OUTCOMES = {"allow": "Allowed", "deny": "Denied", "needs_approval": "Needs approval"}
+_LONGEST = 200
+"""Characters of a value that is shown whole."""
+
+
+def decision_lines(found: Row, explanation: Explanation) -> list[str]:
+    """Return a recorded decision with its explanation, in lines."""
+    document = found["document"]
+    answer, effect = document["answer"], document["input"]["effect"]
+    act = f"{effect['connector']}::{effect['operation']} to {effect['target']}"
+    return [
+        f"{found['definition_name']} {found['reference']}: {act}",
+        f"{document['id']} of run {document['run_id']}, step {document['step']}, {moment_text(found['at'])}",
+        "",
+        *_said(answer),
+        _asked_again(answer, explanation.answer),
+        f"policy {document['policy_digest']}",
+        *_rules(answer, explanation),
+    ]
+
+
+def answer_lines(digest: str, question: Question, explanation: Explanation) -> list[str]:
+    """Return what a policy answers, and why, in lines."""
+    effect, answer = question.effect, explanation.answer
+    printed = [f"printed: {line}" for line in explanation.printed]
+    said = _said(answer) if isinstance(answer, dict) else ["The policy gives no answer"]
+    return [
+        f"{effect.connector}::{effect.operation} to {effect.target}",
+        "",
+        *said,
+        *_requirement(answer),
+        *printed,
+        f"policy {digest}, {explanation.milliseconds:.1f} ms",
+        *_rules(answer, explanation),
+    ]
+
+
+def rules_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the rules that gave something, and those that came near, for programs."""
+    return {name: [_rule_json(one) for one in getattr(explanation, name)] for name in ("gave", "near")}
+
+
+def _rule_json(seen: RuleSeen) -> dict[str, Any]:
+    rule = seen.rule
+    said = {"rule": rule.path, "title": rule.title, "code": rule.code, "file": rule.place.file, "line": rule.place.row}
+    return {**said, **({"not_so": seen.fault.text} if seen.fault else {}), "read": dict(seen.reads)}
+
+
+def _said(answer: Row) -> list[str]:
+    reasons = [f"  {reason['msg']} ({reason['code']})" for reason in answer["reasons"]]
+    return [f"{_OUTCOMES[answer['outcome']]}, tier {answer['tier']}", *reasons]
+
+
+def _requirement(answer: Any) -> list[str]:
+    """Return who has to sign."""
+    wanted = answer.get("requirement") if isinstance(answer, dict) else None
+    return [f"  {name}: {_shown(value)}" for name, value in wanted.items()] if wanted else []
+
+
+def _codes(answer: Any) -> set[str]:
+    return {reason["code"] for reason in answer["reasons"]} if isinstance(answer, dict) else set()
+
+
+def _asked_again(told: Row, answered: Any) -> str:
+    """Say whether the same is answered today; a reason's words may hold what was hidden on the record."""
+    if isinstance(answered, dict) and _without_words(told) == _without_words(answered):
+        return "asked again, the policy answers the same"
+    return f"asked again, the policy answers {json.dumps(answered, ensure_ascii=False)}"
+
+
+def _without_words(answer: Row) -> dict[str, Any]:
+    return {**{name: value for name, value in answer.items() if value is not None}, "reasons": sorted(_codes(answer))}
+
+
+def _rules(answer: Any, explanation: Explanation) -> list[str]:
+    codes = _codes(answer)
+    return [
+        *_section("Behind the answer", [one for one in explanation.gave if one.rule.code in codes]),
+        *_section("Came near: one condition does not hold", explanation.near),
+        *_section("Holds as well", [one for one in explanation.gave if one.rule.code not in codes]),
+    ]
+
+
+def _section(heading: str, seen: Sequence[RuleSeen]) -> list[str]:
+    shown = [line for one in seen if one.rule.title for line in _rule_lines(one)]
+    return ["", heading, *shown] if shown else []
+
+
+def _rule_lines(seen: RuleSeen) -> list[str]:
+    rule = seen.rule
+    head = f"  {rule.title}{f' ({rule.code})' if rule.code else ''}  {rule.place.file}:{rule.place.row}"
+    fault = [f"    not so: {' '.join(seen.fault.text.split())}"] if seen.fault else []
+    return [head, *fault, *(f"    {words} = {_shown(value)}" for words, value in seen.reads.items())]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,209 @@
+"""Why policy decided so: the rules behind an answer, those that came near, and what both read."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from policy.bundle import read_policy
+from policy.errors import PolicyError
+from policy.explain import Explanation, RuleSeen, explain
+from policy.vetting import sample_question
+from tests.bench import Bench
+from tests.integration.policies_stage import filing
+from tests.integration.program_stage import Finished, command, environment, settings_of
+from tests.opa_server import SHIPPED, copy_policies, opa_program
+
+TEXT = read_policy(SHIPPED).files
+LIMITS = "countersign/limits.rego"
+
+
+def asked(**changes: Any) -> dict[str, Any]:
+    """Return a question about a filing, with other members."""
+    question = sample_question("acme", "register", "file_report", "register:1", "high", "2026-01-05T10:00:00Z")
+    return {**question.model_dump(mode="json"), **changes}
+
+
+async def why(question: Mapping[str, Any], files: Mapping[str, str] = TEXT) -> Explanation:
+    return await explain(opa_program(), files, question)
+
+
+def named(seen: RuleSeen) -> tuple[str, str]:
+    return seen.rule.path.removeprefix("data.countersign.effect."), seen.fault.text if seen.fault else ""
+
+
+async def test_the_rule_behind_a_reason_is_named_with_its_line_and_with_what_it_read() -> None:
+    found = await why(asked())
+    assert found.answer["outcome"] == "needs_approval"
+    [rule] = [one for one in found.gave if one.rule.code == "writes.high_tier"]
+    line = TEXT[rule.rule.place.file].splitlines()[rule.rule.place.row - 1]
+    assert rule.rule.title == "High tier"
+    assert line.startswith("demand :=")
+    assert rule.reads == {"tiers.effective": "high"}
+
+
+async def test_a_rule_comes_near_if_all_but_one_of_its_conditions_hold() -> None:
+    few, many = await why(asked()), await why(asked(counters={"writes": 60}))
+    assert (few.answer["outcome"], many.answer["outcome"]) == ("needs_approval", "deny")
+    below = "input.counters.writes < config.tenant.writes_per_run"
+    assert ("limits.permitted", below) not in map(named, few.near)
+    [near] = [one for one in many.near if named(one) == ("limits.permitted", below)]
+    assert near.rule.place.file == LIMITS
+    assert near.reads == {"input.counters.writes": 60, "config.tenant.writes_per_run": 60}
+
+
+async def test_a_rule_of_which_two_conditions_do_not_hold_did_not_come_near() -> None:
+    found = await why(asked(counters={"writes": -1}, tenant="nobody"))
+    assert [one for one in map(named, found.near) if one[0] == "limits.permitted" and "writes" in one[1]] == []
+
+
+def changed(rule: str) -> dict[str, str]:
+    """Return the policies with a rule of limits that nothing asks for but `permitted`."""
+    more = f"\npermitted if odd\n\nodd if {{\n{rule}\n}}\n"
+    return {**TEXT, LIMITS: TEXT[LIMITS] + more}
+
+
+@pytest.mark.parametrize(
+    ("rule", "fault"),
+    [
+        ('\tinput.step == "x"\n\tinput.tenant == "acme"', 'input.step == "x"'),
+        ('\tinput.tenant == "acme"\n\tinput.step == "x"', 'input.step == "x"'),
+        ('\tinput.step == "x"\n\tinput.tenant == "other"', None),
+        ('\tstep := input.nothing\n\tstep == "x"', None),
+        ('\tsome vote in input.votes\n\tvote.at == "x"', None),
+        ('\tnot input.tenant == "acme"\n\tinput.step == ""', None),
+        ('\tcount([one |\n\t\tsome one in input.votes\n\t]) > 0\n\tinput.tenant == "acme"', "count([one |"),
+    ],
+    ids=["the first", "the last", "two", "a name", "a choice", "a negation", "over lines"],
+)
+async def test_the_condition_that_did_not_hold_is_named_and_what_stands_behind_it_is_tried(
+    rule: str, fault: str | None
+) -> None:
+    found = await why(asked(counters={"writes": 60}), changed(rule))
+    odd = [one for one in found.near if one.rule.path.endswith(".odd")]
+    assert [one.fault.text.partition("\n")[0] for one in odd if one.fault] == ([] if fault is None else [fault])
+
+
+@pytest.mark.parametrize(
+    "builtin",
+    [
+        'http.send({"method": "get", "url": "http://127.0.0.1:1"}).status_code == 200',
+        'net.lookup_ip_addr("localhost")',
+        'opa.runtime().env.HOME == "x"',
+        "time.now_ns() > 0",
+    ],
+)
+async def test_a_policy_that_reaches_out_is_asked_nothing(builtin: str) -> None:
+    with pytest.raises(PolicyError, match="undefined function"):
+        await why(asked(), changed(f"\t{builtin}"))
+
+
+async def test_a_policy_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("policy.explain.SECONDS", 1)
+    endless = "\tcount([1 | numbers.range(1, 100000)[_]; numbers.range(1, 100000)[_]]) > 0"
+    with pytest.raises(PolicyError, match="does not answer within 1 s"):
+        await why(asked(counters={"writes": 60}), changed(endless))
+
+
+@pytest.fixture
+def env(dsn: str, opa: OpaChild, tmp_path: Path) -> dict[str, str]:
+    return {**environment(settings_of(dsn, opa.url, tmp_path)), "COUNTERSIGN_OPA": str(opa_program())}
+
+
+async def said(env: dict[str, str], *words: str) -> Finished:
+    return await command("policy", *words, env=env)
+
+
+async def test_a_recorded_decision_is_explained_by_its_id_and_by_what_it_is_about(
+    bench: Bench, env: dict[str, str]
+) -> None:
+    run_id, approval_id = await filing(bench, "ACME")
+    query = "SELECT d.decision_id, a.effect_id FROM approvals a JOIN policy_decisions d USING (run_id, effect_id)"
+    [row] = await bench.rows(f"{query} WHERE run_id = %s", run_id)
+    told = [await said(env, "explain", id_) for id_ in (row["decision_id"], row["effect_id"], approval_id, run_id)]
+    assert {one.code for one in told} == {0}
+    assert len({one.out for one in told}) == 1
+    text = told[0].out
+    assert "asked again, the policy answers the same" in text
+    behind = text.partition("Behind the answer\n")[2].splitlines()
+    assert behind[0].startswith("  High tier (writes.high_tier)  countersign/approvals.rego:")
+    assert behind[1] == '    tiers.effective = "high"'
+    document = json.loads((await said(env, "explain", run_id, "--json")).out)
+    assert document["decision"]["id"] == row["decision_id"]
+    assert "writes.high_tier" in [one["code"] for one in document["gave"]]
+
+
+@pytest.mark.parametrize("id_", ["dec_0", "apr_0", "run_0", "eff_0", "nonsense"])
+async def test_a_decision_that_is_not_there_is_said_so(bench: Bench, env: dict[str, str], id_: str) -> None:
+    found = await said(env, "explain", id_)
+    assert (found.code, found.out) == (1, "")
+    assert f"there is no decision {id_}" in found.err
+
+
+async def test_the_policy_and_the_question_are_written_for_an_editor_and_nothing_is_overwritten(
+    bench: Bench, env: dict[str, str], tmp_path: Path
+) -> None:
+    run_id, _ = await filing(bench, "ACME")
+    folder = tmp_path / "case"
+    line = (await said(env, "explain", run_id, "--edit", str(folder))).out
+    assert line.split()[:4] == ["opa", "eval", "--bundle", str(folder)]
+    question = json.loads((folder / "input.json").read_text())
+    assert question["effect"]["operation"] == "file_report"
+    assert {name: (folder / name).read_text() for name in TEXT if name.endswith("limits.rego")} == {
+        LIMITS: TEXT[LIMITS]
+    }
+    again = await said(env, "explain", run_id, "--edit", str(folder))
+    assert (again.code, again.err) == (1, f"countersign: {folder} is not empty; name a new folder\n")
+
+
+async def test_a_folder_that_is_none_and_a_policy_with_faults_fail_the_check(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    missing = await said(env, "check", str(tmp_path / "none"))
+    assert (missing.code, missing.err) == (1, f"countersign: {tmp_path / 'none'} is not a folder\n")
+    (tmp_path / "empty").mkdir()
+    found = await said(env, "check", str(tmp_path / "empty"), "--json")
+    assert found.code == 1
+    assert json.loads(found.out) == {"faults": [f"{tmp_path / 'empty'}: no policies under countersign or system"]}
+
+
+async def test_a_question_with_changes_is_tried_on_a_candidate_and_nothing_is_kept(
+    bench: Bench, env: dict[str, str], tmp_path: Path
+) -> None:
+    run_id, _ = await filing(bench, "ACME")
+    counts = "SELECT (SELECT count(*) FROM policy_decisions) AS decisions, (SELECT count(*) FROM policy_texts) AS texts"
+    before = await bench.rows(counts)
+    many = await said(env, "try", run_id, "--set", "counters.writes=60")
+    assert (many.code, many.out.splitlines()[2]) == (0, "Denied, tier high")
+    assert "    not so: input.counters.writes < config.tenant.writes_per_run" in many.out
+    candidate = copy_policies(tmp_path / "rego")
+    rule = candidate / LIMITS
+    said_so_far = 'print("so far", input.counters.writes)'
+    rule.write_text(rule.read_text().replace("is_number(input.counters.writes)", said_so_far))
+    found = await said(env, "try", run_id, "--candidate", str(candidate), "--json")
+    document = json.loads(found.out)
+    assert (document["answer"]["outcome"], document["printed"]) == ("needs_approval", ["so far 0"])
+    assert document["milliseconds"] > 0
+    assert await bench.rows(counts) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("{",), "QUESTION is no JSON"),
+        (('{"time": 1}',), "the question is none: time: Input should be a valid string"),
+        (("{}", "--set", "a.b=1"), "a.b=1: the question has no a"),
+        (("{}", "--candidate", "NOWHERE"), "NOWHERE is not a folder"),
+    ],
+)
+async def test_what_cannot_be_tried_is_refused_in_a_sentence(
+    env: dict[str, str], tmp_path: Path, words: tuple[str, ...], error: str
+) -> None:
+    file = tmp_path / "question.json"
+    file.write_text(words[0])
+    found = await said(env, "try", str(file), *words[1:])
+    assert (found.code, found.out) == (1, "")
+    assert error in found.err.replace(str(file), "QUESTION")
