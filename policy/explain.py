@@ -7,7 +7,7 @@ limited time. What it reads is read strictly, so an explanation is either whole 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -164,6 +164,16 @@ class _Offline:
     async def values(self, rules: Sequence[PolicyRule]) -> dict[str, Any]:
         """Return the values of what the rules' conditions read, by path; what is undefined has none."""
         paths = sorted({path for rule in rules for condition in rule.conditions for path in condition.reads})
+        try:
+            return await self._values(paths)
+        except PolicyError:  # one has a fault as it is asked here, with no other input: the others are shown
+            found: dict[str, Any] = {}
+            for path in paths:
+                with suppress(PolicyError):
+                    found |= await self._values([path])
+            return found
+
+    async def _values(self, paths: Sequence[str]) -> dict[str, Any]:
         query = ", ".join(f"[value | value := {path}]" for path in paths)
         found, _ = await self._eval(f"[{query}]")
         return {path: values[0] for path, values in zip(paths, _value(found), strict=True) if values}

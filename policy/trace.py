@@ -5,6 +5,8 @@ their conditions, `opa eval --explain=full --disable-indexing` gives the events.
 """
 
 import base64
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -23,8 +25,8 @@ class Place(NamedTuple):
 class Condition:
     """One condition of a rule as its author wrote it.
 
-    `reads` are the paths that it names and that depend on nothing inside the rule: `input.effect.tier`,
-    `data.countersign.effect.config.tenant.writes_per_run`, each with the words of the author.
+    `reads` are the paths that it names and that depend on nothing inside the rule, such as `input["effect"]["tier"]`,
+    each with the words of the author: `input.effect.tier`.
     """
 
     row: int
@@ -133,9 +135,12 @@ def _reads(node: Json, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for one in node:
             yield from _reads(one, names)
     elif isinstance(node, dict):
-        if node.get("type") == "ref":
+        kind = node.get("type")
+        if kind == "ref":
             yield from _ref(node["value"], names)
-        inside = node["value"][1:] if node.get("type") == "call" else _arguments(node.get("terms", node.get("value")))
+        elif kind == "var" and node["value"] in names:
+            yield names[node["value"]], str(node["value"])
+        inside = node["value"][1:] if kind in ("call", "ref") else _arguments(node.get("terms", node.get("value")))
         yield from _reads(inside, names)
         for name in ("symbols", "term", "key", "body", "domain"):
             yield from _reads(node.get(name), names)
@@ -152,13 +157,14 @@ def _ref(terms: Sequence[Json], names: Mapping[str, str]) -> Iterator[tuple[str,
     root = {"input": "input", "data": "data", **names}.get(str(head.get("value")))
     if head.get("type") != "var" or root is None or any(one.get("type") != "string" for one in others):
         return
-    members = [str(one["value"]) for one in others]
+    members = [json.dumps(one["value"]) for one in others]
     if members or root not in ("input", "data"):
-        yield "".join([root, *map(_member, members)]), "".join([str(head["value"]), *map(_member, members)])
+        plain = [str(one["value"]) for one in others]
+        words = [f".{name}" if _PLAIN.fullmatch(name) else f"[{json.dumps(name)}]" for name in plain]
+        yield "".join([root, *(f"[{member}]" for member in members)]), "".join([str(head["value"]), *words])
 
 
-def _member(name: str) -> str:
-    return f".{name}" if name.isidentifier() else f'["{name}"]'
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass

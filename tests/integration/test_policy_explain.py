@@ -108,6 +108,14 @@ async def test_a_policy_that_takes_too_long_is_given_up(monkeypatch: pytest.Monk
         await why(asked(counters={"writes": 60}), changed(endless))
 
 
+async def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown() -> None:
+    broken = "broken := to_number(input.tenant)"
+    rule = f'\tbroken > 0 with input.tenant as "7"\n}}\n\n{broken}\n\nodder if {{\n\tinput["a b"] == 1'
+    found = await why(asked(counters={"writes": 60}), changed(rule))
+    read = {one.rule.code or one.rule.path.rpartition(".")[2]: one.reads for one in found.gave}
+    assert (read["odd"], read["writes.high_tier"]) == ({}, {"tiers.effective": "high"})
+
+
 @pytest.fixture
 def env(dsn: str, opa: OpaChild, tmp_path: Path) -> dict[str, str]:
     return {**environment(settings_of(dsn, opa.url, tmp_path)), "COUNTERSIGN_OPA": str(opa_program())}
