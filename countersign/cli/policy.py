@@ -70,23 +70,30 @@ def run_tests(
     packs: Packs = None,
     run_: Annotated[str | None, typer.Option("--run", metavar="REGEX", help="Only tests whose names match.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Name each test, and show traces of failures.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the tests of a policy, those of its packs with it. Exits with 1 if one fails."""
     from policy import checks
 
     wanted = [*(["--run", run_] if run_ else []), *(["--verbose"] if verbose else [])]
     code, said = checks.run_tests(_opa(), _folders(core, packs), wanted)
-    out.print(said)
+    if as_json:
+        show_json({"passed": code == 0, "printed": said.splitlines()})
+    else:
+        out.print(said)
     raise typer.Exit(1 if code else 0)
 
 
 @policy.command()
-def fmt(core: Core = None, *, packs: Packs = None) -> None:
+def fmt(core: Core = None, *, packs: Packs = None, as_json: AsJson = False) -> None:
     """Format a policy's files in place, and name those that changed."""
     from policy.checks import format_files
 
-    changed = format_files(_opa(), _folders(core, packs))
-    out.print("\n".join(map(str, changed)) or "nothing to format")
+    changed = [str(file) for file in format_files(_opa(), _folders(core, packs))]
+    if as_json:
+        show_json({"formatted": changed})
+    else:
+        out.print("\n".join(changed) or "nothing to format")
 
 
 @policy.command()

@@ -47,6 +47,7 @@ _READ = {
     *("subscriptions check", "subscriptions list", "people list", "people show", "people passkeys list"),
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
+    *("policy check", "policy test", "policy explain", "policy try"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -61,6 +62,7 @@ _ACT_WITHOUT_A_NAME = {
     "migrate": "comes before there is a directory or a record, and is for all tenants: the owner's login is who did it",
     "bucket": "is about a store, whose own log tells who did it",
     "slack new-key": "changes nothing until it is set",
+    "policy fmt": "changes files; who serves them is on record",
     "people import": "changes a file; who loads it is on record",
     "people add": "changes a file; who loads it is on record",
     "people remove": "changes a file; who loads it is on record",
