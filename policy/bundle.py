@@ -86,12 +86,25 @@ def read_policy(folders: PolicyFolders) -> PolicyText:
     for name, folder in folders.rules_of_packs().items():
         modules.update(_pack(name, folder))
     for name in modules:
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-            raise PolicyError(f"{name}: this name cannot be stored; use letters, digits, '.', '_' and '-'")
+        _check_name(name)
     try:
         return policy_text(modules, _config(core / CONFIG))
     except ValueError as error:
         raise PolicyError(f"{core / CONFIG}: {error}") from error
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise PolicyError(f"{name}: this name cannot be stored; use letters, digits, '.', '_' and '-'")
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write a policy's files into a folder; raise PolicyError, and write none, if one would come to stand outside it."""
+    for name in files:
+        _check_name(name)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _pack(name: str, folder: Path) -> Iterator[tuple[str, str]]:

@@ -73,7 +73,7 @@ def _format_faults(layout: Layout) -> list[str]:
     """Name the files that `opa fmt` would change."""
     result = layout.run("fmt", "--list", "--fail", ".")
     unformatted = [layout.named(name) for name in result.stdout.split()]
-    return [f"{file}: not formatted, run opa fmt --write" for file in unformatted] or layout.faults(result)
+    return [f"{file}: not formatted, run countersign policy fmt" for file in unformatted] or layout.faults(result)
 
 
 def _compile_faults(layout: Layout) -> list[str]:
@@ -156,13 +156,17 @@ def format_files(opa: Path, folders: PolicyFolders) -> list[Path]:
     files = sorted(
         file for folder in (folders.core, *folders.rules_of_packs().values()) for file in folder.rglob("*.rego")
     )
-    listed, done = (
-        subprocess.run([opa.absolute(), "fmt", *how, *map(str, files)], capture_output=True, text=True, check=False)
-        for how in (["--list"], ["--write"])
-    )
+    listed = _fmt(opa, "--list", files)  # which names what has faults before anything is written
+    _fmt(opa, "--write", files)
+    return [Path(line) for line in listed.splitlines() if line]
+
+
+def _fmt(opa: Path, how: str, files: Sequence[Path]) -> str:
+    command = [str(opa.absolute()), "fmt", how, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise PolicyError(done.stderr.strip())
-    return [Path(line) for line in listed.stdout.splitlines() if line]
+    return done.stdout
 
 
 def run_tests(opa: Path, folders: PolicyFolders, arguments: Sequence[str]) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """Explanations: why a decision fell as it did. Its question is asked again of the text that answered it, with a trace.
 
 The `opa` that does so has no network, no clock and no chance, an empty environment and a folder of its own, and a
-limited time. What it reads is read strictly, so an explanation is either whole or an error.
+limited time for each evaluation.
 """
 
 import asyncio
@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from policy.bundle import write_files
 from policy.errors import PolicyError
 from policy.trace import Condition, Place, PolicyRule, Went, first_fault, rules_in, went_through, without
-from policy.vetting import opa_prints, run_opa
+from policy.vetting import opa_prints
 
 DECISION = "data.countersign.effect.decision"
 FORBIDDEN = frozenset(
@@ -26,8 +27,6 @@ SECONDS = 10
 """How long one evaluation may take; a decision takes OPA milliseconds."""
 _LATE = ("context deadline exceeded", "timed out")
 """What OPA says where the time has passed."""
-MOST_TRIED = 40
-"""Rules of which it is tried whether all but one condition holds."""
 _TRACED = ("--explain", "full", "--disable-indexing", "--disable-early-exit")
 """An index skips rules that cannot give anything, and the trace would not name them."""
 
@@ -64,7 +63,7 @@ async def explain(opa: Path, files: Mapping[str, str], question: Mapping[str, An
         rules = await asking.rules()
         seen = [(rules[place], how) for place, how in went.items() if place in rules]
         gave = [rule for rule, how in seen if how.gave]
-        near = await asking.near([(rule, how) for rule, how in seen if not how.gave][:MOST_TRIED])
+        near = await asking.near(seen)
         values = await asking.values([*gave, *(rule for rule, _ in near)])
     return Explanation(
         answer,
@@ -86,7 +85,7 @@ async def _offline(opa: Path, files: Mapping[str, str], question: Mapping[str, A
     """Lay a policy's text out in a folder of its own."""
     with TemporaryDirectory(prefix="countersign-policy-") as made:
         folder = Path(made)
-        capabilities = json.loads(await run_opa(opa, "capabilities", "--current"))
+        capabilities = json.loads((await opa_prints(opa, "capabilities", "--current"))[0])
         kept = [one for one in capabilities["builtins"] if one["name"] not in FORBIDDEN]
         (folder / "capabilities.json").write_text(json.dumps({**capabilities, "builtins": kept, "allow_net": []}))
         asking = _Offline(opa, folder, files, json.dumps(question))
@@ -105,9 +104,8 @@ class _Offline:
 
     def lay_out(self, folder: Path, files: Mapping[str, str]) -> None:
         """Write a policy's files as a bundle."""
-        for name, text in {**files, ".manifest": json.dumps({"roots": [""], "rego_version": 1})}.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+        write_files(folder, files)
+        (folder / ".manifest").write_text(json.dumps({"roots": [""], "rego_version": 1}), encoding="utf-8")
 
     async def _eval(self, query: str, *arguments: str, policy: str = "policy") -> tuple[Any, str]:
         """Return what OPA finds, and what the policy printed meanwhile."""
@@ -139,10 +137,9 @@ class _Offline:
         return {rule.place: rule for name, tree in zip(names, parsed, strict=True) for rule in rules_in(name, tree)}
 
     async def _parsed(self, name: str) -> Any:
-        file = str(self.folder / "policy" / name)
-        return json.loads(
-            await run_opa(self.opa, "parse", "--format", "json", "--json-include=locations,-comments", file)
-        )
+        how = ("parse", "--format", "json", "--json-include=locations,-comments")
+        printed, _ = await opa_prints(self.opa, *how, str(self.folder / "policy" / name))
+        return json.loads(printed)
 
     async def near(self, seen: Sequence[tuple[PolicyRule, Went]]) -> list[tuple[PolicyRule, Condition]]:
         """Return the rules of which all but one condition holds, each with that condition."""

@@ -41,14 +41,13 @@ class Condition:
 class PolicyRule:
     """A rule of a policy: `path` is its document, such as `data.countersign.effect.limits.deny`.
 
-    `code` and `sentence` are those of the reason that it gives, "" where it gives none.
+    `code` is that of the reason that it gives, "" where it gives none.
     """
 
     place: Place
     path: str
     title: str
     code: str
-    sentence: str
     conditions: tuple[Condition, ...]
 
 
@@ -85,13 +84,11 @@ def _with_others(rule: Json) -> Iterator[Json]:
 
 def _rule(file: str, rule: Json, path: str, names: Mapping[str, str], titles: Mapping[str, str]) -> PolicyRule:
     said = _said(rule, "rule")
-    custom = said.get("custom", {})
     return PolicyRule(
         Place(file, rule["location"]["row"]),
         path,
         said.get("title") or titles.get(_name(rule), ""),
-        str(custom.get("short_name", "")),
-        str(custom.get("failure_msg", "")),
+        str(said.get("custom", {}).get("short_name", "")),
         tuple(_condition(expr, names) for expr in rule.get("body", ()) if "location" in expr),
     )
 
@@ -213,10 +210,7 @@ def first_fault(rule: PolicyRule, went: Went) -> Condition | None:
 
 def without(text: str, condition: Condition) -> str:
     """Return a file's text in which a condition always holds; every other line stays where it is."""
-    lines = text.encode().split(b"\n")
-    before = b"\n".join([*lines[: condition.row - 1], lines[condition.row - 1][: condition.col - 1]])
-    old = condition.text.encode()
-    whole = text.encode()
-    if not whole[len(before) :].startswith(old):
-        raise ValueError(f"line {condition.row} has no condition {condition.text!r}")
-    return (before + b"true" + b"\n" * old.count(b"\n") + whole[len(before) + len(old) :]).decode()
+    lines = text.split("\n")
+    before = "\n".join([*lines[: condition.row - 1], lines[condition.row - 1][: condition.col - 1]])
+    after = text[len(before) :].removeprefix(condition.text)
+    return f"{before}true{chr(10) * condition.text.count(chr(10))}{after}"

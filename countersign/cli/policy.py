@@ -143,7 +143,7 @@ def try_(
     as_json: AsJson = False,
 ) -> None:
     """Try what a policy answers to a question, and why. Nothing is kept, and nothing leaves."""
-    from countersign.cli.policy_view import answer_lines, rules_json
+    from countersign.cli.policy_view import answer_lines, fault_of, rules_json
     from policy.bundle import read_policy
     from policy.explain import explain as asked
     from policy.trial import parse_question, with_changes
@@ -152,8 +152,9 @@ def try_(
     wanted = parse_question(with_changes(_question(question), changes or []))
     explanation = run(asked(_opa(), text.files, wanted.model_dump(mode="json")))
     if as_json:
-        shown = {"policy_digest": text.digest, "answer": explanation.answer, "printed": list(explanation.printed)}
-        show_json({**shown, "milliseconds": explanation.milliseconds, **rules_json(explanation)})
+        shown = {"policy_digest": text.digest, "answer": explanation.answer, "fault": fault_of(explanation.answer)}
+        took = {"printed": list(explanation.printed), "milliseconds": explanation.milliseconds}
+        show_json({**shown, **took, **rules_json(explanation)})
     else:
         out.print("\n".join(answer_lines(text.digest, wanted, explanation)))
 
@@ -182,11 +183,10 @@ def _question(named: str) -> Any:
 def _write_case(folder: Path, found: Row) -> str:
     """Write a decision's policy and question into a new folder, and return how to ask OPA."""
     from countersign.foreseen_errors import OperateError
+    from policy.bundle import write_files
 
     if folder.exists() and any(folder.iterdir()):
         raise OperateError(f"{folder} is not empty; name a new folder")
     question = json.dumps(found["document"]["input"], indent=2, ensure_ascii=False)
-    for name, text in {**found["files"], "input.json": f"{question}\n"}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+    write_files(folder, {**found["files"], "input.json": f"{question}\n"})
     return f"opa eval --bundle {folder} --input {folder / 'input.json'} data.countersign.effect.decision"

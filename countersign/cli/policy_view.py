@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.cli.command import Row, moment_text
-from policy.contract import Question
+from policy.answer import parse_answer
+from policy.contract import PolicyUnavailableError, Question
 from policy.explain import Explanation, RuleSeen
 
 _OUTCOMES = {"allow": "Allowed", "deny": "Denied", "needs_approval": "Needs approval"}
@@ -31,18 +32,28 @@ def decision_lines(found: Row, explanation: Explanation) -> list[str]:
 
 def answer_lines(digest: str, question: Question, explanation: Explanation) -> list[str]:
     """Return what a policy answers, and why, in lines."""
-    effect, answer = question.effect, explanation.answer
-    printed = [f"printed: {line}" for line in explanation.printed]
-    said = _said(answer) if isinstance(answer, dict) else ["The policy gives no answer"]
+    effect, answer, fault = question.effect, explanation.answer, fault_of(explanation.answer)
     return [
         f"{effect.connector}::{effect.operation} to {effect.target}",
         "",
-        *said,
-        *_requirement(answer),
-        *printed,
+        *(
+            [f"No valid answer, so nothing would be done: {fault}"]
+            if fault
+            else [*_said(answer), *_requirement(answer)]
+        ),
+        *(f"printed: {line}" for line in explanation.printed),
         f"policy {digest}, {explanation.milliseconds:.1f} ms",
         *_rules(answer, explanation),
     ]
+
+
+def fault_of(answer: Any) -> str | None:
+    """Return why the gate would not take an answer, None where it would."""
+    try:
+        parse_answer(answer, "answer")
+    except PolicyUnavailableError as error:
+        return str(error)
+    return None
 
 
 def rules_json(explanation: Explanation) -> dict[str, Any]:
@@ -61,19 +72,19 @@ def _said(answer: Row) -> list[str]:
     return [f"{_OUTCOMES[answer['outcome']]}, tier {answer['tier']}", *reasons]
 
 
-def _requirement(answer: Any) -> list[str]:
+def _requirement(answer: Row) -> list[str]:
     """Return who has to sign."""
-    wanted = answer.get("requirement") if isinstance(answer, dict) else None
-    return [f"  {name}: {_shown(value)}" for name, value in wanted.items()] if wanted else []
+    return [f"  {name}: {_shown(value)}" for name, value in (answer["requirement"] or {}).items()]
 
 
 def _codes(answer: Any) -> set[str]:
-    return {reason["code"] for reason in answer["reasons"]} if isinstance(answer, dict) else set()
+    """Return the codes of a valid answer's reasons."""
+    return set() if fault_of(answer) else {reason["code"] for reason in answer["reasons"]}
 
 
 def _asked_again(told: Row, answered: Any) -> str:
     """Say whether the same is answered today; a reason's words may hold what was hidden on the record."""
-    if isinstance(answered, dict) and _without_words(told) == _without_words(answered):
+    if fault_of(answered) is None and _without_words(told) == _without_words(answered):
         return "asked again, the policy answers the same"
     return f"asked again, the policy answers {json.dumps(answered, ensure_ascii=False)}"
 

@@ -328,7 +328,7 @@ async def _looks_at_end(tx: RunTx, request: AddressedRequest, payload: VotePaylo
 def _moves_to(request: AddressedRequest, payload: VotePayload) -> StepStatus | None:
     """Return the step's status after such a vote if that decides; None where it will not, or more has to be known."""
     is_no = payload.verdict.is_no
-    if not (request.wants_one or is_no or payload.ticket):
+    if not (request.is_last or is_no or payload.ticket):
         return None
     match request.kind:
         case AskKind.EFFECT:

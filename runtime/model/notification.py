@@ -97,7 +97,7 @@ class AddressedRequest(NamedTuple):
     kind: AskKind
     step: str
     effect_id: str
-    wants_one: bool  # as many approvals as it wants are there with this one
+    is_last: bool  # with this approval there are as many as it wants
     by_delegate: bool  # whoever votes has a delegation, of any time
 
 

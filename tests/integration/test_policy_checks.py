@@ -8,6 +8,7 @@ import pytest
 
 from policy.bundle import PolicyFolders
 from policy.checks import faults_in, format_files, run_tests
+from policy.errors import PolicyError
 from tests.opa_server import PACKS, POLICIES, copy_policies, opa_program
 
 Fault = tuple[str, str, str, str]
@@ -144,3 +145,15 @@ def test_files_are_formatted_in_place_and_named(tmp_path: Path) -> None:
     assert format_files(opa_program(), folders) == [policies / TIERS]
     assert (policies / TIERS).read_text() == text
     assert format_files(opa_program(), folders) == []
+
+
+def test_where_one_file_has_a_fault_none_is_formatted(tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    unformatted = f"{EFFECT}/approvals.rego"
+    spoil(
+        policies, [(unformatted, "import data", "import   data", ""), (TIERS, "permitted if _", "permitted if {", "")]
+    )
+    text = (policies / unformatted).read_text()
+    with pytest.raises(PolicyError, match=TIERS):
+        format_files(opa_program(), PolicyFolders(policies, ()))
+    assert (policies / unformatted).read_text() == text

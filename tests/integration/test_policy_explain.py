@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from policy.bundle import read_policy
+from evidence import replay
+from policy.bundle import read_policy, write_files
 from policy.errors import PolicyError
-from policy.explain import Explanation, RuleSeen, explain
+from policy.explain import FORBIDDEN, Explanation, RuleSeen, explain
 from policy.vetting import sample_question
 from tests.bench import Bench
 from tests.integration.policies_stage import filing
@@ -77,7 +78,7 @@ def changed(rule: str) -> dict[str, str]:
         ('\tnot input.tenant == "acme"\n\tinput.step == ""', None),
         ('\tcount([one |\n\t\tsome one in input.votes\n\t]) > 0\n\tinput.tenant == "acme"', "count([one |"),
     ],
-    ids=["the first", "the last", "two", "a name", "a choice", "a negation", "over lines"],
+    ids=["the first", "the last", "two", "a name", "a choice", "a negation", "behind other letters", "over lines"],
 )
 async def test_the_condition_that_did_not_hold_is_named_and_what_stands_behind_it_is_tried(
     rule: str, fault: str | None
@@ -114,6 +115,26 @@ async def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown() -> None:
     found = await why(asked(counters={"writes": 60}), changed(rule))
     read = {one.rule.code or one.rule.path.rpartition(".")[2]: one.reads for one in found.gave}
     assert (read["odd"], read["writes.high_tier"]) == ({}, {"tiers.effective": "high"})
+
+
+async def test_what_stands_behind_an_else_is_a_rule_of_its_own() -> None:
+    rule = 'odd if input.step == "x"\n\nelse if input.step == "y"'
+    files = {**TEXT, LIMITS: f"{TEXT[LIMITS]}\npermitted if odd\n\n{rule}\n"}
+    found = await why(asked(counters={"writes": 60}), files)
+    assert {text for name, text in map(named, found.near) if name == "limits.odd"} == {
+        'input.step == "x"',
+        'input.step == "y"',
+    }
+
+
+async def test_a_file_that_would_stand_outside_its_folder_is_written_nowhere(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="this name cannot be stored"):
+        write_files(tmp_path / "in", {"good.rego": "", "../out.rego": ""})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_replay_and_explanations_do_without_the_same_of_opa() -> None:
+    assert FORBIDDEN == replay.FORBIDDEN
 
 
 @pytest.fixture
@@ -196,6 +217,18 @@ async def test_a_question_with_changes_is_tried_on_a_candidate_and_nothing_is_ke
     assert (document["answer"]["outcome"], document["printed"]) == ("needs_approval", ["so far 0"])
     assert document["milliseconds"] > 0
     assert await bench.rows(counts) == before
+
+
+async def test_an_answer_that_the_gate_would_not_take_is_said_to_be_none(env: dict[str, str], tmp_path: Path) -> None:
+    candidate, question = copy_policies(tmp_path / "rego"), tmp_path / "question.json"
+    decision = candidate / "countersign/decision.rego"
+    decision.write_text(decision.read_text().replace('"outcome": "needs_approval"', '"outcome": "perhaps"'))
+    question.write_text(json.dumps(asked()))
+    found = await said(env, "try", str(question), "--candidate", str(candidate))
+    assert found.code == 0
+    assert found.out.splitlines()[2].startswith("No valid answer, so nothing would be done: answer.outcome")
+    document = json.loads((await said(env, "try", str(question), "--candidate", str(candidate), "--json")).out)
+    assert document["fault"].startswith("answer.outcome")
 
 
 @pytest.mark.parametrize(
