@@ -99,7 +99,7 @@ def _check_name(name: str) -> None:
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write a policy's files into a folder; raise PolicyError, and write none, if one would come to stand outside it."""
+    """Write a policy's files into a folder; raise PolicyError, and write none, if one would stand outside it."""
     for name in files:
         _check_name(name)
     for name, text in files.items():

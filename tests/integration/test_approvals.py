@@ -13,21 +13,25 @@ A request without enough eligible approvers is seen when it is asked: on record,
 
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.slack import card_ref
 from bot.views import references
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
 from runtime.model.effect import LeaseLostError
 from runtime.model.states import ApprovalStatus, EffectStatus
 from runtime.model.votes import CardAct, Refusal, RefusalCode
 from runtime.store import approvals, effects
-from tests.bench import Bench
+from tests.bench import Bench, open_bench
 from tests.integration.acts_stage import delegate, say, undelegate
-from tests.integration.conftest import Targets
+from tests.integration.conftest import PACK, Targets
 from tests.integration.policies_stage import filing
 from tests.logins import loading
+from tests.patience import MINUTE
 
 FILE = {"company": "ACME", "text": "report"}
 
@@ -283,3 +287,37 @@ async def test_an_approval_that_can_be_fulfilled_alarms_nobody(bench: Bench, tar
     view = await bench.desk.approval(approval)
     assert view is not None
     assert view.shortfall == ""
+
+
+TWO_FILINGS = """
+name: two-filings
+version: 1
+title: Two filings and an answer
+trigger: {type: bench.two_filings, schema: {}}
+steps:
+  - {id: first, needs: [], verb: file, params: {company: A, text: r}}
+  - {id: second, needs: [], verb: file, params: {company: B, text: r}}
+  - {id: ask, needs: [], verb: await_answer, params: {case: "1"}}
+"""
+
+
+async def test_a_rejection_that_ends_a_run_ends_all_else_that_the_run_asks_and_waits_for(
+    dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path
+) -> None:
+    (tmp_path / "runbooks").mkdir()
+    (tmp_path / "runbooks/two.yaml").write_text(TWO_FILINGS, encoding="utf-8")
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as bench,
+    ):
+        run_id = (await bench.start("bench.two_filings", {})).run_id
+        await bench.settle()
+        [first] = await bench.rows("SELECT approval_id FROM approvals WHERE step = 'first'")
+        assert (await bench.click("ann", first["approval_id"], "reject", "not like this")).counted
+        ended = {row["step"]: row["status"] for row in await bench.rows("SELECT step, status FROM approvals")}
+        effects = "SELECT step, status FROM effects WHERE run_id = %s AND purpose = 'step' AND status <> 'succeeded'"
+        left = {row["step"]: row["status"] for row in await bench.rows(effects, run_id)}
+        waits = {row["status"] for row in await bench.rows("SELECT status FROM waits WHERE step <> 'first'")}
+        assert (await bench.run(run_id))["status"] == "failed_terminal"
+        assert ended == {"first": "rejected", "second": "canceled"}
+        assert (left["first"], left["second"], waits) == ("rejected", "rejected", {"canceled"})
