@@ -80,10 +80,11 @@ def install(wheel: Path, python: str, folder: Path) -> Installed:
 
 
 def play(program: Installed, version: str) -> None:
-    """Check definitions, play the demo, verify its evidence; raise ReleaseError where that is not this version's."""
+    """Check definitions and policies, play the demo, verify its evidence; raise ReleaseError where that is not this version's."""
     if (said := program.run("--version").split()[-1]) != version:
         raise ReleaseError(f"the wheel says that it is {said}, and pyproject.toml that it is {version}")
     program.run("definitions", "check")
+    program.run("policy", "check")
     left = dict(line.split(": ", 1) for line in program.run("demo").splitlines()[-3:])
     if left["sha256"] not in program.run("evidence", "verify", left["bundle"], "--key", left["key"]):
         raise ReleaseError("what was verified is not the bundle of the demo")
