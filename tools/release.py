@@ -80,7 +80,7 @@ def install(wheel: Path, python: str, folder: Path) -> Installed:
 
 
 def play(program: Installed, version: str) -> None:
-    """Check definitions and policies, play the demo, verify its evidence; raise ReleaseError where that is not this version's."""
+    """Check definitions and policies, play the demo, verify its evidence; ReleaseError if that is another version's."""
     if (said := program.run("--version").split()[-1]) != version:
         raise ReleaseError(f"the wheel says that it is {said}, and pyproject.toml that it is {version}")
     program.run("definitions", "check")
