@@ -76,6 +76,7 @@ def changed(rule: str) -> dict[str, str]:
         ('\tstep := input.nothing\n\tstep == "x"', None),
         ('\tsome vote in input.votes\n\tvote.at == "x"', None),
         ('\tnot input.tenant == "acme"\n\tinput.step == ""', None),
+        ('\t"ø" == "ø"; input.step == "x"', 'input.step == "x"'),
         ('\tcount([one |\n\t\tsome one in input.votes\n\t]) > 0\n\tinput.tenant == "acme"', "count([one |"),
     ],
     ids=["the first", "the last", "two", "a name", "a choice", "a negation", "behind other letters", "over lines"],
@@ -118,7 +119,7 @@ async def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown() -> None:
 
 
 async def test_what_stands_behind_an_else_is_a_rule_of_its_own() -> None:
-    rule = 'odd if input.step == "x"\n\nelse if input.step == "y"'
+    rule = 'odd if {\n\tinput.step == "x"\n} else := true if {\n\tinput.step == "y"\n}'
     files = {**TEXT, LIMITS: f"{TEXT[LIMITS]}\npermitted if odd\n\n{rule}\n"}
     found = await why(asked(counters={"writes": 60}), files)
     assert {text for name, text in map(named, found.near) if name == "limits.odd"} == {
