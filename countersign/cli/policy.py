@@ -1,48 +1,20 @@
 """The group `policy`: check, test and format policies; explain a decision; try what a policy would answer."""
 
 import json
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from countersign.cli.command import Row, out, own_settings, run, show_json
+from countersign.cli.command import Row, out, run, show_json
 from countersign.cli.options import AsJson
-
-if TYPE_CHECKING:
-    from policy.bundle import PolicyFolders
+from countersign.cli.policy_backtest import backtest
+from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 
 policy = typer.Typer()
 
-Core = Annotated[
-    Path | None, typer.Argument(metavar="FOLDER", help="The policy folder. Default: COUNTERSIGN_POLICIES.")
-]
-Packs = Annotated[
-    list[Path] | None,
-    typer.Option("--pack", metavar="FOLDER", help="A pack whose rules belong to it. Default: COUNTERSIGN_PACKS."),
-]
-
-
-def _folders(core: Path | None, packs: list[Path] | None) -> "PolicyFolders":
-    from countersign.foreseen_errors import OperateError
-    from policy.bundle import PolicyFolders
-
-    settings = own_settings()
-    found = PolicyFolders(core or settings.policies, tuple(packs or settings.packs))
-    if missing := [folder for folder in (found.core, *found.packs) if not folder.is_dir()]:
-        raise OperateError(f"{missing[0]} is not a folder")
-    return found
-
-
-def _opa() -> Path:
-    """Return the `opa` that COUNTERSIGN_OPA names, else the pinned one, installed where it is missing."""
-    from countersign.embedded.servers import OPA, ensure
-    from countersign.embedded.work import to_stderr
-
-    named = os.environ.get("COUNTERSIGN_OPA")
-    return Path(named) if named else ensure(OPA, to_stderr)
+policy.command()(backtest)
 
 
 @policy.command()
@@ -54,8 +26,8 @@ def check(core: Core = None, *, packs: Packs = None, as_json: AsJson = False) ->
     from countersign.settings import ROOT
     from policy.checks import faults_in
 
-    folders = _folders(core, packs)
-    faults = faults_in(_opa(), folders, ROOT / "rego/meta.rego")
+    folders = folders_of(core, packs)
+    faults = faults_in(opa_program(), folders, ROOT / "rego/meta.rego")
     if as_json:
         show_json({"faults": faults})
     else:
@@ -76,7 +48,7 @@ def run_tests(
     from policy import checks
 
     wanted = [*(["--run", run_] if run_ else []), *(["--verbose"] if verbose else [])]
-    code, said = checks.run_tests(_opa(), _folders(core, packs), wanted)
+    code, said = checks.run_tests(opa_program(), folders_of(core, packs), wanted)
     if as_json:
         show_json({"passed": code == 0, "printed": said.splitlines()})
     else:
@@ -89,7 +61,7 @@ def fmt(core: Core = None, *, packs: Packs = None, as_json: AsJson = False) -> N
     """Format a policy's files in place, and name those that changed."""
     from policy.checks import format_files
 
-    changed = [str(file) for file in format_files(_opa(), _folders(core, packs))]
+    changed = [str(file) for file in format_files(opa_program(), folders_of(core, packs))]
     if as_json:
         show_json({"formatted": changed})
     else:
@@ -119,7 +91,7 @@ def explain(
     if edit is not None:
         out.print(_write_case(edit, found))
         return
-    explanation = run(asked_again(_opa(), found["files"], found["document"]["input"]))
+    explanation = run(asked_again(opa_program(), found["files"], found["document"]["input"]))
     if as_json:
         show_json({"decision": found["document"], "asked_again": explanation.answer, **rules_json(explanation)})
     else:
@@ -148,9 +120,9 @@ def try_(
     from policy.explain import explain as asked
     from policy.trial import parse_question, with_changes
 
-    text = read_policy(_folders(candidate, packs))
+    text = read_policy(folders_of(candidate, packs))
     wanted = parse_question(with_changes(_question(question), changes or []))
-    explanation = run(asked(_opa(), text.files, wanted.model_dump(mode="json")))
+    explanation = run(asked(opa_program(), text.files, wanted.model_dump(mode="json")))
     if as_json:
         shown = {"policy_digest": text.digest, "answer": explanation.answer, "fault": fault_of(explanation.answer)}
         took = {"printed": list(explanation.printed), "milliseconds": explanation.milliseconds}

@@ -47,7 +47,7 @@ _READ = {
     *("subscriptions check", "subscriptions list", "people list", "people show", "people passkeys list"),
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
-    *("policy check", "policy test", "policy explain", "policy try"),
+    *("policy check", "policy test", "policy explain", "policy try", "policy backtest"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -79,7 +79,15 @@ _WITHOUT_MOMENTS = {
 }
 _STATUSES = {"runs list", "waits list", "effects list", "dead-letters list", "definitions list"}
 _WRITE = {
-    *("evidence export", "evidence get", "evidence report", "evidence page", "keys export", "log stamp"),
+    *(
+        "evidence export",
+        "evidence get",
+        "evidence report",
+        "evidence page",
+        "keys export",
+        "log stamp",
+        "policy backtest",
+    ),
 }
 
 

@@ -1,0 +1,106 @@
+"""The command `policy backtest`: what a candidate policy would have answered to the questions on record."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from countersign.cli.command import out, run, shared_settings, show_json
+from countersign.cli.options import AsJson, Between, between, takes
+from countersign.cli.options import output as to_output
+from countersign.cli.policy_options import Packs, folders_of, opa_program
+
+if TYPE_CHECKING:
+    from countersign.backtest import Progress
+    from policy.backtest.differences import DifferenceClass
+
+
+@takes(period=between)
+def backtest(
+    *,
+    candidate: Annotated[Path, typer.Option(metavar="FOLDER", help="The policy that is asked.")],
+    packs: Packs = None,
+    period: Between,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Only so many decisions, always the same ones.")
+    ] = None,
+    group: Annotated[
+        Literal["rule", "operation", "tenant"],
+        typer.Option(metavar="MEMBER", help="What decisions are counted by, too: rule, operation or tenant."),
+    ] = "rule",
+    fail_on: Annotated[
+        str, typer.Option(metavar="CLASSES", help="Exit with 1 if one of these has a decision; none: never.")
+    ] = "deny-to-allow,approval-to-allow,no-answer",
+    output: Annotated[Path | None, to_output("FOLDER", "Write reports and decisions into it.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Go on with the backtest that was interrupted there.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a candidate policy the questions on record, and sort what it would change, the worst first.
+
+    Nothing is called and nothing is written but the folder. Exits with 1 if a class of --fail-on has a decision.
+    """
+    from countersign.backtest import Backtest, Ledger, vetted, write_reports
+    from evidence.replay import Opa
+    from policy.backtest.report import markdown_report
+    from policy.backtest.summary import GroupBy
+
+    failing = _classes(fail_on)
+    if resume and (output or sample or period.since or period.until):
+        raise typer.BadParameter("--resume goes on with what was asked: name no folder, sample or period")
+    settings = shared_settings("database_url")
+    opa = opa_program()
+    text = run(vetted(opa, folders_of(candidate, packs)))
+    with _folder(resume, output) as folder, _progress() as progress:
+        asked = Backtest(Opa(opa), text, Ledger(folder), progress)
+        run(asked.resume(settings) if resume else asked.begin(settings, period.since, period.until, sample))
+        summary = write_reports(folder, GroupBy(group))
+    if as_json:
+        show_json(summary.document)
+    else:
+        out.print(markdown_report(summary).decode(), end="")
+    raise typer.Exit(1 if any(summary.counts[one] for one in failing) else 0)
+
+
+def _classes(text: str) -> "list[DifferenceClass]":
+    from policy.backtest.differences import DifferenceClass
+
+    names = [] if text == "none" else text.split(",")
+    if unknown := sorted(set(names) - set(DifferenceClass)):
+        raise typer.BadParameter(f"no class {', '.join(unknown)}; there are {', '.join(DifferenceClass)}")
+    return [DifferenceClass(name) for name in names]
+
+
+@contextmanager
+def _folder(resume: Path | None, output: Path | None) -> Iterator[Path]:
+    """Give the folder of a backtest: one that is there, a new one, or one that is gone afterwards."""
+    from countersign.foreseen_errors import OperateError
+
+    if resume:
+        yield resume
+    elif output:
+        try:
+            output.mkdir()
+        except OSError as error:
+            raise OperateError(f"{output} cannot be made: {error.strerror}") from error
+        yield output
+    else:
+        with TemporaryDirectory(prefix="countersign-backtest-") as made:
+            yield Path(made)
+
+
+@contextmanager
+def _progress() -> "Iterator[Progress]":
+    """Show how far it is, where somebody looks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -1,0 +1,240 @@
+"""What another policy changes about one decision: each difference between two answers, with its class.
+
+Classes are ordered, the worst first: what is done although it was not, what is done without people, what fewer or
+other people sign, on weaker terms; then what becomes stricter, and what changes only words.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import isodate
+
+from policy.contract import Answer, BreakGlass, NextInLine, Outcome, Reason, Requirement
+from policy.execution_windows import ExecuteWhen
+from receipts.redaction import MARKER
+
+
+class DifferenceClass(StrEnum):
+    """How a decision changes, the worst first.
+
+    A decision on record that cannot be asked again is `not-replayable`; `no-answer` is one to which the candidate has
+    none that the gate would take, so that nothing would be done.
+    """
+
+    DENY_TO_ALLOW = "deny-to-allow"
+    APPROVAL_TO_ALLOW = "approval-to-allow"
+    DENY_TO_APPROVAL = "deny-to-approval"
+    FEWER_SIGNATURES = "fewer-signatures"
+    OTHER_PEOPLE = "other-people"
+    WEAKER_TERMS = "weaker-terms"
+    OTHER_OBLIGATIONS = "other-obligations"
+    NO_ANSWER = "no-answer"
+    STRICTER = "stricter"
+    REASONS_ONLY = "reasons-only"
+    UNCHANGED = "unchanged"
+    NOT_REPLAYABLE = "not-replayable"
+
+    @property
+    def badness(self) -> int:
+        """Return its place in the order: 0 is the worst."""
+        return _ORDER[self]
+
+
+_ORDER = {one: place for place, one in enumerate(DifferenceClass)}
+
+DENY_TO_ALLOW, APPROVAL_TO_ALLOW, DENY_TO_APPROVAL, FEWER, OTHER, WEAKER, OBLIGATIONS, _, STRICTER, REASONS, _, _ = (
+    DifferenceClass
+)
+
+
+class Difference(NamedTuple):
+    """One member of the answer that differs: as it is on record, and as the candidate has it, in JSON."""
+
+    kind: DifferenceClass
+    member: str
+    recorded: Any
+    candidate: Any
+
+
+_OUTCOMES = {
+    (Outcome.DENY, Outcome.ALLOW): DENY_TO_ALLOW,
+    (Outcome.NEEDS_APPROVAL, Outcome.ALLOW): APPROVAL_TO_ALLOW,
+    (Outcome.DENY, Outcome.NEEDS_APPROVAL): DENY_TO_APPROVAL,
+}
+"""Every other change of the outcome does less, or asks more people."""
+_TIERS = ("low", "medium", "high")
+
+
+def differences(recorded: Answer, candidate: Answer) -> list[Difference]:
+    """Return what differs between two answers to one question, the worst first; nothing where they mean the same."""
+    found = [*_of_outcome(recorded, candidate), *_of_words(recorded, candidate)]
+    if recorded.requirement and candidate.requirement:
+        found += _of_requirement(recorded.requirement, candidate.requirement)
+    return sorted(found, key=lambda one: (one.kind.badness, one.member))
+
+
+def _of_outcome(was: Answer, now: Answer) -> Iterator[Difference]:
+    if was.outcome is not now.outcome:
+        kind = _OUTCOMES.get((was.outcome, now.outcome), STRICTER)
+        yield Difference(kind, "outcome", str(was.outcome), str(now.outcome))
+    if was.tier != now.tier:
+        lower = WEAKER if _TIERS.index(now.tier) < _TIERS.index(was.tier) else STRICTER
+        # of what is denied the tier is a word and no more
+        yield Difference(REASONS if now.outcome is Outcome.DENY else lower, "tier", was.tier, now.tier)
+    if was.outcome is now.outcome is Outcome.ALLOW:
+        yield from _of_execute("execute", was.execute, now.execute)
+
+
+def _of_words(was: Answer, now: Answer) -> Iterator[Difference]:
+    if sorted(was.obligations) != sorted(now.obligations):
+        yield Difference(OBLIGATIONS, "obligations", list(was.obligations), list(now.obligations))
+    if not _say_the_same(was.reasons, now.reasons):
+        yield Difference(REASONS, "reasons", _plain(was.reasons), _plain(now.reasons))
+
+
+def _say_the_same(was: list[Reason], now: list[Reason]) -> bool:
+    """Compare reasons; on record, what is secret in their sentences has been hidden."""
+    pairs = zip(was, now, strict=False)
+    return len(was) == len(now) and all(a.code == b.code and _is_sentence(a.msg, b.msg) for a, b in pairs)
+
+
+def _is_sentence(told: str, said: str) -> bool:
+    if MARKER not in told:
+        return told == said
+    return re.fullmatch(".*".join(map(re.escape, told.split(MARKER))), said, re.DOTALL) is not None
+
+
+def _plain(reasons: list[Reason]) -> list[dict[str, Any]]:
+    return [reason.model_dump(mode="json") for reason in reasons]
+
+
+def _of_requirement(was: Requirement, now: Requirement) -> Iterator[Difference]:
+    for member, judge in _MEMBERS.items():
+        before, after = getattr(was, member), getattr(now, member)
+        if before != after and (kind := judge(before, after)):
+            yield Difference(kind, f"requirement.{member}", _json(before), _json(after))
+    yield from _of_groups(was, now)
+    yield from _of_execute("requirement.execute", was.execute, now.execute)
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_json(one) for one in value]
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+Judge = Callable[[Any, Any], DifferenceClass | None]
+
+
+def _of_groups(was: Requirement, now: Requirement) -> Iterator[Difference]:
+    """Yield how the groups differ, and whether each of them has to sign."""
+    fewer = FEWER if _signatures(now) < _signatures(was) else OTHER
+    if was.all_groups != now.all_groups:
+        kind = STRICTER if now.all_groups else fewer
+        yield Difference(kind, "requirement.all_groups", was.all_groups, now.all_groups)
+    if gone_or_new := set(was.groups) ^ set(now.groups):
+        new = gone_or_new & set(now.groups)
+        if was.all_groups and now.all_groups:
+            kind = STRICTER if new == gone_or_new else OTHER if new else fewer
+        else:
+            kind = OTHER if new else STRICTER
+        yield Difference(kind, "requirement.groups", sorted(was.groups), sorted(now.groups))
+
+
+def _signatures(requirement: Requirement) -> int:
+    """Return of how many people signatures are needed at least."""
+    return max(requirement.quorum, len(set(requirement.groups)) if requirement.all_groups else 1)
+
+
+def _worst(*kinds: DifferenceClass | None) -> DifferenceClass | None:
+    return min((kind for kind in kinds if kind), key=lambda kind: kind.badness, default=None)
+
+
+def _more_is(kind: DifferenceClass) -> Judge:
+    """Return what judges numbers of which a greater one is of this class, and a smaller one of the other way."""
+    less = STRICTER if kind is not STRICTER else WEAKER
+    return lambda before, after: None if before == after else kind if after > before else less
+
+
+def _span(text: str) -> timedelta:
+    duration: timedelta = isodate.parse_duration(text)  # what is on record, and what is answered, has been checked
+    return duration
+
+
+def _longer_is(kind: DifferenceClass) -> Judge:
+    return lambda before, after: _more_is(kind)(_span(before), _span(after))
+
+
+def _more_people_is(kind: DifferenceClass) -> Judge:
+    """Return what judges names of which a new one is of this class, and one that is only gone stricter."""
+    return lambda before, after: kind if set(after) - set(before) else STRICTER if set(before) - set(after) else None
+
+
+def _gone_is_weaker(before: Any, after: Any) -> DifferenceClass | None:
+    return WEAKER if set(before) - set(after) else STRICTER if set(after) - set(before) else None
+
+
+def _of_pause(before: str | None, after: str | None) -> DifferenceClass | None:
+    return _more_is(WEAKER)(*(_span(text) if text else timedelta() for text in (before, after)))
+
+
+def _of_line(before: list[NextInLine], after: list[NextInLine]) -> DifferenceClass | None:
+    """Judge who is asked, too, as time runs short: another one may sign, or one may do so sooner."""
+    was, now = _asked_after(before), _asked_after(after)
+    times = [_more_is(STRICTER)(was[group], now[group]) for group in was.keys() & now.keys()]
+    return _worst(_more_people_is(OTHER)(was, now), *times)
+
+
+def _asked_after(line: list[NextInLine]) -> dict[str, timedelta]:
+    """Return the groups, each with the time after which it is first asked."""
+    return {group: _span(entry.after) for entry in reversed(line) for group in entry.to}
+
+
+def _of_break_glass(before: BreakGlass | None, after: BreakGlass | None) -> DifferenceClass | None:
+    """Judge who may do without the others: one signature is then enough."""
+    if before is None or after is None:
+        return FEWER if after else STRICTER
+    return _worst(
+        _more_people_is(OTHER)(before.groups, after.groups),
+        _more_is(WEAKER)(before.at_most, after.at_most),
+        _longer_is(STRICTER)(before.within, after.within),
+        _gone_is_weaker(before.tell, after.tell),
+        _more_people_is(WEAKER)(before.review_by, after.review_by),
+        _longer_is(WEAKER)(before.review_within, after.review_within),
+    )
+
+
+def _of_execute(member: str, was: ExecuteWhen | None, now: ExecuteWhen | None) -> Iterator[Difference]:
+    """Yield how the times differ at which it is carried out."""
+    if was != now:
+        kind = _of_times(was, now) if was and now else STRICTER if now else WEAKER
+        yield Difference(kind, member, _json(was), _json(now))
+
+
+def _of_times(was: ExecuteWhen, now: ExecuteWhen) -> DifferenceClass:
+    """Judge two times: stricter only if nothing may begin by the new one that may not by the old."""
+    is_within = _span(now.within) <= _span(was.within)
+    is_later = (now.not_before or "") >= (was.not_before or "")
+    is_narrower = not was.between or (now.time_zone == was.time_zone and bool(now.between) and _covers(was, now))
+    return STRICTER if is_within and is_later and is_narrower else WEAKER
+
+
+def _covers(was: ExecuteWhen, now: ExecuteWhen) -> bool:
+    return all(window in was.between for window in now.between)
+
+
+_MEMBERS: dict[str, Judge] = {
+    "quorum": lambda before, after: FEWER if after < before else STRICTER,
+    "exclude": _gone_is_weaker,
+    "expires_in": _longer_is(WEAKER),
+    "reason_required": lambda before, _: WEAKER if before else STRICTER,
+    "escalate_to": _of_line,
+    "break_glass": _of_break_glass,
+    "sign_with": lambda before, _: WEAKER if before else STRICTER,
+    "pause_on_question": _of_pause,
+    "editors_may_sign": lambda before, _: STRICTER if before else WEAKER,
+}
+"""How each member of a requirement is judged where it differs; groups and times are judged together, above."""

@@ -1,0 +1,102 @@
+"""How decisions on record are judged: each against what the candidate answers, by its worst difference."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from policy.answer import expect_editor_apart, parse_answer
+from policy.backtest.differences import Difference, DifferenceClass, differences
+from policy.contract import Answer, PolicyUnavailableError, Question
+
+NO_QUESTION, NO_ANSWER_ON_RECORD = "question.invalid", "answer.invalid"
+"""Why a decision cannot be replayed: what was asked, or what was answered, is not what this program asks or takes."""
+
+
+class RecordedDecision(BaseModel):
+    """A decision on record: which, about what, and its question and answer as they were written down.
+
+    `seq` is the number of the leaf that names it in the chain of its run.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    decision_id: str
+    run_id: str
+    seq: int
+    tenant: str
+    operation: str
+    at: str
+    policy_digest: str
+    question: Any
+    answer: Any
+
+
+class JudgedDecision(BaseModel):
+    """What became of one decision; `why` says why it cannot be replayed, or why there is no answer.
+
+    `rules` are the codes of the reasons that only one of the two answers gives, else those that both give.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    decision_id: str
+    run_id: str
+    seq: int
+    tenant: str
+    operation: str
+    at: str
+    policy_digest: str
+    kind: DifferenceClass
+    rules: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    why: str = ""
+
+
+def question_of(decision: RecordedDecision) -> Question | None:
+    """Return the question as it was asked, or None where it is none of this program's."""
+    try:
+        return Question.model_validate_json(json.dumps(decision.question))
+    except ValidationError:
+        return None
+
+
+def judge(decision: RecordedDecision, question: Question | None, document: Any, fault: str = "") -> JudgedDecision:
+    """Judge a decision by what the candidate answers to its question, or the `fault` for which it gives no answer."""
+    if question is None:
+        return _judged(decision, DifferenceClass.NOT_REPLAYABLE, why=NO_QUESTION)
+    try:
+        recorded = parse_answer(decision.answer, "answer")
+    except PolicyUnavailableError:
+        return _judged(decision, DifferenceClass.NOT_REPLAYABLE, why=NO_ANSWER_ON_RECORD)
+    try:
+        candidate = _answer(question, document, fault)
+    except PolicyUnavailableError as error:
+        return _judged(decision, DifferenceClass.NO_ANSWER, rules=_codes(recorded), why=str(error))
+    found = differences(recorded, candidate)
+    kind = found[0].kind if found else DifferenceClass.UNCHANGED
+    return _judged(decision, kind, rules=_rules(recorded, candidate), differences=tuple(found))
+
+
+def _answer(question: Question, document: Any, fault: str) -> Answer:
+    """Return the candidate's answer as the gate would take it, or raise PolicyUnavailableError."""
+    if fault:
+        raise PolicyUnavailableError(fault)
+    answer = parse_answer(document, "answer")
+    expect_editor_apart(question, answer)
+    return answer
+
+
+def _judged(decision: RecordedDecision, kind: DifferenceClass, **more: Any) -> JudgedDecision:
+    told: Mapping[str, Any] = decision.model_dump(exclude={"question", "answer"})
+    return JudgedDecision(**told, kind=kind, **more)
+
+
+def _codes(answer: Answer) -> tuple[str, ...]:
+    return tuple(sorted({reason.code for reason in answer.reasons}))
+
+
+def _rules(recorded: Answer, candidate: Answer) -> tuple[str, ...]:
+    was, now = set(_codes(recorded)), set(_codes(candidate))
+    return tuple(sorted(was ^ now or was))

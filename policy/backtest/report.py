@@ -1,0 +1,126 @@
+"""Reports of a backtest, for people to read: Markdown for a review, and an HTML page to look at and to print."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from policy.backtest.summary import Summary
+
+_LONGEST = 200
+"""Characters of a value; it stands whole in the JSON report."""
+_BACKTICKS = re.compile("`+")
+
+
+def json_report(summary: Summary) -> bytes:
+    """Return what a backtest found as JSON, the same bytes for the same findings."""
+    return f"{json.dumps(summary.document, indent=2, ensure_ascii=False)}\n".encode()
+
+
+def markdown_report(summary: Summary) -> bytes:
+    """Return what a backtest found as Markdown."""
+    told = summary.document
+    lines = ["# Backtest of a policy", "", *_about(told), "", "| class | decisions | share |", "| --- | ---: | ---: |"]
+    lines += [
+        f"| {one['title']} (`{one['class']}`) | {one['decisions']:,} | {_percent(one)} |" for one in told["classes"]
+    ]
+    for one in told["classes"]:
+        lines += _examples(one)
+    lines += _groups(told)
+    return f"{chr(10).join(lines)}\n".encode()
+
+
+def html_report(summary: Summary) -> bytes:
+    """Return what a backtest found as an HTML page, which runs and loads nothing."""
+    style = _file("report.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = _template().render(
+        told=summary.document,
+        about=_about(summary.document),
+        style=Markup(style),  # noqa: S704 - a file of ours
+        style_digest=digest,
+    )
+    return f"{page}\n".encode()
+
+
+def _about(told: dict[str, Any]) -> list[str]:
+    """Return in sentences what was asked of what."""
+    period = f"from {told['first_at']} to {told['last_at']}" if told["decisions"] else "in that period"
+    policies = len(told["policies"])
+    by = f"made by {policies} {'policy' if policies == 1 else 'policies'}"
+    lines = [f"Candidate {told['candidate']}.", f"{told['decisions']:,} decisions on record, {period}, {by}."]
+    if told["sample"] is not None:
+        lines.append(f"A sample of at most {told['sample']:,} decisions.")
+    return lines
+
+
+def _percent(one: dict[str, Any]) -> str:
+    return f"{float(one['share']) * 100:.2f} %"
+
+
+def _examples(one: dict[str, Any]) -> Iterator[str]:
+    if not one["examples"]:
+        return
+    yield from ("", f"## {one['title']}", "")
+    for example in one["examples"]:
+        rules = f", {', '.join(map(_code, example['rules']))}" if example["rules"] else ""
+        yield f"- {_code(example['decision_id'])} of {_code(example['run_id'])}: {_code(example['operation'])}{rules}"
+        yield from (f"  - {line}" for line in _lines(example, _code))
+
+
+def _lines(example: dict[str, Any], code: Any) -> Iterator[str]:
+    """Yield what differs in an example, each value as `code` shows it."""
+    if example["why"]:
+        yield code(example["why"])
+    for each in example["differences"]:
+        yield f"{each['member']}: {code(_shown(each['recorded']))} becomes {code(_shown(each['candidate']))}"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _code(text: str) -> str:
+    """Return a text as Markdown's code, whatever stands in it."""
+    plain = " ".join(text.split())
+    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(plain)), default=0))
+    space = " " if plain.startswith("`") or plain.endswith("`") else ""
+    return f"{fence}{space}{plain}{space}{fence}"
+
+
+def _groups(told: dict[str, Any]) -> Iterator[str]:
+    yield from ("", f"## By {told['grouped_by']}", "", "| group | decisions | of these |", "| --- | ---: | --- |")
+    for one in told["groups"]:
+        yield f"| {_cell(one['group'])} | {one['decisions']:,} | {_counts(one)} |"
+    if told["groups_left_out"]:
+        yield f"| and {told['groups_left_out']:,} more | | |"
+    if told["not_replayable"]:
+        whys = ", ".join(f"{_code(one['reason'])}: {one['decisions']:,}" for one in told["not_replayable"])
+        yield from ("", f"Not replayable, by reason: {whys}.")
+
+
+def _cell(text: str) -> str:
+    return _code(text.replace("|", "\\|"))
+
+
+def _counts(one: dict[str, Any]) -> str:
+    return ", ".join(f"{name}: {count:,}" for name, count in one["classes"].items())
+
+
+@cache
+def _template() -> Template:
+    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    engine.filters.update(percent=_percent, counts=_counts, lines=lambda one: list(_lines(one, str)))
+    return engine.from_string(_file("report.html"))
+
+
+def _file(name: str) -> str:
+    return (files("policy.backtest") / name).read_text(encoding="utf-8")
