@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmarks import all_in, cli, clicks, homes, intake, latency, throughput
+from benchmarks import all_in, backtests, cli, clicks, homes, intake, latency, throughput
 from benchmarks import crowds as people
 from benchmarks import governed_steps as repeat
 from benchmarks import killed_worker as killed
@@ -34,6 +34,7 @@ MEASURED = {
     "killed": killed.measure,
     "repeat": repeat.measure,
     "cli": cli.measure,
+    "backtest": backtests.measure,
 }
 
 

@@ -32,7 +32,8 @@ QUICK_PARKED = (1_000, 10_000)
 class Options:
     """Sizes of one run. `seconds` is how long each rate is measured for, `lease` how long a killed worker's lasts.
 
-    `all_in` is how many runs are triggered, worked off and sealed, `cards` how many cards are posted and clicked.
+    `all_in` is how many runs are triggered, worked off and sealed, `cards` how many cards are posted and clicked,
+    `backtest` of how many runs decisions are asked again.
     """
 
     seconds: float
@@ -48,6 +49,7 @@ class Options:
     iterations: int
     all_in: int
     cards: int
+    backtest: int
     only: frozenset[str] = field(default_factory=frozenset)
 
     def wants(self, part: str) -> bool:
@@ -69,6 +71,7 @@ QUICK = Options(
     iterations=500,
     all_in=60,
     cards=5,
+    backtest=60,
 )
 WHOLE = Options(
     5.0,
@@ -84,8 +87,22 @@ WHOLE = Options(
     iterations=10_000,
     all_in=600,
     cards=30,
+    backtest=1_000,
 )
-PARTS = ("steps", "all_in", "intake", "latency", "parked", "slack", "clicks", "home", "killed", "repeat", "cli")
+PARTS = (
+    "steps",
+    "all_in",
+    "intake",
+    "latency",
+    "parked",
+    "slack",
+    "clicks",
+    "home",
+    "killed",
+    "repeat",
+    "cli",
+    "backtest",
+)
 
 
 def parse(arguments: Sequence[str]) -> Options:

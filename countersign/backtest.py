@@ -18,18 +18,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from countersign.connection import connected
 from countersign.foreseen_errors import OperateError
 from countersign.no_network import no_network
 from countersign.settings import ROOT, Settings
 from evidence.replay import AskingError, FlawedConfigurationError, NoAnswerError, Opa
+from policy.answer import parse_answer
+from policy.backtest.differences import DifferenceClass
 from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
+from policy.backtest.ledger import Ledger, Plan
 from policy.backtest.report import html_report, json_report, markdown_report
 from policy.backtest.summary import Asked, GroupBy, Summary, summarize
+from policy.bootstrap import RecordedCase
 from policy.bundle import PolicyFolders, build_bundle
-from policy.contract import PolicyText
+from policy.contract import PolicyText, PolicyUnavailableError
 from policy.errors import PolicyError
 from policy.vetting import sample_question, vet_bundle
 from receipts.fields import timestamp
@@ -38,80 +40,8 @@ from runtime.services.recorded_decisions import Key, RecordedDecisions, Selected
 
 TOGETHER = 500
 """Decisions of one set: each costs OPA about a millisecond, and a set a tenth of a second more."""
-JUDGED, TIMES = "decisions.jsonl", "times.jsonl"
 
 Progress = Callable[[int, int], None]
-
-
-class Plan(BaseModel):
-    """What a backtest asks, as the first line of its file says: of which policy, and about which decisions."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    candidate: str
-    since: datetime | None
-    until: datetime | None
-    read_until: datetime
-    sample: int | None
-    cutoff: str | None
-    decisions: int
-
-    @property
-    def selected(self) -> Selected:
-        """Return which decisions are meant."""
-        return Selected(self.since, self.read_until, self.cutoff)
-
-
-class Ledger:
-    """The file of a backtest: its plan, and a line for each decision that was judged, in the order of their keys."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / JUDGED
-        self._times = folder / TIMES
-
-    def begin(self, plan: Plan) -> None:
-        """Write the first line; the file must not be there yet."""
-        with self._file.open("x", encoding="utf-8") as file:
-            file.write(f"{plan.model_dump_json()}\n")
-
-    def plan(self) -> Plan:
-        """Return what the first line says, or raise OperateError."""
-        try:
-            with self._file.open(encoding="utf-8") as file:
-                return Plan.model_validate_json(file.readline())
-        except FileNotFoundError as error:
-            raise OperateError(f"{self._file} is not there: no backtest was begun in {self._file.parent}") from error
-        except ValidationError as error:
-            raise OperateError(f"{self._file}, line 1: not the plan of a backtest") from error
-
-    def judged(self) -> Iterator[JudgedDecision]:
-        """Yield what was judged, or raise OperateError at a line that says something else."""
-        with self._file.open(encoding="utf-8") as file:
-            next(file)
-            for number, line in enumerate(file, 2):
-                try:
-                    yield JudgedDecision.model_validate_json(line)
-                except ValidationError as error:
-                    raise OperateError(f"{self._file}, line {number}: not a decision that was judged") from error
-
-    def repair(self) -> None:
-        """Take away a last line that was not written whole."""
-        with self._file.open("rb+") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _LONGEST_LINE))
-            tail = file.read()
-            file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
-
-    def append(self, judged: Sequence[JudgedDecision], seconds: float, recorded_us: int) -> None:
-        """Write a set, and beside it how long both policies took for it: that on record, and the candidate."""
-        with self._file.open("a", encoding="utf-8") as file:
-            file.writelines(f"{one.model_dump_json()}\n" for one in judged)
-        took = {"decisions": len(judged), "recorded_ms": recorded_us / 1000, "candidate_ms": round(seconds * 1000, 3)}
-        with self._times.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(took)}\n")
-
-
-_LONGEST_LINE = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -165,9 +95,10 @@ class Backtest:
         self, decisions: RecordedDecisions, plan: Plan, after: Key | None
     ) -> AsyncIterator[tuple[list[JudgedDecision], float, int]]:
         """Yield sets in their order, as many being asked at a time as there are processors."""
+        selected = Selected(plan.since, plan.read_until, plan.cutoff)
         asking: deque[asyncio.Task[tuple[list[JudgedDecision], float, int]]] = deque()
         try:
-            while rows := await decisions.behind(after, plan.selected, TOGETHER):
+            while rows := await decisions.behind(after, selected, TOGETHER):
                 after = rows[-1]["run_id"], rows[-1]["seq"]
                 asking.append(asyncio.create_task(asyncio.to_thread(self._judged, rows)))
                 if len(asking) > (os.cpu_count() or 1):
@@ -256,15 +187,41 @@ async def vetted(opa: Path, folders: PolicyFolders) -> PolicyText:
 
 def write_reports(folder: Path, by: GroupBy) -> Summary:
     """Write the reports on what was judged, in place of those that are there; return what they tell."""
-    ledger = Ledger(folder)
-    plan = ledger.plan()
-    asked = Asked(plan.candidate, _told(plan.since), _told(plan.until), plan.sample)
-    summary = summarize(asked, ledger.judged(), by)
+    summary = _summary(Ledger(folder), by)
     (folder / "report.json").write_bytes(json_report(summary))
     (folder / "report.md").write_bytes(markdown_report(summary))
     (folder / "report.html").write_bytes(html_report(summary))
     return summary
 
 
+def _summary(ledger: Ledger, by: GroupBy) -> Summary:
+    plan = ledger.plan()
+    asked = Asked(plan.candidate, _told(plan.since), _told(plan.until), plan.sample)
+    return summarize(asked, ledger.judged(), by)
+
+
 def _told(moment: datetime | None) -> str | None:
     return timestamp(moment) if moment else None
+
+
+def examples_of(folder: Path) -> list[str]:
+    """Return the first example of each class of changes that a backtest has found, by its decision's id."""
+    summary = _summary(Ledger(folder), GroupBy.RULE)
+    changed = [one for one in summary.document["classes"] if one["class"] not in _WITHOUT_ANSWERS and one["examples"]]
+    return [one["examples"][0]["decision_id"] for one in changed]
+
+
+_WITHOUT_ANSWERS = (DifferenceClass.NO_ANSWER, DifferenceClass.NOT_REPLAYABLE)
+
+
+def answers_to(opa: Opa, candidate: PolicyText, documents: Sequence[dict[str, Any]]) -> list[RecordedCase]:
+    """Return decisions with what a policy answers to their questions; raise OperateError where it gives no answer."""
+    found = _answers(opa, candidate, [json.dumps(one["input"]).encode() for one in documents])
+    cases = []
+    for told, (document, fault) in zip(documents, found, strict=True):
+        try:
+            answer = parse_answer(document, "answer")
+        except PolicyUnavailableError as error:
+            raise OperateError(f"the policy has no answer for {told['id']}: {fault or error}") from error
+        cases.append(RecordedCase(told["id"], told["input"], told["outcome"], answer))
+    return cases

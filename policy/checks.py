@@ -169,6 +169,14 @@ def _fmt(opa: Path, how: str, files: Sequence[Path]) -> str:
     return done.stdout
 
 
+def formatted(opa: Path, text: str) -> str:
+    """Return the text of a file as `opa fmt` has it; raise PolicyError where it is no Rego."""
+    done = subprocess.run([str(opa.absolute()), "fmt"], input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PolicyError(done.stderr.strip())
+    return done.stdout
+
+
 def run_tests(opa: Path, folders: PolicyFolders, arguments: Sequence[str]) -> tuple[int, str]:
     """Run the policy's tests with arguments of `opa test`; return its status, and what it printed with our names."""
     with laid_out(opa, folders) as layout:

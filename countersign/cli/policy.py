@@ -9,12 +9,13 @@ import typer
 
 from countersign.cli.command import Row, out, run, show_json
 from countersign.cli.options import AsJson
-from countersign.cli.policy_backtest import backtest
+from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 
 policy = typer.Typer()
 
 policy.command()(backtest)
+policy.command()(bootstrap)
 
 
 @policy.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from countersign.cli.command import out, run, shared_settings, show_json
+from countersign.cli.command import out, run, shared_settings, show_facts, show_json
 from countersign.cli.options import AsJson, Between, between, takes
 from countersign.cli.options import output as to_output
 from countersign.cli.policy_options import Packs, folders_of, opa_program
@@ -45,8 +45,9 @@ def backtest(
 
     Nothing is called and nothing is written but the folder. Exits with 1 if a class of --fail-on has a decision.
     """
-    from countersign.backtest import Backtest, Ledger, vetted, write_reports
+    from countersign.backtest import Backtest, vetted, write_reports
     from evidence.replay import Opa
+    from policy.backtest.ledger import Ledger
     from policy.backtest.report import markdown_report
     from policy.backtest.summary import GroupBy
 
@@ -65,6 +66,46 @@ def backtest(
     else:
         out.print(markdown_report(summary).decode(), end="")
     raise typer.Exit(1 if any(summary.counts[one] for one in failing) else 0)
+
+
+def bootstrap(
+    decisions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DECISION...",
+            help="Decisions, each named as for explain; or a backtest's folder: an example of each class.",
+        ),
+    ],
+    *,
+    candidate: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The policy whose answers are expected.")
+    ] = None,
+    packs: Packs = None,
+    output: Annotated[Path, to_output("FILE", "Write the tests into this file, such as recorded_test.rego.")],
+    as_json: AsJson = False,
+) -> None:
+    """Make tests of decisions on record: the question of each, and what the policy answers to it now."""
+    from countersign.backtest import answers_to, examples_of
+    from countersign.cli.command import find_one
+    from countersign.foreseen_errors import OperateError
+    from evidence.replay import Opa
+    from policy.bootstrap import tests_of
+    from policy.bundle import read_policy
+    from policy.checks import formatted
+    from runtime.services.listings import find_decision
+
+    wanted = [id_ for one in decisions for id_ in (examples_of(Path(one)) if Path(one).is_dir() else [one])]
+    found = [find_one(f"decision {one}", find_decision, one)["document"] for one in dict.fromkeys(wanted)]
+    opa = opa_program()
+    cases = answers_to(Opa(opa), read_policy(folders_of(candidate, packs)), found)
+    text = formatted(opa, tests_of(cases))
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise OperateError(f"{output} cannot be written: {error.strerror}") from error
+    told = {"file": str(output), "tests": [f"test_{case.decision_id}" for case in cases]}
+    show_facts(told, f"{output}: {len(cases)} {'test' if len(cases) == 1 else 'tests'}", as_json=as_json)
 
 
 def _classes(text: str) -> "list[DifferenceClass]":

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from psycopg import errors
 
-from countersign.backtest import JUDGED
 from countersign.connection import connected
 from countersign.embedded.opa import OpaChild
+from policy.backtest.ledger import JUDGED
 from policy.contract import Question
 from runtime.services.recorded_decisions import RecordedDecisions
 from runtime.store.database.migration import make_login
@@ -230,3 +230,44 @@ async def test_decisions_are_read_where_nothing_can_be_written(dsn: str, tmp_pat
         with pytest.raises(errors.ReadOnlySqlTransaction):
             async with RecordedDecisions(conn).reading():
                 await conn.execute("DELETE FROM marks")
+
+
+async def test_tests_are_made_of_decisions_and_of_each_class_of_a_backtest(
+    bench: Bench, env: dict[str, str], candidate: Path, tmp_path: Path
+) -> None:
+    denied, asked = await recorded(bench, 60), await recorded(bench, 1)
+    edit(candidate, LIMITS, BELOW, "true")
+    edit(candidate, CONFIG, QUORUM, '"quorum": 1')
+    folder, file = tmp_path / "out", candidate / "countersign/recorded_test.rego"
+    assert (await backtest(env, candidate, "-o", str(folder))).code == 0
+    words = ("bootstrap", str(folder), "--candidate", str(candidate), "-o", str(file))
+    made = await command("policy", *words, "--json", env=env)
+    assert json.loads(made.out) == {"file": str(file), "tests": [f"test_{denied}", f"test_{asked}"]}
+    tested = [
+        await command("policy", "test", str(folder), "--run", "recorded_test", "--json", env=env)
+        for folder in (candidate, copy_with(file, tmp_path / "other"))
+    ]
+    assert [one.code for one in tested] == [0, 1]  # the policy in force answers neither so
+    again = await command("policy", *words, env=env)
+    assert (again.code, again.err) == (1, f"countersign: {file} cannot be written: File exists\n")
+    assert f"{file}: not formatted" not in (await command("policy", "check", str(candidate), env=env)).out
+
+
+def copy_with(file: Path, folder: Path) -> Path:
+    """Return another copy of the policies with a file of the first one."""
+    copy_policies(folder)
+    (folder / "countersign" / file.name).write_text(file.read_text())
+    return folder
+
+
+async def test_no_test_is_made_of_what_is_not_there_or_has_no_answer(
+    bench: Bench, env: dict[str, str], candidate: Path, tmp_path: Path
+) -> None:
+    decision, file = await recorded(bench, 1), tmp_path / "recorded_test.rego"
+    nothing = await command("policy", "bootstrap", "dec_0", "-o", str(file), env=env)
+    assert (nothing.code, "there is no decision dec_0" in nothing.err) == (1, True)
+    edit(candidate, "countersign/decision.rego", '"outcome": "needs_approval"', '"outcome": "perhaps"')
+    words = ("bootstrap", decision, "--candidate", str(candidate), "-o", str(file))
+    found = await command("policy", *words, env=env)
+    assert (found.code, f"the policy has no answer for {decision}: answer.outcome" in found.err) == (1, True)
+    assert not file.exists()

@@ -47,7 +47,7 @@ _READ = {
     *("subscriptions check", "subscriptions list", "people list", "people show", "people passkeys list"),
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
-    *("policy check", "policy test", "policy explain", "policy try", "policy backtest"),
+    *("policy check", "policy test", "policy explain", "policy try", "policy backtest", "policy bootstrap"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -87,6 +87,7 @@ _WRITE = {
         "keys export",
         "log stamp",
         "policy backtest",
+        "policy bootstrap",
     ),
 }
 
