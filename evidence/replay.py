@@ -32,6 +32,8 @@ FORBIDDEN = frozenset(
     {"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122"},
 )
 """What would answer differently another time, or reach for a network."""
+_LATE = "context deadline exceeded"
+"""What OPA says where its own time limit has passed before ours."""
 LARGEST = 64 * 1024 * 1024
 """Bytes of OPA's answers."""
 
@@ -155,6 +157,8 @@ def _answers(code: int, printed: bytes) -> dict[str, Any]:
     found = _parse(_Output, printed)
     if code != 0 or found.errors:
         said = found.errors[0].message if found.errors else f"it ended with {code}"
+        if said == _LATE:
+            raise AskingError("OPA did not answer in time")
         raise NoAnswerError(f"OPA has no answer: {said[:_SHOWN]}")
     if not found.result:
         raise NoAnswerError("OPA has no answer: it is undefined")

@@ -20,6 +20,7 @@ from runtime.model.search import RunFilter
 if TYPE_CHECKING:
     from countersign.settings import Settings
     from runtime.model.metrics import Metrics
+    from runtime.services.policy_shadows import Window
 
 
 @takes(narrowed=run_filter)
@@ -80,10 +81,12 @@ _DAYS = 30
 def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) -> None:
     """Show requests of the last 30 days, or of a period: by group and tier, and by person. Times are in seconds."""
     expect_one_format(as_json=as_json, as_csv=as_csv)
-    found = run(_find_metrics(shared_settings("database_url"), period))
+    settings = shared_settings("database_url")
+    found, shadow = run(_find_metrics(settings, period)), run(_find_shadow(settings))
     groups, people = [_flat_row(asdict(one)) for one in found.groups], [_flat_row(asdict(one)) for one in found.people]
     if as_json:
-        show_json({"since": found.since, "until": found.until, "groups": groups, "people": people})
+        told = {"since": found.since, "until": found.until, "groups": groups, "people": people}
+        show_json({**told, "shadow": vars(shadow) if shadow else None})
         return
     columns = _GROUP_COLUMNS + _TIME_COLUMNS
     if as_csv:
@@ -93,6 +96,9 @@ def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) 
     show_rows(groups, columns)
     out.print("")
     show_rows(people, _PERSON_COLUMNS)
+    if shadow:
+        counts = ", ".join(f"{kind}: {count}" for kind, count in shadow.counts.items())
+        out.print(f"\nCandidate policy beside the one in force, {shadow.shadow_id}: {counts or 'nothing asked yet'}")
 
 
 async def _find_metrics(settings: "Settings", period: Between) -> "Metrics":
@@ -106,6 +112,13 @@ async def _find_metrics(settings: "Settings", period: Between) -> "Metrics":
     if since >= until:
         raise typer.BadParameter("that is to come", param_hint="--since")
     return await looked_up(settings, find_metrics, since, until, now)
+
+
+async def _find_shadow(settings: "Settings") -> "Window | None":
+    from countersign.connection import looked_up
+    from runtime.services.policy_shadows import find_open
+
+    return await looked_up(settings, find_open)
 
 
 def _flat_row(row: dict[str, Any]) -> dict[str, Any]:

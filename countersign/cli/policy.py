@@ -11,11 +11,13 @@ from countersign.cli.command import Row, out, run, show_json
 from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
+from countersign.cli.policy_shadow import shadow
 
 policy = typer.Typer()
 
 policy.command()(backtest)
 policy.command()(bootstrap)
+policy.add_typer(shadow, name="shadow", help="Ask a candidate policy beside the one in force.")
 
 
 @policy.command()

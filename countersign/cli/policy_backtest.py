@@ -45,8 +45,8 @@ def backtest(
 
     Nothing is called and nothing is written but the folder. Exits with 1 if a class of --fail-on has a decision.
     """
-    from countersign.backtest import Backtest, vetted, write_reports
-    from evidence.replay import Opa
+    from countersign.backtest import Backtest, write_reports
+    from countersign.candidate import vetted
     from policy.backtest.ledger import Ledger
     from policy.backtest.report import markdown_report
     from policy.backtest.summary import GroupBy
@@ -55,11 +55,10 @@ def backtest(
     if resume and (output or sample or period.since or period.until):
         raise typer.BadParameter("--resume goes on with what was asked: name no folder, sample or period")
     settings = shared_settings("database_url")
-    opa = opa_program()
-    text = run(vetted(opa, folders_of(candidate, packs)))
+    asked = run(vetted(opa_program(), folders_of(candidate, packs)))
     with _folder(resume, output) as folder, _progress() as progress:
-        asked = Backtest(Opa(opa), text, Ledger(folder), progress)
-        run(asked.resume(settings) if resume else asked.begin(settings, period.since, period.until, sample))
+        one = Backtest(asked, Ledger(folder), progress)
+        run(one.resume(settings) if resume else one.begin(settings, period.since, period.until, sample))
         summary = write_reports(folder, GroupBy(group))
     if as_json:
         show_json(summary.document)
@@ -85,7 +84,8 @@ def bootstrap(
     as_json: AsJson = False,
 ) -> None:
     """Make tests of decisions on record: the question of each, and what the policy answers to it now."""
-    from countersign.backtest import answers_to, examples_of
+    from countersign.backtest import examples_of
+    from countersign.candidate import Candidate
     from countersign.cli.command import find_one
     from countersign.foreseen_errors import OperateError
     from evidence.replay import Opa
@@ -97,7 +97,7 @@ def bootstrap(
     wanted = [id_ for one in decisions for id_ in (examples_of(Path(one)) if Path(one).is_dir() else [one])]
     found = [find_one(f"decision {one}", find_decision, one)["document"] for one in dict.fromkeys(wanted)]
     opa = opa_program()
-    cases = answers_to(Opa(opa), read_policy(folders_of(candidate, packs)), found)
+    cases = Candidate(Opa(opa), read_policy(folders_of(candidate, packs))).cases(found)
     text = formatted(opa, tests_of(cases))
     try:
         with output.open("x", encoding="utf-8") as file:

@@ -1,15 +1,20 @@
 """Backtests: decisions on record are asked again of a candidate policy, and sorted, the worst change first."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from psycopg import errors
 
+from countersign.backtest import Backtest
+from countersign.candidate import vetted
 from countersign.connection import connected
 from countersign.embedded.opa import OpaChild
-from policy.backtest.ledger import JUDGED
+from countersign.no_network import NetworkError
+from policy.backtest.ledger import JUDGED, Ledger
+from policy.bundle import PolicyFolders
 from policy.contract import Question
 from runtime.services.recorded_decisions import RecordedDecisions
 from runtime.store.database.migration import make_login
@@ -17,7 +22,7 @@ from runtime.store.schema import role_names
 from tests.bench import Bench
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import Finished, command, environment, settings_of
-from tests.opa_server import copy_policies, opa_program
+from tests.opa_server import PACKS, copy_policies, opa_program
 
 LIMITS = "countersign/limits.rego"
 BELOW = "input.counters.writes < config.tenant.writes_per_run"
@@ -223,6 +228,20 @@ async def test_a_login_that_can_only_read_is_enough(bench: Bench, env: dict[str,
     reader = make_login(bench.superuser, "test_reader", role_names.READER)
     found = await backtest({**env, "COUNTERSIGN_DATABASE_URL": reader}, candidate, "--json")
     assert (found.code, classes(found)) == (0, {"unchanged": 2})
+
+
+async def test_a_backtest_reaches_nothing_but_the_database(
+    bench: Bench, dsn: str, candidate: Path, tmp_path: Path
+) -> None:
+    await recorded(bench, 1)
+    asked = await vetted(opa_program(), PolicyFolders(candidate, PACKS))
+    one = Backtest(asked, Ledger(tmp_path), lambda *_: reach_out())
+    with pytest.raises(NetworkError):
+        await one.begin(settings_of(dsn, "http://127.0.0.1:1", tmp_path), None, None, None)
+
+
+def reach_out() -> None:
+    socket.create_connection(("127.0.0.1", 9))
 
 
 async def test_decisions_are_read_where_nothing_can_be_written(dsn: str, tmp_path: Path) -> None:

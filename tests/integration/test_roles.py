@@ -54,6 +54,7 @@ RECORDS = {
         "log_stamps",
         "log_heads",
         "log_tiles",
+        "policy_shadows",
     ),
 }
 WORKING = set(metadata.tables) - RECORDS

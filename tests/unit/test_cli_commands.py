@@ -77,7 +77,12 @@ _WITH_OPTIONS_ALONE = [p for p, one in COMMANDS.items() if not one.context_setti
 _COUNTED = [path for path, command in LEAVES.items() if all(one.nargs != -1 for one in command.params)]
 """Commands that do not take as many words as are given."""
 _NEEDING = [one for one in LEAVES if one not in _WITHOUT_SYSTEM]
-_NEED_ANOTHER_THING_FIRST = {("evidence", "export"), ("slack", "rekey"), ("policy", "backtest")}
+_NEED_ANOTHER_THING_FIRST = {
+    ("evidence", "export"),
+    ("slack", "rekey"),
+    ("policy", "backtest"),
+    ("policy", "shadow", "run"),
+}
 
 
 @dataclass(frozen=True)

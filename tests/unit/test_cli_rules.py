@@ -37,6 +37,7 @@ _PRINT_NO_FACTS = {
     "serve": "runs until it is stopped",
     "witness": "runs until it is stopped",
     "demo": "plays to people who watch",
+    "policy shadow run": "runs until it is stopped",
     "slack manifest": "prints a document, which is YAML",
 }
 
@@ -48,6 +49,7 @@ _READ = {
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
     *("policy check", "policy test", "policy explain", "policy try", "policy backtest", "policy bootstrap"),
+    "policy shadow show",
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -63,6 +65,7 @@ _ACT_WITHOUT_A_NAME = {
     "bucket": "is about a store, whose own log tells who did it",
     "slack new-key": "changes nothing until it is set",
     "policy fmt": "changes files; who serves them is on record",
+    "policy shadow run": "only looks; what it finds is on record",
     "people import": "changes a file; who loads it is on record",
     "people add": "changes a file; who loads it is on record",
     "people remove": "changes a file; who loads it is on record",

@@ -9,13 +9,14 @@ from runtime.store.schema import (
     evidence_tables,
     log_tables,
     people_tables,
+    policy_tables,
     run_tables,
 )
 from runtime.store.schema.base import insert_only, metadata, rights_of
 
 __all__ = ["DECLARED", "INSERT_ONLY", "metadata", "rights_of"]
 
-DECLARED = (approval_tables, definition_tables, evidence_tables, log_tables, people_tables, run_tables)
+DECLARED = (approval_tables, definition_tables, evidence_tables, log_tables, people_tables, policy_tables, run_tables)
 """The modules whose tables `metadata` has."""
 
 INSERT_ONLY = tuple(name for name, table in metadata.tables.items() if table.info == insert_only(*rights_of(table)))

@@ -1,0 +1,120 @@
+"""A candidate policy: vetted before it is asked, asked in sets, and judged against what is on record."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from countersign.foreseen_errors import OperateError
+from countersign.settings import ROOT
+from evidence.replay import SECONDS, AskingError, FlawedConfigurationError, NoAnswerError, Opa
+from policy.answer import parse_answer
+from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
+from policy.bootstrap import RecordedCase
+from policy.bundle import PolicyFolders, build_bundle
+from policy.contract import PolicyText, PolicyUnavailableError
+from policy.errors import PolicyError
+from policy.vetting import sample_question, vet_bundle
+from receipts.fields import timestamp
+from runtime.clock import utc_now
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The text of a policy, and the `opa` that answers for it: without a network, a clock or chance."""
+
+    opa: Opa
+    text: PolicyText
+
+    def judge(self, rows: Sequence[dict[str, Any]]) -> list[JudgedDecision]:
+        """Ask about decisions on record, as their rows have them, and judge each; raise OperateError."""
+        of_tenants = groupby(rows, key=lambda row: row["tenant"])
+        return [one for _, of_tenant in of_tenants for one in self._of_tenant(map(_recorded, of_tenant))]
+
+    def _of_tenant(self, rows: Iterator[RecordedDecision]) -> Iterator[JudgedDecision]:
+        decisions = list(rows)
+        questions = [question_of(one) for one in decisions]
+        asked = [one.question for one, question in zip(decisions, questions, strict=True) if question]
+        answers = iter(self._answers([json.dumps(one).encode() for one in asked]))
+        for decision, question in zip(decisions, questions, strict=True):
+            document, fault = next(answers) if question else (None, "")
+            yield judge(decision, question, document, fault)
+
+    def cases(self, documents: Sequence[dict[str, Any]]) -> list[RecordedCase]:
+        """Return decisions with what is answered to their questions; raise OperateError where there is no answer."""
+        found = self._answers([json.dumps(one["input"]).encode() for one in documents])
+        return [_case(told, *answered) for told, answered in zip(documents, found, strict=True)]
+
+    def _answers(self, questions: Sequence[bytes]) -> list[tuple[Any, str]]:
+        """Return for each question the answer, or the fault that left it without one; raise OperateError.
+
+        One that OPA finds faulty spoils its set: the halves of that are asked again, down to the one.
+        """
+        if not questions:
+            return []
+        try:
+            found = self.opa.ask(self.text.files, questions)
+        except FlawedConfigurationError as error:
+            return [(None, str(error))] * len(questions)
+        except NoAnswerError as error:
+            if len(questions) == 1:
+                return [(None, str(error))]
+            half = len(questions) // 2
+            return [*self._answers(questions[:half]), *self._answers(questions[half:])]
+        except AskingError as error:
+            raise OperateError(f"the candidate cannot be asked: {error}") from error
+        return [(found.get(str(place)), "") for place in range(len(questions))]
+
+
+def without_answers(rows: Sequence[dict[str, Any]], fault: str) -> list[JudgedDecision]:
+    """Judge decisions to which a candidate gave no answer, all for one fault."""
+    decisions = map(_recorded, rows)
+    return [judge(one, question_of(one), None, fault) for one in decisions]
+
+
+def _recorded(row: dict[str, Any]) -> RecordedDecision:
+    told = row["document"]
+    effect = told["input"]["effect"]
+    return RecordedDecision(
+        decision_id=told["id"],
+        run_id=row["run_id"],
+        seq=row["seq"],
+        tenant=row["tenant"],
+        operation=f"{effect['connector']}::{effect['operation']}",
+        at=timestamp(row["at"]),
+        policy_digest=told["policy_digest"],
+        question=told["input"],
+        answer=told["answer"],
+    )
+
+
+def _case(told: dict[str, Any], document: Any, fault: str) -> RecordedCase:
+    try:
+        answer = parse_answer(document, "answer")
+    except PolicyUnavailableError as error:
+        raise OperateError(f"the policy has no answer for {told['id']}: {fault or error}") from error
+    return RecordedCase(told["id"], told["input"], told["outcome"], answer)
+
+
+async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) -> Candidate:
+    """Return a candidate that is fit to be served, with so many seconds for each set; raise PolicyError.
+
+    It is compiled without what reaches for a network before anything of it is evaluated.
+    """
+    bundle = build_bundle(folders)
+    question = sample_question("", "", "", "", "low", timestamp(utc_now())).model_dump_json().encode()
+    try:
+        with suppress(FlawedConfigurationError):  # nobody is a tenant without a name
+            await asyncio.to_thread(Opa(opa, seconds).ask, bundle.text.files, [question])
+    except (AskingError, NoAnswerError) as error:
+        raise PolicyError(str(error)) from error
+    with TemporaryDirectory(prefix="countersign-candidate-") as made:
+        file = Path(made) / "bundle.tar.gz"
+        file.write_bytes(bundle.data)
+        await vet_bundle(opa, bundle, file, ROOT / "rego/schemas")
+    return Candidate(Opa(opa, seconds), bundle.text)

@@ -1,0 +1,83 @@
+"""The group `policy shadow`: a candidate policy is asked beside the one in force, and what it would change is shown."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.command import find_one, moment_text, out, run, shared_settings, show_json, show_rows
+from countersign.cli.options import AsJson
+from countersign.cli.policy_options import Packs, folders_of, opa_program
+
+if TYPE_CHECKING:
+    from runtime.services.policy_shadows import Window
+
+shadow = typer.Typer()
+
+_LOWEST = 19
+_COLUMNS = ("kind", "decision_id", "run_id", "operation", "rules")
+
+
+@shadow.command("run")
+def run_shadow(
+    *,
+    candidate: Annotated[Path, typer.Option(metavar="FOLDER", help="The policy that is asked; it is followed.")],
+    packs: Packs = None,
+) -> None:
+    """Ask a candidate about each new decision until stopped, and put on record what it would change.
+
+    It is a process of its own, at the lowest priority: no run waits for it. Its answers decide nothing.
+    """
+    from countersign.policy_shadow import ShadowRunner
+
+    os.nice(_LOWEST)
+    runner = ShadowRunner(shared_settings("database_url"), opa_program(), folders_of(candidate, packs), _tell())
+    with suppress(KeyboardInterrupt):
+        run(runner.run())
+
+
+def _tell() -> Any:
+    """Return what prints a line when a window begins, or is gone on with."""
+    told: set[str] = set()
+
+    def tell(window: "Window") -> None:
+        if window.shadow_id not in told:
+            told.add(window.shadow_id)
+            out.print(f"{window.shadow_id}: asking {window.candidate} since {moment_text(window.began_at)}")
+
+    return tell
+
+
+@shadow.command()
+def show(
+    shadow_id: Annotated[str | None, typer.Argument(metavar="SHADOW", help="Its id. Default: the newest one.")] = None,
+    *,
+    examples: Annotated[
+        int, typer.Option(min=0, max=1_000, metavar="NUMBER", help="Maximum number of decisions of each class.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a candidate would have changed since its shadow began, the worst first."""
+    from policy.backtest.differences import DifferenceClass
+    from policy.backtest.summary import TITLES
+    from runtime.services.policy_shadows import find_report
+
+    named = f"shadow {shadow_id}" if shadow_id else "shadow yet: start one with `countersign policy shadow run`"
+    found = find_one(named, find_report, shadow_id, examples)
+    window = found.window
+    if as_json:
+        others = [vars(one) for one in found.others]
+        show_json({**vars(window), "behind": found.behind, "differences": found.differences, "others": others})
+        return
+    ended = f", until {moment_text(window.ended_at)}" if window.ended_at else ""
+    out.print(f"{window.shadow_id}: {window.candidate}\nsince {moment_text(window.began_at)}{ended}")
+    out.print(f"{sum(window.counts.values())} decisions asked, {found.behind} leaves of the log not looked at yet\n")
+    classes = [{"class": TITLES[kind], "decisions": window.counts.get(kind, 0)} for kind in DifferenceClass]
+    show_rows(classes, ("class", "decisions"))
+    if found.differences:
+        out.print("")
+        show_rows(found.differences, _COLUMNS)
+    for one in found.others:
+        out.print(f"\n{one.shadow_id}: {one.candidate}, {sum(one.counts.values())} decisions")

@@ -1,0 +1,103 @@
+"""Runs a shadow: a candidate policy is asked about each decision soon after it was made, in a process of its own.
+
+It reads the decisions of the tenant's log and can slow no run down but by the CPU and the database that it shares: it
+runs at the lowest priority. What it falls behind by is shown; nothing is left out.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from countersign.candidate import Candidate, vetted, without_answers
+from countersign.connection import DatabaseError, connected
+from countersign.foreseen_errors import OperateError
+from countersign.no_network import no_network
+from countersign.settings import Settings
+from policy.backtest.judging import JudgedDecision
+from policy.bundle import PolicyFolders, read_policy
+from policy.errors import PolicyError
+from runtime.clock import utc_now
+from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, Window
+
+SECONDS = 20.0
+"""How long a set of decisions may take: a candidate that hangs has no answer for any of it."""
+PAUSE = 0.5
+"""Seconds between two looks at a log that has not grown, and at the candidate's folder."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class ShadowRunner:
+    """A candidate in a folder that is followed: once it changes, and is fit to be served, a new window begins."""
+
+    settings: Settings
+    opa: Path
+    folders: PolicyFolders
+    tell: Callable[[Window], None] = lambda _: None
+    seconds: float = SECONDS
+    _refused: str = ""
+
+    async def run(self) -> None:
+        """Ask until cancelled; raise PolicyError where the candidate is not fit at first, and OperateError."""
+        candidate = await vetted(self.opa, self.folders, self.seconds)
+        while True:
+            try:
+                async with connected(self.settings) as conn:
+                    shadows = PolicyShadows(conn, self.settings.tenant, utc_now)
+                    with no_network():
+                        while True:
+                            await self._follow(shadows, candidate)
+                            candidate = await self._newest(candidate)
+            except ShadowEndedError as error:
+                raise OperateError(str(error)) from error
+            except (DatabaseError, psycopg.Error) as error:
+                log.warning("the shadow waits for the database: %s", error)
+                await asyncio.sleep(PAUSE)
+
+    async def _follow(self, shadows: PolicyShadows, candidate: Candidate) -> None:
+        """Ask about what is in the log until the folder has another text."""
+        window = await shadows.open(candidate.text.digest)
+        self.tell(window)
+        while not await self._changed(candidate):
+            found = await shadows.next(window)
+            if found.end > window.next_place:
+                judged = await asyncio.to_thread(_judged, candidate, found.rows)
+                window = await shadows.keep(window, found.end, judged)
+                self.tell(window)
+            else:
+                await asyncio.sleep(PAUSE)
+
+    async def _changed(self, candidate: Candidate) -> bool:
+        digest = await asyncio.to_thread(self._digest)
+        return digest not in ("", candidate.text.digest, self._refused)
+
+    def _digest(self) -> str:
+        """Return the digest of what is in the folder now, "" where that is no policy: it may be being saved."""
+        try:
+            return read_policy(self.folders).digest
+        except PolicyError:
+            return ""
+
+    async def _newest(self, candidate: Candidate) -> Candidate:
+        """Return the changed candidate, or the one before where that is not fit to be served."""
+        digest = self._digest()
+        try:
+            return await vetted(self.opa, self.folders, self.seconds)
+        except PolicyError as error:
+            self._refused = digest
+            log.warning("the changed candidate is invalid, the one before is asked: %s", error)
+            return candidate
+
+
+def _judged(candidate: Candidate, rows: Sequence[dict[str, Any]]) -> list[JudgedDecision]:
+    """Judge decisions; where the candidate cannot be asked, as one that hangs, none of them has an answer."""
+    try:
+        return candidate.judge(rows)
+    except OperateError as error:
+        return without_answers(rows, str(error))

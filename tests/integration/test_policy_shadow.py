@@ -1,0 +1,242 @@
+"""Shadows: a candidate is asked about each new decision, decides nothing, and what it would change is on record."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from psycopg import errors
+
+from countersign.candidate import Candidate, vetted, without_answers
+from countersign.connection import connected
+from countersign.embedded.opa import OpaChild
+from countersign.foreseen_errors import OperateError
+from countersign.no_network import NetworkError
+from countersign.policy_shadow import ShadowRunner
+from countersign.settings import Settings
+from policy.backtest.judging import JudgedDecision
+from policy.bundle import PolicyFolders
+from runtime.clock import utc_now
+from runtime.services import policy_shadows
+from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, find_report
+from runtime.services.sequencer import Sequencer
+from tests.bench import TENANT, Bench
+from tests.integration.policies_stage import filing
+from tests.integration.program_stage import command, environment, program, settings_of
+from tests.opa_server import PACKS, copy_policies, opa_program
+from tests.patience import MINUTE, until
+
+LIMITS = "countersign/limits.rego"
+CONFIG = "countersign_config/acme/data.json"
+FEWER = ('"quorum": 2', '"quorum": 1')
+ENDLESS = "count([1 | numbers.range(1, 100000)[_]; numbers.range(1, 100000)[_]]) > 0"
+
+
+@pytest.fixture
+def settings(dsn: str, opa: OpaChild, tmp_path: Path) -> Settings:
+    return settings_of(dsn, opa.url, tmp_path)
+
+
+@pytest.fixture
+def env(settings: Settings) -> dict[str, str]:
+    return {**environment(settings), "COUNTERSIGN_OPA": str(opa_program())}
+
+
+@pytest.fixture
+async def shadows(settings: Settings) -> AsyncIterator[PolicyShadows]:
+    async with connected(settings) as conn:
+        yield PolicyShadows(conn, TENANT, utc_now)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return copy_policies(tmp_path / "rego")
+
+
+def edit(folder: Path, name: str, before: str, after: str) -> None:
+    """Change a file of a policy."""
+    text = (folder / name).read_text()
+    assert before in text
+    (folder / name).write_text(text.replace(before, after))
+
+
+async def candidate(folder: Path, seconds: float = 60) -> Candidate:
+    return await vetted(opa_program(), PolicyFolders(folder, PACKS), seconds)
+
+
+async def decide(bench: Bench, *companies: str) -> None:
+    """Have policy decide about a filing for each company, and its leaves put into the log."""
+    for company in companies:
+        await filing(bench, company)
+    while await Sequencer(bench.engine)():
+        pass
+
+
+async def ask(shadows: PolicyShadows, one: Candidate) -> policy_shadows.Window:
+    """Let a shadow ask about all that is in the log."""
+    window = await shadows.open(one.text.digest)
+    while (found := await shadows.next(window)).end > window.next_place:
+        window = await shadows.keep(window, found.end, one.judge(found.rows))
+    return window
+
+
+async def test_a_shadow_asks_about_each_new_decision_once_and_keeps_what_differs(
+    bench: Bench, shadows: PolicyShadows, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_shadows, "PLACES", 7)  # so that a look ends in the middle of what was committed together
+    await decide(bench, "BEFORE")
+    edit(folder, CONFIG, *FEWER)
+    one = await candidate(folder)
+    await ask(shadows, one)
+    await decide(bench, "ONE", "TWO", "THREE")
+    window = await ask(shadows, one)
+    assert window.counts == {"fewer-signatures": 3, "unchanged": 3}
+    assert (await ask(shadows, one)).counts == window.counts
+    report = await find_report(shadows.conn, TENANT, None, 2)
+    assert report is not None
+    assert (report.behind, [one["kind"] for one in report.differences]) == (0, ["fewer-signatures"] * 2)
+    assert report.differences[0]["differences"] == [["fewer-signatures", "requirement.quorum", 2, 1]]
+
+
+async def test_a_changed_candidate_begins_a_new_window_and_the_old_one_stays_as_it_was(
+    bench: Bench, shadows: PolicyShadows, folder: Path
+) -> None:
+    same = await candidate(folder)
+    await ask(shadows, same)
+    await decide(bench, "ONE")
+    first = await ask(shadows, same)
+    edit(folder, CONFIG, *FEWER)
+    second = await ask(shadows, await candidate(folder))
+    assert (second.shadow_id != first.shadow_id, second.counts, second.first_place) == (True, {}, first.next_place)
+    await decide(bench, "TWO")
+    with pytest.raises(ShadowEndedError, match="a shadow of another candidate has begun"):
+        await shadows.keep(first, first.next_place + 1, [])
+    await ask(shadows, await candidate(folder))
+    reports = [await find_report(shadows.conn, TENANT, one, 10) for one in (None, first.shadow_id)]
+    told = [(one.window.counts, one.window.ended_at is None, len(one.others)) for one in reports if one]
+    assert told == [({"fewer-signatures": 1, "unchanged": 1}, True, 1), ({"unchanged": 2}, False, 1)]
+    for change in ("counts = '{}'", "ended_at = now()"):
+        with pytest.raises(errors.RaiseException, match="is written once"):
+            await shadows.conn.execute(f"UPDATE policy_shadows SET {change} WHERE shadow_id = %s", (first.shadow_id,))
+
+
+async def test_two_processes_of_one_candidate_count_no_decision_twice(
+    bench: Bench, shadows: PolicyShadows, folder: Path
+) -> None:
+    one = await candidate(folder)
+    window = await shadows.open(one.text.digest)
+    await decide(bench, "ONE")
+    found = await shadows.next(window)
+    judged = one.judge(found.rows)
+    moved = await shadows.keep(window, found.end, judged)
+    late = await shadows.keep(window, found.end, judged)
+    assert (late, late.counts) == (moved, {"unchanged": 2})
+
+
+async def test_of_a_class_so_many_differences_are_kept_and_the_others_counted(
+    bench: Bench, shadows: PolicyShadows, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_shadows, "KEPT", 2)
+    edit(folder, CONFIG, *FEWER)
+    one = await candidate(folder)
+    await shadows.open(one.text.digest)
+    await decide(bench, "ONE", "TWO", "THREE")
+    window = await ask(shadows, one)
+    [row] = await bench.rows("SELECT count(*) AS n FROM shadow_differences")
+    assert (window.counts["fewer-signatures"], row["n"]) == (3, 2)
+
+
+def hanging(folder: Path) -> None:
+    """Have a policy never come to an answer about filings."""
+    rule = f'permitted if {{\n\tinput.step == "file"\n\t{ENDLESS}\n}}'
+    edit(folder, LIMITS, "permitted if input.effect.reads", f"{rule}\n\npermitted if input.effect.reads")
+
+
+async def test_a_candidate_that_hangs_has_no_answer_and_holds_up_no_run(
+    bench: Bench, shadows: PolicyShadows, folder: Path
+) -> None:
+    hanging(folder)
+    one = await candidate(folder, seconds=2)
+    window = await shadows.open(one.text.digest)
+    await decide(bench, "ONE")  # which ends, although the shadow will hang on it
+    found = await shadows.next(window)
+    with pytest.raises(OperateError, match="did not answer") as late:
+        one.judge(found.rows)
+    judged: Sequence[JudgedDecision] = without_answers(found.rows, str(late.value))
+    window = await shadows.keep(window, found.end, judged)
+    assert window.counts == {"no-answer": 2}
+
+
+async def test_a_shadow_runs_beside_and_follows_its_folder(bench: Bench, env: dict[str, str], folder: Path) -> None:
+    async def shown(**wanted: int) -> bool:
+        found = await command("policy", "shadow", "show", "--json", env=env)
+        return found.code == 0 and json.loads(found.out)["counts"] == {
+            k.replace("_", "-"): n for k, n in wanted.items()
+        }
+
+    none = await command("policy", "shadow", "show", env=env)
+    assert (none.code, "there is no shadow yet" in none.err) == (1, True)
+    async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as running:
+        await until(shown)
+        await decide(bench, "ONE")
+        await until(lambda: shown(unchanged=2))
+        edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')  # is fit for nothing, so the one before is asked
+        await decide(bench, "TWO")
+        await until(lambda: shown(unchanged=4))
+        edit(folder, CONFIG, '"quorum": 0', '"quorum": 1')
+        await until(shown)
+        await decide(bench, "THREE")
+        await until(lambda: shown(unchanged=1, fewer_signatures=1))
+        running.process.kill()
+    async with program("policy", "shadow", "run", "--candidate", str(folder), env=env):
+        await decide(bench, "FOUR")
+        await until(lambda: shown(unchanged=2, fewer_signatures=2))
+    metrics = [await command("metrics", *words, env=env) for words in ((), ("--json",))]
+    assert "fewer-signatures: 2" in metrics[0].out.splitlines()[-1]
+    assert json.loads(metrics[1].out)["shadow"]["counts"] == {"unchanged": 2, "fewer-signatures": 2}
+    text = (await command("policy", "shadow", "show", env=env)).out
+    assert "4 decisions asked, 0 leaves of the log not looked at yet" in text
+    assert "register::file_report" in text
+
+
+async def test_a_shadow_gives_way_to_that_of_another_candidate(
+    bench: Bench, settings: Settings, shadows: PolicyShadows, folder: Path
+) -> None:
+    begun = asyncio.Event()
+    runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), lambda _: begun.set())
+    async with asyncio.timeout(MINUTE):
+        running = asyncio.create_task(runner.run())
+        await begun.wait()
+        await shadows.open("f" * 64)
+        await decide(bench, "ONE")
+        with pytest.raises(OperateError, match="a shadow of another candidate has begun"):
+            await running
+
+
+async def test_a_shadow_reaches_nothing_but_the_database(bench: Bench, settings: Settings, folder: Path) -> None:
+    runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), lambda _: reach_out())
+    with pytest.raises(NetworkError):
+        await runner.run()
+
+
+def reach_out() -> None:
+    socket.create_connection(("127.0.0.1", 9))
+
+
+async def test_a_shadow_waits_for_a_database_that_is_away(
+    settings: Settings, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = settings.model_copy(update={"database_url": "postgresql://nobody@127.0.0.1:1/none"})
+    running = asyncio.create_task(ShadowRunner(away, opa_program(), PolicyFolders(folder, PACKS)).run())
+    await until(lambda: "the shadow waits for the database" in caplog.text)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_candidate_that_is_not_fit_to_be_served_begins_no_shadow(env: dict[str, str], folder: Path) -> None:
+    edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')
+    found = await command("policy", "shadow", "run", "--candidate", str(folder), env=env)
+    assert (found.code, "requirements.high.quorum: Must be greater" in found.err) == (1, True)
