@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmarks import all_in, backtests, cli, clicks, homes, intake, latency, throughput
+from benchmarks import all_in, backtests, cli, clicks, homes, intake, latency, shadows, throughput
 from benchmarks import crowds as people
 from benchmarks import governed_steps as repeat
 from benchmarks import killed_worker as killed
@@ -35,6 +35,7 @@ MEASURED = {
     "repeat": repeat.measure,
     "cli": cli.measure,
     "backtest": backtests.measure,
+    "shadow": shadows.measure,
 }
 
 

@@ -102,6 +102,7 @@ PARTS = (
     "repeat",
     "cli",
     "backtest",
+    "shadow",
 )
 
 
