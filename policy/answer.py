@@ -5,6 +5,7 @@ Whoever edited what is asked for does not sign it unless policy says so: an answ
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
@@ -12,7 +13,17 @@ from typing import Annotated, Any
 import isodate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from policy.contract import MOST_GROUPS_EACH, Answer, Outcome, PolicyUnavailableError, Question, Requirement, Text
+from policy.contract import (
+    CONFIG_PATH,
+    LONGEST_RULES,
+    MOST_GROUPS_EACH,
+    Answer,
+    Outcome,
+    PolicyUnavailableError,
+    Question,
+    Requirement,
+    Text,
+)
 
 # Older servers let a crafted path select another rule (CVE-2025-46569).
 OLDEST_OPA = (1, 4, 0)
@@ -93,8 +104,8 @@ def _answer_or_not(document: object, name: str) -> Answer | PolicyUnavailableErr
 def parse_answer(document: object, name: str) -> Answer:
     """Parse the answer to one question, or raise PolicyUnavailableError that tells of it by `name`.
 
-    It has every member of an answer, and no other; requirement and outcome agree, its times are durations in their
-    order, and not too many groups have to sign each.
+    It has every member of an answer, and no other; requirement and outcome agree, the rules that it names are those of
+    its reasons, its times are durations in their order, and not too many groups have to sign each.
     """
     if document is None:
         raise PolicyUnavailableError(f"{name}: undefined")
@@ -133,11 +144,27 @@ def _check(answer: Answer, name: str) -> None:
         raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} with execute")
     if answer.execute:
         _lasts(answer.execute.within, f"{name}.execute.within")
+    if answer.rules is not None:
+        _check_rules(answer, answer.rules, f"{name}.rules")
     if requirement is None:
         return
     _check_times(requirement, f"{name}.requirement")
     if requirement.all_groups and len(requirement.groups) > MOST_GROUPS_EACH:
         raise PolicyUnavailableError(f"{name}.requirement.groups: at most {MOST_GROUPS_EACH} can each have to sign")
+
+
+def _check_rules(answer: Answer, rules: Sequence[str], name: str) -> None:
+    """Each stands once, in order; their codes are those of the reasons; configuration is behind a requirement alone."""
+    if list(rules) != sorted(set(rules)):
+        raise PolicyUnavailableError(f"{name}: not each once, in order")
+    if sum(len(rule.encode()) for rule in rules) > LONGEST_RULES:
+        raise PolicyUnavailableError(f"{name}: more than {LONGEST_RULES} bytes")
+    of_config = {rule for rule in rules if rule.startswith(CONFIG_PATH)}
+    if of_config and answer.requirement is None:
+        raise PolicyUnavailableError(f"{name}: {min(of_config)} states no requirement here")
+    codes = {rule.partition("#")[2] for rule in rules if rule not in of_config}
+    if differing := sorted(codes ^ {reason.code for reason in answer.reasons}):
+        raise PolicyUnavailableError(f"{name}: reasons and rules differ in the code {differing[0]!r}")
 
 
 def _check_times(requirement: Requirement, name: str) -> None:

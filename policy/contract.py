@@ -14,6 +14,10 @@ LONGEST_TEXT = 2_000
 MOST_ITEMS = 100
 LONGEST_NAMES = 20_000
 """Bytes of all groups, people and codes of an answer together: they stand in one leaf of the audit log."""
+LONGEST_RULES = 40_000
+"""Bytes of the names of all rules behind an answer: of its codes, and as much again for where the rules stand."""
+CONFIG_PATH = "countersign_config."
+"""With what the name of a member of the configuration begins."""
 MOST_SIGNATURES = 1_000
 MOST_ESCALATIONS = 20
 MOST_GROUPS_EACH = 8
@@ -28,6 +32,7 @@ def _printable(text: str) -> str:
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_printable)]
 Texts = Annotated[list[Text], Field(max_length=MOST_ITEMS)]
+RuleName = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 
 
 class Exact(BaseModel):
@@ -289,7 +294,9 @@ class OperatorAnswer(Exact):
 class Answer(Exact):
     """The decision document; `requirement` is null unless the outcome is needs_approval.
 
-    `execute` says when what is allowed may begin; nothing but what is allowed has it.
+    `execute` says when what is allowed may begin; nothing but what is allowed has it. `rules` are the names of what is
+    behind the reasons and the requirement: of a rule its path and the code of its reason, joined by `#`, and the path
+    of a member of the configuration. Policies of earlier releases do not name them.
     """
 
     outcome: Outcome
@@ -298,6 +305,9 @@ class Answer(Exact):
     reasons: list[Reason] = Field(max_length=MOST_ITEMS)
     obligations: Texts
     execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
+    rules: list[RuleName] | None = Field(
+        default=None, min_length=1, max_length=MOST_ITEMS, exclude_if=lambda rules: rules is None
+    )
 
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:

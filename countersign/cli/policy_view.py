@@ -94,17 +94,36 @@ def _without_words(answer: Row) -> dict[str, Any]:
 
 
 def _rules(answer: Any, explanation: Explanation) -> list[str]:
-    codes = _codes(answer)
+    behind = [one for one in explanation.gave if _is_behind(answer, one)]
+    others = set(_named(answer)).difference(map(_name, behind))
     return [
-        *_section("Behind the answer", [one for one in explanation.gave if one.rule.code in codes]),
+        *_section("Behind the answer", behind, sorted(others)),
         *_section("Came near: one condition does not hold", explanation.near),
-        *_section("Holds as well", [one for one in explanation.gave if one.rule.code not in codes]),
+        *_section("Holds as well", [one for one in explanation.gave if one not in behind]),
     ]
 
 
-def _section(heading: str, seen: Sequence[RuleSeen]) -> list[str]:
+def _is_behind(answer: Any, seen: RuleSeen) -> bool:
+    """Return whether an answer names a rule or, where it names none as those of earlier policies, has its code."""
+    named = _named(answer)
+    return _name(seen) in named if named else seen.rule.code in _codes(answer)
+
+
+def _named(answer: Any) -> Sequence[str]:
+    """Return the rules that a valid answer names."""
+    return () if fault_of(answer) else answer.get("rules", ())
+
+
+def _name(seen: RuleSeen) -> str:
+    """Return the name of a rule as answers have it."""
+    return f"{seen.rule.path.removeprefix('data.')}#{seen.rule.code}"
+
+
+def _section(heading: str, seen: Sequence[RuleSeen], others: Sequence[str] = ()) -> list[str]:
+    """Return rules under a heading, and behind them the names of what is no rule that was asked."""
     shown = [line for one in seen if one.rule.title for line in _rule_lines(one)]
-    return ["", heading, *shown] if shown else []
+    named = [f"  {name}" for name in others]
+    return ["", heading, *shown, *named] if shown or named else []
 
 
 def _rule_lines(seen: RuleSeen) -> list[str]:

@@ -7,7 +7,7 @@ import {grouped, inFolder, leavesOf, memberOf} from "./contents.js";
 import {Broken} from "./errors.js";
 import {digestBefore} from "./facts.js";
 import {AUDIT} from "./names.js";
-import {agree, HOUR, lineOf, microseconds, stepOf} from "./rules.js";
+import {agree, byCodePoint, HOUR, lineOf, microseconds, stepOf} from "./rules.js";
 
 /** Return the texts of a policy member. */
 function policyText(bundle, name) {
@@ -101,5 +101,25 @@ export function demandTier(facts) {
     if (!TIERS.includes(effect.tier) || TIERS.indexOf(answer.tier) < TIERS.indexOf(effect.tier)) {
       throw new Broken(name, `takes an effect of tier ${effect.tier} for one of tier ${answer.tier}`);
     }
+  }
+}
+
+const CONFIGURATION = "countersign_config.";
+
+/** Return the code in a rule's name, which stands behind its path. */
+const codeIn = (rule) => rule.replace(/^[^#]*#?/u, "");
+
+/** An answer that names the rules behind it names those of its reasons, and of a requirement's configuration. */
+export function demandRules({decisions}) {
+  for (const {name, record: {answer: {rules, reasons, requirement}}} of decisions()) {
+    if (rules === undefined) continue;
+    const isInPlace = (rule, place) => place === 0 || byCodePoint(rules[place - 1], rule) < 0;
+    if (!rules.every(isInPlace)) throw new Broken(name, "its rules are not each there once, in order");
+    const stated = rules.find((rule) => rule.startsWith(CONFIGURATION));
+    if (stated && requirement === null) throw new Broken(name, `states no requirement, and names ${stated}`);
+    const named = new Set(rules.filter((rule) => !rule.startsWith(CONFIGURATION)).map(codeIn));
+    const given = new Set(reasons.map(({code}) => code));
+    const isSame = named.size === given.size && [...named].every((code) => given.has(code));
+    if (!isSame) throw new Broken(name, "its rules are not those of its reasons");
   }
 }

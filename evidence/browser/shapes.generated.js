@@ -236,10 +236,11 @@ const REQUIREMENT_FORM_SHAPE = open({
 /** Why policy, or the gate, says so. */
 const REASON_FORM_SHAPE = open({code: text});
 
-/** The whole answer. */
+/** The whole answer; `rules` names those behind the reasons and the requirement, where the policy does. */
 const ANSWER_FORM_SHAPE = open({
   outcome: oneOf("allow", "deny", "needs_approval"), requirement: orNull(REQUIREMENT_FORM_SHAPE),
   "execute?": EXECUTE_RECORD_SHAPE, tier: oneOf("low", "medium", "high"), reasons: list(REASON_FORM_SHAPE),
+  "rules?": list(someText, 1),
 });
 
 /** One file of `decisions/`. */

@@ -118,7 +118,31 @@ def _tier(facts: Facts) -> str:
     return counted(len(facts.decisions), "decision")
 
 
-RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier)
+_CONFIG = "countersign_config."
+
+
+@rule(
+    "decisions.rules",
+    "Where an answer names the rules behind it (`rules`), each stands once, in the order of their characters, as its"
+    " path, `#` and a code: these are the codes of the answer's reasons, all of them and no others. Only beside a"
+    " requirement may members of the configuration stand among them (`countersign_config.…`).",
+)
+def _rules(facts: Facts) -> str:
+    naming = [decision for decision in facts.decisions if decision.record.answer.rules is not None]
+    for decision in naming:
+        answer = decision.record.answer
+        named = answer.rules or []
+        if named != sorted(set(named)):
+            raise BrokenError(decision.name, "its rules are not each there once, in order")
+        stated = {name for name in named if name.startswith(_CONFIG)}
+        if stated and answer.requirement is None:
+            raise BrokenError(decision.name, f"states no requirement, and names {min(stated)}")
+        if {name.partition("#")[2] for name in named if name not in stated} != {each.code for each in answer.reasons}:
+            raise BrokenError(decision.name, "its rules are not those of its reasons")
+    return counted(len(naming), "decision")
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier, _rules)
 
 
 def policy_texts(contents: Contents) -> dict[str, dict[str, str]]:

@@ -132,11 +132,12 @@ class RequirementForm(RequirementRecord):
 
 
 class AnswerForm(Answered):
-    """The whole answer."""
+    """The whole answer; `rules` names those behind the reasons and the requirement, where the policy does."""
 
     tier: Tier
     requirement: RequirementForm | None
     reasons: list[ReasonForm]
+    rules: OmittedIfNone[Annotated[list[NonEmpty], Field(min_length=1)]] = None
 
 
 class DecisionForm(DecisionRecord):

@@ -49,6 +49,16 @@ requirement := object.union_n([_stated, {"exclude": excluded, "reason_required":
 }
 
 # METADATA
+# title: Rules behind the requirement
+# description: >-
+#   The names of the rules that demand it, PATH#CODE each, and of the configuration's member that states it; sorted.
+demand_rules := [concat("#", ["countersign.effect.approvals.demand", demand.reason.code]), _stated_at] if {
+	tiers.effective == "high"
+}
+
+demand_rules := sort(packs.demand_rules | {_stated_at}) if tiers.effective in {"low", "medium"}
+
+# METADATA
 # title: Excluded
 # description: >-
 #   Who wanted the effect and, unless the requirement says that they may sign, who edited what was asked for: they want it
@@ -165,23 +175,6 @@ pending if {
 }
 
 # METADATA
-# title: Granted
-# description: Nobody needs to sign, or everybody who must has signed.
-granted if demand.requirement == "none"
-
-granted if {
-	unopposed
-	fulfilled
-}
-
-# METADATA
-# title: Grounds
-# description: Why the effect is granted.
-default grounds := []
-
-grounds := [signed] if fulfilled
-
-# METADATA
 # title: Signed
 # description: Says that the signatures are there.
 # custom:
@@ -213,6 +206,8 @@ deny contains reasons.of(rego.metadata.rule()) if {
 }
 
 _stated := config.tenant.requirements[demand.requirement]
+
+_stated_at := concat(".", ["countersign_config", input.tenant, "requirements", demand.requirement])
 
 _end := object.get(input.approval, "usable_until", input.approval.expires_at)
 

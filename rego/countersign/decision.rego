@@ -17,13 +17,17 @@ import data.countersign.effect.windows
 
 # METADATA
 # title: Decision
-# description: The answer, with every member present; the default stands when anything in it is undefined.
+# description: >-
+#   The answer, with every member present, and `rules` where there are any behind it; the default stands when anything in
+#   it is undefined. The strictest answer comes first. They are one rule, since OPA forgets between rules what it has
+#   found out about a question of a list.
 # entrypoint: true
 default decision := {
 	"outcome": "deny",
 	"tier": "high",
 	"requirement": null,
 	"reasons": [{"code": "policy.undefined", "msg": "The policy gives no answer for this effect"}],
+	"rules": ["countersign.effect.decision#policy.undefined"],
 	"obligations": [],
 }
 
@@ -32,31 +36,40 @@ decision := {
 	"tier": tiers.effective,
 	"requirement": null,
 	"reasons": sort(denials),
+	"rules": denial_rules,
 	"obligations": [],
 } if {
 	count(denials) > 0
-}
-
-decision := {
+} else := {
 	"outcome": "needs_approval",
 	"tier": tiers.effective,
 	"requirement": approvals.requirement,
 	"reasons": [approvals.demand.reason],
+	"rules": approvals.demand_rules,
 	"obligations": [],
 } if {
 	permitted
 	approvals.pending
-}
-
-decision := object.union(windows.said, {
+} else := object.union(windows.said, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
-	"reasons": approvals.grounds,
+	"reasons": [],
+	"obligations": [],
+}) if {
+	approvals.demand.requirement == "none"
+	permitted
+} else := object.union(windows.said, {
+	"outcome": "allow",
+	"tier": tiers.effective,
+	"requirement": null,
+	"reasons": [approvals.signed],
+	"rules": ["countersign.effect.approvals.signed#approvals.fulfilled"],
 	"obligations": [],
 }) if {
 	permitted
-	approvals.granted
+	approvals.unopposed
+	approvals.fulfilled
 }
 
 # METADATA
@@ -72,17 +85,26 @@ decisions[place] := answer if {
 
 # METADATA
 # title: Denials
-# description: The reasons of every module that denies.
-denials := union({
-	approvals.deny,
-	config.deny,
-	connectors.deny,
-	duties.deny,
-	limits.deny,
-	packs.denied,
-	packs.deny,
-	tiers.deny,
+# description: The reasons of every module that denies, and those of packs.
+denials := {reason | some reasons in _denials; some reason in reasons} | packs.denied
+
+# METADATA
+# title: Rules that deny
+# description: Their names, PATH#CODE each, sorted.
+denial_rules := sort(packs.denial_rules | {concat("#", [path, reason.code]) |
+	some path, reasons in _denials
+	some reason in reasons
 })
+
+_denials := {
+	"countersign.effect.approvals.deny": approvals.deny,
+	"countersign.effect.config.deny": config.deny,
+	"countersign.effect.connectors.deny": connectors.deny,
+	"countersign.effect.duties.deny": duties.deny,
+	"countersign.effect.limits.deny": limits.deny,
+	"countersign.effect.packs.deny": packs.deny,
+	"countersign.effect.tiers.deny": tiers.deny,
+}
 
 # METADATA
 # title: Permitted

@@ -33,6 +33,7 @@ test_high_tier_write_needs_two_signatures if {
 			"escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
 		},
 		"reasons": [{"code": "writes.high_tier", "msg": "High-tier writes need signatures"}],
+		"rules": ["countersign.effect.approvals.demand#writes.high_tier", "countersign_config.t1.requirements.high"],
 		"obligations": [],
 	}
 }
@@ -43,6 +44,7 @@ test_signed_high_tier_write_is_allowed if {
 		"tier": "high",
 		"requirement": null,
 		"reasons": [{"code": "approvals.fulfilled", "msg": "All required signatures are given"}],
+		"rules": ["countersign.effect.approvals.signed#approvals.fulfilled"],
 		"obligations": [],
 	}
 }
@@ -53,6 +55,7 @@ test_denied_write_says_why_and_asks_nobody if {
 		"tier": "low",
 		"requirement": null,
 		"reasons": [{"code": "connectors.target", "msg": "The tenant may not use this operation on this target"}],
+		"rules": ["countersign.effect.connectors.deny#connectors.target"],
 		"obligations": [],
 	}
 }
@@ -68,6 +71,30 @@ test_each_denial_is_named if {
 		{"actor": {"id": ""}, "counters": {"writes": 9}},
 	)
 	codes(question) == {"connectors.target", "duties.requester_unknown", "limits.writes_per_run", "tiers.unknown"}
+	answer(question).rules == [
+		"countersign.effect.connectors.deny#connectors.target",
+		"countersign.effect.duties.deny#duties.requester_unknown",
+		"countersign.effect.limits.deny#limits.writes_per_run",
+		"countersign.effect.tiers.deny#tiers.unknown",
+	]
+}
+
+named(rules) := {split(rule, "#")[1] | some rule in rules; not startswith(rule, "countersign_config.")}
+
+test_each_reason_has_a_rule_and_what_has_none_names_none if {
+	every asked in [
+		{},
+		{"tenant": "t2"},
+		object.union(given.question, {"tenant": "none"}),
+		given.filing([]),
+		given.filing([given.reject("bob")]),
+		given.filing([given.approve("bob"), given.approve("cyd")]),
+		given.asked({"connector": "none"}, []),
+		given.asked({"operation": "none"}, []),
+	] {
+		named(answer(asked).rules) == codes(asked)
+	}
+	not answer(given.question).rules
 }
 
 test_input_of_the_wrong_kind_is_denied if {
@@ -108,6 +135,7 @@ test_what_no_module_decides_is_denied if {
 		with data.countersign.effect.permitted as false
 	decision.outcome == "deny"
 	decision.reasons[0].code == "policy.undefined"
+	decision.rules == ["countersign.effect.decision#policy.undefined"]
 }
 
 answers(questions) := decisions if {

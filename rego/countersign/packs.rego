@@ -28,6 +28,15 @@ demand := asked if {
 }
 
 # METADATA
+# title: Rules behind the demand
+# description: The names of the packs' rules that ask for signatures, PATH#CODE each.
+demand_rules contains _rule(pack, "demand", rules.demand.reason) if {
+	some pack
+	rules := data.countersign_pack[pack][input.effect.connector]
+	rules.demand.requirement != "none"
+}
+
+# METADATA
 # title: Permitted
 # description: Each pack that is concerned has said who signs, and they agree.
 permitted if {
@@ -43,6 +52,14 @@ permitted if {
 denied contains reason if {
 	some rules in concerned
 	some reason in rules.deny
+}
+
+# METADATA
+# title: Rules of packs that deny
+# description: Their names, PATH#CODE each.
+denial_rules contains _rule(pack, "deny", reason) if {
+	some pack
+	some reason in data.countersign_pack[pack][input.effect.connector].deny
 }
 
 # METADATA
@@ -69,5 +86,10 @@ _asked contains rules.demand if {
 	_answers(rules)
 	rules.demand.requirement != "none"
 }
+
+_rule(pack, name, reason) := concat(
+	"",
+	["countersign_pack.", pack, ".", input.effect.connector, ".", name, "#", reason.code],
+)
 
 _answers(rules) if is_string(rules.demand.requirement)

@@ -29,6 +29,7 @@ test_pack_asks_for_signatures_below_the_high_tier if {
 		decision := decide({"operation": operation}, [], {"p": wants("high"), "q": none})
 		decision.outcome == "needs_approval"
 		decision.reasons == [reason]
+		decision.rules == ["countersign_config.t1.requirements.high", "countersign_pack.p.ledger.demand#p.rule"]
 		votes := [given.approve("bob"), given.approve("cyd")]
 		decide({"operation": operation}, votes, {"p": wants("high")}).outcome == "allow"
 	}
@@ -51,6 +52,10 @@ test_what_a_pack_denies_is_denied if {
 	rules := {"p": {"ledger": {"demand": {"requirement": "none"}, "deny": {reason}}}}
 	decide({}, [], rules).outcome == "deny"
 	codes(rules) == {"p.rule"}
+	decide({"target": "x"}, [], rules).rules == [
+		"countersign.effect.connectors.deny#connectors.target",
+		"countersign_pack.p.ledger.deny#p.rule",
+	]
 }
 
 test_pack_without_an_answer_denies if {
@@ -62,7 +67,11 @@ test_pack_without_an_answer_denies if {
 
 test_packs_that_contradict_each_other_deny if {
 	codes({"p": wants("high"), "q": wants("other")}) == {"packs.contradiction"}
-	decide({}, [], {"p": wants("high"), "q": wants("high")}).outcome == "needs_approval"
+	decide({}, [], {"p": wants("high"), "q": wants("high")}).rules == [
+		"countersign_config.t1.requirements.high",
+		"countersign_pack.p.ledger.demand#p.rule",
+		"countersign_pack.q.ledger.demand#p.rule",
+	]
 }
 
 test_demand_that_the_tenant_does_not_know_is_denied if {

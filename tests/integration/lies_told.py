@@ -1,6 +1,7 @@
 """What somebody tells who holds the signing key, about records: each lie bends a genuine run, and one rule names it."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, later
@@ -100,6 +101,18 @@ def _told(kind: str, path: str, value: Any) -> Bend:
     return lambda f: change(path, value)(f.approval(kind))
 
 
+def _ruled(bend: Callable[[list[str]], list[str]], outcome: str = "needs_approval") -> Bend:
+    """Return what lets a decision on the filing have been made by other rules."""
+
+    def change_rules(forged: Forged) -> None:
+        answer = forged.decision(outcome, "file")["answer"]
+        answer["rules"] = bend(answer["rules"])
+
+    return change_rules
+
+
+_STATED = "countersign_config.acme.requirements."
+
 LEAVES: dict[str, Lie] = {
     "people end what the program ends": (
         *("leaves.actors", "filed"),
@@ -134,6 +147,25 @@ DECISIONS: dict[str, Lie] = {
         *("decisions.tier", "filed"),
         _asked("answer.tier", "low", "needs_approval"),
     ),
+    "by a rule that gives none of its reasons": (
+        "decisions.rules",
+        "filed",
+        _ruled(lambda rules: [*rules, "z.deny#z"]),
+    ),
+    "a rule of its reasons is left out": ("decisions.rules", "filed", _ruled(lambda rules: rules[1:])),
+    "by the rule of another reason": ("decisions.rules", "filed", _ruled(lambda rules: ["z.deny#z", *rules[1:]][::-1])),
+    "its rules in another order": ("decisions.rules", "filed", _ruled(lambda rules: rules[::-1])),
+    "a rule twice": ("decisions.rules", "filed", _ruled(lambda rules: [rules[0], *rules])),
+    "rules in the order of UTF-16": (
+        *("decisions.rules", "filed"),
+        _ruled(lambda rules: [*rules, f"{_STATED}\U0001f600", f"{_STATED}\ufb01"]),
+    ),
+    "by a requirement of the configuration, and asks nobody": (
+        *("decisions.rules", "filed"),
+        _ruled(lambda rules: [*rules, f"{_STATED}high"], "allow"),
+    ),
+    "by rules, and names none": ("decisions.as-told", "filed", _ruled(lambda _: [])),
+    "by a rule of no name": ("decisions.as-told", "filed", _ruled(lambda rules: ["", *rules])),
     "another outcome in the leaf": (
         "decisions.as-told",
         "filed",

@@ -1,15 +1,19 @@
 """Why policy decided so: the rules behind an answer, those that came near, and what both read."""
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from countersign.cli.policy_view import answer_lines, fault_of
 from countersign.embedded.opa import OpaChild
 from evidence import replay
-from policy.bundle import read_policy, write_files
+from policy.bundle import CONFIG_FILE, read_policy, write_files
+from policy.contract import Question
 from policy.errors import PolicyError
 from policy.explain import FORBIDDEN, Explanation, RuleSeen, explain
 from policy.vetting import sample_question
@@ -44,6 +48,63 @@ async def test_the_rule_behind_a_reason_is_named_with_its_line_and_with_what_it_
     assert rule.rule.title == "High tier"
     assert line.startswith("demand :=")
     assert rule.reads == {"tiers.effective": "high"}
+
+
+def incident(**effect: Any) -> dict[str, Any]:
+    """Return a question that a pack has rules for."""
+    question = sample_question("acme", "servicenow", "assign", "incident:1", "medium", "2026-01-05T10:00:00Z")
+    return change(question.model_dump(mode="json"), effect)
+
+
+def change(question: dict[str, Any], effect: Mapping[str, Any]) -> dict[str, Any]:
+    return {**question, "effect": {**question["effect"], **effect}}
+
+
+SIGNED = {
+    "approval": {"requested_at": "2026-01-05T09:00:00Z", "expires_at": "2026-01-05T17:00:00Z"},
+    "votes": [
+        {"person": person, "groups": ["compliance"], "verdict": "approve", "at": "2026-01-05T09:30:00Z"}
+        for person in ("bob", "cyd")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "rules"),
+    [
+        (asked(), {"approvals.demand#writes.high_tier", "config:high"}),
+        (change(asked(), {"reads": True}), {"approvals.demand#reads.high_tier", "config:high"}),
+        (asked(**SIGNED), {"approvals.signed#approvals.fulfilled"}),
+        (incident(), {"incident_triage.servicenow.demand#incidents.urgent", "config:urgent_incident"}),
+        (incident(operation="add_work_note", tier="low"), set()),
+        (asked(tenant="nobody"), {"config.deny#config.tenant_unknown"}),
+        (
+            change(asked(counters={"writes": 60}), {"target": "elsewhere", "tier": "none"}),
+            {"connectors.deny#connectors.target", "limits.deny#limits.writes_per_run", "tiers.deny#tiers.unknown"},
+        ),
+        (
+            change(incident(), {"connector": "access", "operation": "grant", "target": "system:none"}),
+            {
+                "access_request.access.deny#access.for_another",
+                "access_request.access.deny#access.too_long",
+                "approvals.deny#approvals.requirement_missing",
+            },
+        ),
+    ],
+    ids=["a write", "a read", "signed", "a pack", "nobody", "a tenant", "denials", "denials of a pack"],
+)
+async def test_an_answer_names_the_rules_behind_it_as_they_stand_in_the_text(
+    question: dict[str, Any], rules: set[str]
+) -> None:
+    found = await why(question)
+    config = json.loads(TEXT[CONFIG_FILE])
+    stated = {
+        f"countersign_config.acme.requirements.{name}": f"config:{name}" for name in config["acme"]["requirements"]
+    }
+    gave = {f"{one.rule.path}#{one.rule.code}".removeprefix("data."): one for one in found.gave if one.rule.code}
+    short = {name: re.sub(r"^countersign(\.effect|_pack)\.", "", name) for name in gave} | stated
+    assert {short[name] for name in found.answer.get("rules", ())} == rules
+    assert fault_of(found.answer) is None
 
 
 async def test_a_rule_comes_near_if_all_but_one_of_its_conditions_hold() -> None:
@@ -160,10 +221,30 @@ async def test_a_recorded_decision_is_explained_by_its_id_and_by_what_it_is_abou
     assert "asked again, the policy answers the same" in text
     behind = text.partition("Behind the answer\n")[2].splitlines()
     assert behind[0].startswith("  High tier (writes.high_tier)  countersign/approvals.rego:")
-    assert behind[1] == '    tiers.effective = "high"'
+    assert behind[1:3] == ['    tiers.effective = "high"', "  countersign_config.acme.requirements.high"]
     document = json.loads((await said(env, "explain", run_id, "--json")).out)
     assert document["decision"]["id"] == row["decision_id"]
     assert "writes.high_tier" in [one["code"] for one in document["gave"]]
+    assert document["decision"]["answer"]["rules"] == [
+        "countersign.effect.approvals.demand#writes.high_tier",
+        "countersign_config.acme.requirements.high",
+    ]
+
+
+async def test_what_is_behind_an_answer_goes_by_the_rules_that_it_names_or_else_by_its_codes() -> None:
+    found = await why(asked())
+    other = {**found.answer, "rules": ["countersign.effect.other.demand#writes.high_tier"]}
+    unnamed = {name: value for name, value in found.answer.items() if name != "rules"}
+    assert behind(found.answer, found) == ["High tier", "countersign_config.acme.requirements.high"]
+    assert behind(other, found) == ["countersign.effect.other.demand#writes.high_tier"]
+    assert behind(unnamed, found) == ["High tier"]
+
+
+def behind(answer: Mapping[str, Any], found: Explanation) -> list[str]:
+    """Return the titles and names under the heading, of an explanation of this answer."""
+    lines = answer_lines("", Question.model_validate(asked()), replace(found, answer=answer))
+    section = lines[lines.index("Behind the answer") + 1 :]
+    return [line.strip().partition(" (")[0] for line in section[: section.index("")] if not line.startswith("    ")]
 
 
 @pytest.mark.parametrize("id_", ["dec_0", "apr_0", "run_0", "eff_0", "nonsense"])

@@ -13,7 +13,9 @@ from playwright.async_api import Page
 
 from evidence.local import LocalArchive
 from evidence.verify.verify import VerificationError, verify
+from policy.answer import parse_answer
 from policy.client import OpaEngine
+from policy.explain import explain
 from runtime.store.database.migration import migrate
 from runtime.store.database.schema_state import NEWEST
 from tests.bench import Bench, open_bench
@@ -21,8 +23,10 @@ from tests.browser import report_of, verify_page
 from tests.databases import empty_database
 from tests.integration.conftest import PACK, Targets
 from tests.leaves import make_view
+from tests.opa_server import opa_program, question
 from tests.released import Kept, database_tool, releases
 from tests.sealing import sealer_of
+from tests.unit.evidence_bends import members_of
 
 
 @pytest.fixture(params=releases(), ids=lambda kept: kept.folder.name)
@@ -130,6 +134,15 @@ async def test_a_request_that_one_had_signed_before_is_carried_out_once_another_
     assert await sealer_of(later.engine, archive, keys / kept.key.name)()
     (bundle,) = (tmp_path / "evidence").glob("*.zip")
     assert verify(bundle, keys / "evidence.pub.pem")
+
+
+async def test_the_policy_of_a_release_answers_and_the_first_ones_names_no_rules(kept: Kept) -> None:
+    texts = {name: text.decode() for name, text in members_of(kept.bundle).items() if name.startswith("policies/")}
+    files = {name.split("/", 2)[2]: text for name, text in texts.items()}
+    found = await explain(opa_program(), files, question().model_dump(mode="json"))
+    answer = parse_answer(found.answer, "answer")
+    assert [reason.code for reason in answer.reasons] == ["writes.high_tier"]
+    assert ("rules" in answer.model_dump()) == (kept.folder.name != "0.2.0")
 
 
 async def test_a_run_that_was_parked_before_goes_on_with_its_answer(later: Bench) -> None:

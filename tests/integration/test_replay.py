@@ -253,7 +253,11 @@ FOUND: dict[str, tuple[Bend, str]] = {
     "other groups than policy asks": (_require(groups=["compliance", "sales"]), "requirement is "),
     "a policy that allows everything": (
         _rule_by(lambda _: {"countersign/decision.rego": ALLOW_ALL, "countersign/config.rego": NO_FLAWS}),
-        "and policy answers",
+        "policy answers",
+    ),
+    "another rule of the same code": (
+        lambda forged: forged.decision("allow", "file")["answer"].update(rules=["other.signed#approvals.fulfilled"]),
+        "rules is ",
     ),
     "a policy of another package": (_rule_by(_in_another_package), "OPA has no answer: it is undefined"),
     "a policy that asks the network": (

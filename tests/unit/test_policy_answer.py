@@ -309,6 +309,53 @@ def test_a_glass_that_is_not_exact_makes_the_answer_unavailable(name: str, value
         )
 
 
+RULES = ["countersign.effect.a.demand#a.b", "countersign_config.acme.requirements.a#b"]
+
+
+def test_the_rules_behind_an_answer_are_part_of_it_and_may_be_missing() -> None:
+    named = {**ASK, "rules": RULES}
+    assert parse(reply(named)).model_dump(mode="json") == named
+    denied = {**ALLOW, "outcome": "deny", "reasons": ASK["reasons"], "rules": ["p.deny#a.b", "q.deny#a.b"]}
+    assert parse(reply(denied)).rules == denied["rules"]
+    assert "rules" not in parse(reply(ASK)).model_dump(), "as policies of earlier releases answer"
+
+
+LONG = [f"{n:03}{'x' * 500}#a.b" for n in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ([], "at least 1 item"),
+        ("p.deny#a.b", "valid array"),
+        ([1], "valid string"),
+        (["", "p.deny#a.b"], "at least 1 character"),
+        (["p.deny\x00#a.b"], "control characters"),
+        (RULES[::-1], "not each once, in order"),
+        (["p.deny#a.b", "p.deny#a.b"], "not each once, in order"),
+        (["p.demand#a.b", "p.demand#a.c"], "differ in the code 'a.c'"),
+        (["p.demand#a.b", "p.permitted"], "differ in the code ''"),
+        (["p.demand"], "differ in the code ''"),
+        ([RULES[1]], "differ in the code 'a.b'"),
+        ([f"p{n:03}#a.b" for n in range(101)], "at most 100 items"),
+        (LONG, "more than 40000 bytes"),
+    ],
+)
+def test_rules_that_are_not_those_of_the_reasons_are_no_answer(rules: object, says: str) -> None:
+    with pytest.raises(PolicyUnavailableError, match=rf"^result\.0\.rules.*: .*{says}"):
+        parse(reply({**ASK, "rules": rules}))
+
+
+def test_as_many_rules_are_named_as_have_room() -> None:
+    assert parse(reply({**ASK, "rules": LONG[:78]})).rules == LONG[:78]
+    assert len(parse(reply({**ASK, "rules": [f"p{n:03}#a.b" for n in range(100)]})).rules or []) == 100
+
+
+def test_configuration_is_behind_no_answer_that_asks_nobody() -> None:
+    with pytest.raises(PolicyUnavailableError, match=r"requirements\.a#b states no requirement here"):
+        parse(reply({**ALLOW, "reasons": ASK["reasons"], "rules": RULES}))
+
+
 @pytest.mark.parametrize("pause", ["PT2H", "P1D"])
 def test_how_long_the_clock_may_stand_still_is_a_duration(pause: str) -> None:
     found = parse(reply(changed(ASK, ("requirement", "pause_on_question"), pause))).requirement
