@@ -1,4 +1,4 @@
-"""Asks OPA, through opa-python-client, and knows the exact policy text behind each answer.
+"""Asks OPA, and knows the exact policy text behind each answer.
 
 What goes wrong again and again is logged at once, and then once a minute with its count.
 """
@@ -88,7 +88,7 @@ class OpaEngine:
 
     async def __aexit__(self, *_: object) -> None:
         """Close the connection pool."""
-        await self._client.close_connection()
+        await self._client.__aexit__()
 
     async def ask(self, question: Question) -> Verdict:
         """Return the verdict, or raise PolicyUnavailableError, within the timeout."""

@@ -1,24 +1,21 @@
-"""opa-python-client with bounds: every response is read to a limit, parsed strictly, and never a redirect.
+"""The connection to OPA, with bounds: every answer is read to a limit, parsed strictly, and never a redirect.
 
 Access: how an OPA is reached that asks for credentials, or whose certificate not everybody vouches for.
 """
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from opa_client.opa_async import AsyncOpaClient
 from pydantic import BaseModel, ConfigDict
 
 from policy.address import socket_path
 from policy.bundle import CONFIG, policy_text, strict_json
 from policy.contract import PolicyText, PolicyUnavailableError
-from policy.http import HTTP_OK, Whole, Wire, Wires
+from policy.http import HTTP_OK, Wire, Wires
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,6 @@ HTTP_UNAUTHORIZED = 401
 
 # A built-in that fails is an error of the whole question; without this it only makes its rule undefined.
 _PARAMETERS = "provenance=true&strict-builtin-errors=true"
-_JSON = {"Content-Type": "application/json"}
 
 
 class _Module(BaseModel):
@@ -66,45 +62,32 @@ class _Modules(BaseModel):
     result: list[_Module]
 
 
-class _Config(BaseModel):
+class _Result(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     result: dict[str, Any]
 
 
-class _Response:
-    """An answer that came to its end; the part of aiohttp's response that opa-python-client uses."""
+class OpaConnection:
+    """One OPA server over few connections: each answer is read to a limit, parsed strictly, and never a redirect.
 
-    def __init__(self, whole: Whole) -> None:
-        self.status = whole.status
-        self.body = whole.body
+    A library's client would read answers of any size, follow redirects, and cost a question more than OPA does.
+    """
 
-    def raise_for_status(self) -> None:
-        """Take 200 alone for success: redirects are not followed."""
-        if self.status == HTTP_UNAUTHORIZED:
-            raise PolicyUnavailableError("HTTP status 401: it wants a token, or another one")
-        if self.status != HTTP_OK:
-            raise PolicyUnavailableError(f"HTTP status {self.status}")
-
-    async def json(self) -> Any:
-        """Parse the body, whatever its declared type."""
-        return strict_json(self.body)
-
-
-class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has no type hints
-    """The package's client; `_request` is the one function through which all of its calls go."""
-
-    def __init__(self, *, tls: ssl.SSLContext | None, socket: str | None, **named: Any) -> None:
-        super().__init__(ssl=tls is not None, retries=0, **named)
+    def __init__(
+        self, host: str, port: int, timeout: float, *, tls: ssl.SSLContext | None, socket: str | None, token: str | None
+    ) -> None:
+        self._host, self._port, self._timeout = host, port, timeout
         self._tls, self._socket = tls, socket
-        self._origin = f"{self.schema}{self.host}:{self.port}"
-        self._headers = _headers({"Host": f"{self.host}:{self.port}", **(self.headers or {}), **_JSON})
+        shown = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = _headers({"Host": f"{host}:{port}", **shown, "Content-Type": "application/json"})
         self._wires = Wires(self._dial)
 
-    async def _init_session(self) -> None:
+    async def __aenter__(self) -> Self:
         """Open nothing: the first request does."""
+        return self
 
-    async def close_connection(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """End the connections that rest."""
         self._wires.close()
 
@@ -114,44 +97,55 @@ class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has
         try:
             if self._socket:
                 return (await loop.create_unix_connection(Wire, self._socket))[1]
-            return (await loop.create_connection(Wire, self.host.strip("[]"), self.port, ssl=self._tls))[1]
+            return (await loop.create_connection(Wire, self._host.strip("[]"), self._port, ssl=self._tls))[1]
         except OSError as error:
             raise ConnectionError(f"Cannot connect: {error}") from error
 
-    @asynccontextmanager
-    async def _request(self, method: str, url: str) -> AsyncIterator[_Response]:
-        yield await self._respond(method, url)
-
-    async def _respond(self, method: str, url: str, body: bytes = b"") -> _Response:
-        """Return the whole response, or raise TimeoutError; see `Wires.ask` for what else is raised."""
-        target = url.removeprefix(self._origin).encode()
+    async def _body(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Return the body of a whole answer with status 200; raise TimeoutError, or what `Wires.ask` raises."""
         request = b"%b %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (
-            *(method.encode(), target, self._headers, len(body)),
+            *(method.encode(), path.encode(), self._headers, len(body)),
             body,
         )
-        async with asyncio.timeout(self.timeout):
-            return _Response(await self._wires.ask(request, ANSWER_LIMIT if body else TEXT_LIMIT))
+        async with asyncio.timeout(self._timeout):
+            whole = await self._wires.ask(request, ANSWER_LIMIT if body else TEXT_LIMIT)
+        if whole.status == HTTP_UNAUTHORIZED:
+            raise PolicyUnavailableError("HTTP status 401: it wants a token, or another one")
+        if whole.status != HTTP_OK:
+            raise PolicyUnavailableError(f"HTTP status {whole.status}")
+        return whole.body
 
     async def ask(self, rule: str, question: bytes) -> object:
         """Return what the server says of a rule, such as ``countersign/effect/decisions``, given the input's JSON."""
-        url = f"{self.root_url}/data/{rule}?{_PARAMETERS}"
-        response = await self._respond("POST", url, b'{"input":%b}' % question)
-        response.raise_for_status()
-        return await response.json()
+        answer: object = strict_json(
+            await self._body("POST", f"/v1/data/{rule}?{_PARAMETERS}", b'{"input":%b}' % question)
+        )
+        return answer
 
     async def policy(self, bundle: str) -> PolicyText:
-        """Return the text that the server holds now; names of modules start with their bundle's."""
-        modules = _Modules.model_validate_json(await self._document("policies"))
-        config = _Config.model_validate_json(await self._document(f"data/{CONFIG}"))
+        """Return the text that the server holds now; names of modules start with their bundle's.
+
+        It is parsed as it came: whatever stands in it twice, the text's digest must be the one that was promised.
+        """
+        modules = _Modules.model_validate_json(await self._body("GET", "/v1/policies"))
+        config = _Result.model_validate_json(await self._body("GET", f"/v1/data/{CONFIG}"))
         return policy_text(
             {module.id.removeprefix(f"{bundle}/"): module.raw for module in modules.result}, config.result
         )
 
-    async def _document(self, path: str) -> bytes:
-        """Return JSON as it came: whatever stands in it twice, the text's digest must be the one that was promised."""
-        response = await self._respond("GET", f"{self.root_url}/{path}")
-        response.raise_for_status()
-        return response.body
+    async def labels(self) -> dict[str, Any]:
+        """Return the labels that the server was started with."""
+        found = _Result.model_validate_json(await self._body("GET", "/v1/config"))
+        labels: dict[str, Any] = found.result.get("labels", {})
+        return labels
+
+    async def is_healthy(self) -> bool:
+        """Return whether the server says so; False where it says anything else, or nothing."""
+        try:
+            await self._body("GET", "/health")
+        except (PolicyUnavailableError, OSError):
+            return False
+        return True
 
 
 def _headers(named: dict[str, str]) -> bytes:
@@ -162,10 +156,10 @@ def _headers(named: dict[str, str]) -> bytes:
     return "".join(f"{name}: {value}\r\n" for name, value in named.items()).encode()
 
 
-def connect(url: str, timeout: float, access: Access = OPEN_ACCESS) -> BoundedOpaClient:
-    """Return a client, not yet open, for the server at this address."""
+def connect(url: str, timeout: float, access: Access = OPEN_ACCESS) -> OpaConnection:
+    """Return the connection to the server at this address, not yet open."""
     host, port, tls, socket = _place(url, access)
-    return BoundedOpaClient(host=host, port=port, tls=tls, socket=socket, timeout=timeout, token=access.token)
+    return OpaConnection(host, port, timeout, tls=tls, socket=socket, token=access.token)
 
 
 def _place(url: str, access: Access) -> tuple[str, int, ssl.SSLContext | None, str | None]:

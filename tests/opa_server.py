@@ -97,7 +97,7 @@ async def own_opa(policies: Path, work: Path) -> AsyncIterator[str]:
         )
     try:
         async with asyncio.timeout(MINUTE), connect(f"http://{address}", 1.0) as client:
-            while not await client.check_health():
+            while not await client.is_healthy():
                 assert process.returncode is None, (work / "opa.log").read_text()
                 await asyncio.sleep(0.02)
         yield f"http://{address}"

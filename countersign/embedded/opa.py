@@ -112,10 +112,10 @@ class OpaChild:
         async def probe(_: aiohttp.ClientSession) -> bool:
             async with connect(self.url, _ANSWER_LIMIT) as client:
                 try:
-                    config = await client.get_config()
+                    labels = await client.labels()
                 except (PolicyUnavailableError, OSError):  # not yet
                     return False
-            return bool(config.get("result", {}).get("labels", {}).get("start") == nonce)
+            return bool(labels.get("start") == nonce)
 
         command: list[str | Path] = [
             self._opa,

@@ -122,7 +122,7 @@ async def _run(container: Container, peers: list[Peer], limits: Path) -> Finishe
 
 async def _until_served(port: int) -> None:
     async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
-        await until(client.check_health)
+        await until(client.is_healthy)
 
 
 @pytest.mark.parametrize("name", ONE_SHOT)

@@ -84,7 +84,7 @@ async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Pa
     assert probe(port) != 0
     with opa_service(policies, port) as process:
         async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
-            while not await client.check_health():
+            while not await client.is_healthy():
                 assert process.poll() is None, (policies.parent / "opa.log").read_text()
                 await asyncio.sleep(0.02)
         assert probe(port) == 0

@@ -293,7 +293,7 @@ async def secured(work: Path, server: Pair, access: Access, *arguments: str) -> 
         )
     try:
         async with asyncio.timeout(MINUTE), connect(url, 5.0, access) as client:
-            while not await client.check_health():
+            while not await client.is_healthy():
                 assert process.returncode is None, (work / "opa.log").read_text()
                 await asyncio.sleep(0.02)
         yield url

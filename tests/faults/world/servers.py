@@ -148,7 +148,7 @@ async def opa(folder: Path) -> AsyncIterator[int]:
         )
     try:
         async with asyncio.timeout(60), connect(f"http://127.0.0.1:{port}", 1.0) as client:
-            while not await client.check_health():
+            while not await client.is_healthy():
                 assert process.returncode is None, (folder / "opa.log").read_text()
                 await asyncio.sleep(0.05)
         yield port
