@@ -6,7 +6,7 @@ limited time for each evaluation.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,14 +132,7 @@ class _Offline:
 
     async def rules(self) -> dict[Place, PolicyRule]:
         """Return the rules of all files."""
-        names = [name for name in self.files if name.endswith(".rego")]
-        parsed = await asyncio.gather(*map(self._parsed, names))
-        return {rule.place: rule for name, tree in zip(names, parsed, strict=True) for rule in rules_in(name, tree)}
-
-    async def _parsed(self, name: str) -> Any:
-        how = ("parse", "--format", "json", "--json-include=locations,-comments")
-        printed, _ = await opa_prints(self.opa, *how, str(self.folder / "policy" / name))
-        return json.loads(printed)
+        return {rule.place: rule for rule in await _rules_of(self.opa, self.folder / "policy", self.files)}
 
     async def near(self, seen: Sequence[tuple[PolicyRule, Went]]) -> list[tuple[PolicyRule, Condition]]:
         """Return the rules of which all but one condition holds, each with that condition."""
@@ -174,6 +167,24 @@ class _Offline:
         query = ", ".join(f"[value | value := {path}]" for path in paths)
         found, _ = await self._eval(f"[{query}]")
         return {path: values[0] for path, values in zip(paths, _value(found), strict=True) if values}
+
+
+async def parsed_rules(opa: Path, files: Mapping[str, str]) -> list[PolicyRule]:
+    """Return the rules of a policy's text, defaults, too; raise PolicyError."""
+    with TemporaryDirectory(prefix="countersign-policy-") as made:
+        write_files(Path(made), files)
+        return await _rules_of(opa, Path(made), files, with_defaults=True)
+
+
+async def _rules_of(opa: Path, folder: Path, names: Iterable[str], *, with_defaults: bool = False) -> list[PolicyRule]:
+    modules = [name for name in names if name.endswith(".rego")]
+    how = ("parse", "--format", "json", "--json-include=locations,-comments")
+    printed = await asyncio.gather(*(opa_prints(opa, *how, str(folder / name)) for name in modules))
+    return [
+        rule
+        for name, (tree, _) in zip(modules, printed, strict=True)
+        for rule in rules_in(name, json.loads(tree), with_defaults=with_defaults)
+    ]
 
 
 def _value(found: Any) -> Any:

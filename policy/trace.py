@@ -41,7 +41,8 @@ class Condition:
 class PolicyRule:
     """A rule of a policy: `path` is its document, such as `data.countersign.effect.limits.deny`.
 
-    `code` is that of the reason that it gives, "" where it gives none.
+    `code` is that of the reason that it gives, "" where it gives none. `text` is as its author wrote it.
+    `sentence` is what people read as the reason.
     """
 
     place: Place
@@ -49,10 +50,12 @@ class PolicyRule:
     title: str
     code: str
     conditions: tuple[Condition, ...]
+    text: str
+    sentence: str
 
 
-def rules_in(file: str, parsed: Json) -> list[PolicyRule]:
-    """Return the rules of a file, as `opa parse` printed it."""
+def rules_in(file: str, parsed: Json, *, with_defaults: bool = False) -> list[PolicyRule]:
+    """Return the rules of a file, as `opa parse` printed it; defaults, which nothing is asked of, only if wanted."""
     package = _path(parsed["package"]["path"])
     names = {**_imported(parsed.get("imports", ())), **{_name(rule): "" for rule in parsed.get("rules", ())}}
     names = {name: path or f"{package}.{name}" for name, path in names.items()}
@@ -60,7 +63,7 @@ def rules_in(file: str, parsed: Json) -> list[PolicyRule]:
     return [
         _rule(file, one, f"{package}.{_name(one)}", names, titles)
         for rule in parsed.get("rules", ())
-        if not rule.get("default")
+        if with_defaults or not rule.get("default")
         for one in _with_others(rule)
     ]
 
@@ -90,6 +93,8 @@ def _rule(file: str, rule: Json, path: str, names: Mapping[str, str], titles: Ma
         said.get("title") or titles.get(_name(rule), ""),
         str(said.get("custom", {}).get("short_name", "")),
         tuple(_condition(expr, names) for expr in rule.get("body", ()) if "location" in expr),
+        _text(rule["head"]["location"] if rule.get("default") else rule["location"]),
+        str(said.get("custom", {}).get("failure_msg", "")),
     )
 
 
@@ -121,9 +126,13 @@ def _condition(expr: Json, names: Mapping[str, str]) -> Condition:
     terms = expr["terms"]
     called = terms[0]["value"] if isinstance(terms, list) and terms[0]["type"] == "ref" else ()
     binds = (isinstance(terms, dict) and "symbols" in terms) or _path(called) in ("assign", "eq")
-    text = base64.b64decode(where.get("text", "")).decode()
+    text = _text(where)
     reads = dict(_reads({"terms": terms}, names))
     return Condition(where["row"], where["col"], text, bool(expr.get("negated")), binds, reads)
+
+
+def _text(where: Json) -> str:
+    return base64.b64decode(where.get("text", "")).decode()
 
 
 def _reads(node: Json, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:

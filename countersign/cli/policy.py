@@ -10,6 +10,7 @@ import typer
 from countersign.cli.command import Row, out, run, show_json
 from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
+from countersign.cli.policy_diff import diff
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
 
@@ -17,6 +18,7 @@ policy = typer.Typer()
 
 policy.command()(backtest)
 policy.command()(bootstrap)
+policy.command()(diff)
 policy.add_typer(shadow, name="shadow", help="Ask a candidate policy beside the one in force.")
 
 

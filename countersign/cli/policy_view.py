@@ -74,7 +74,7 @@ def _said(answer: Row) -> list[str]:
 
 def _requirement(answer: Row) -> list[str]:
     """Return who has to sign."""
-    return [f"  {name}: {_shown(value)}" for name, value in (answer["requirement"] or {}).items()]
+    return [f"  {name}: {shown(value)}" for name, value in (answer["requirement"] or {}).items()]
 
 
 def _codes(answer: Any) -> set[str]:
@@ -130,9 +130,10 @@ def _rule_lines(seen: RuleSeen) -> list[str]:
     rule = seen.rule
     head = f"  {rule.title}{f' ({rule.code})' if rule.code else ''}  {rule.place.file}:{rule.place.row}"
     fault = [f"    not so: {' '.join(seen.fault.text.split())}"] if seen.fault else []
-    return [head, *fault, *(f"    {words} = {_shown(value)}" for words, value in seen.reads.items())]
+    return [head, *fault, *(f"    {words} = {shown(value)}" for words, value in seen.reads.items())]
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as JSON, cut off where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

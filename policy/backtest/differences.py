@@ -72,7 +72,7 @@ def differences(recorded: Answer, candidate: Answer) -> list[Difference]:
     """Return what differs between two answers to one question, the worst first; nothing where they mean the same."""
     found = [*_of_outcome(recorded, candidate), *_of_words(recorded, candidate)]
     if recorded.requirement and candidate.requirement:
-        found += _of_requirement(recorded.requirement, candidate.requirement)
+        found += requirement_differences(recorded.requirement, candidate.requirement)
     return sorted(found, key=lambda one: (one.kind.badness, one.member))
 
 
@@ -111,7 +111,8 @@ def _plain(reasons: list[Reason]) -> list[dict[str, Any]]:
     return [reason.model_dump(mode="json") for reason in reasons]
 
 
-def _of_requirement(was: Requirement, now: Requirement) -> Iterator[Difference]:
+def requirement_differences(was: Requirement, now: Requirement) -> Iterator[Difference]:
+    """Yield how two requirements differ, member by member, in no order."""
     for member, judge in _MEMBERS.items():
         before, after = getattr(was, member), getattr(now, member)
         if before != after and (kind := judge(before, after)):
@@ -210,8 +211,12 @@ def _of_break_glass(before: BreakGlass | None, after: BreakGlass | None) -> Diff
 def _of_execute(member: str, was: ExecuteWhen | None, now: ExecuteWhen | None) -> Iterator[Difference]:
     """Yield how the times differ at which it is carried out."""
     if was != now:
-        kind = _of_times(was, now) if was and now else STRICTER if now else WEAKER
-        yield Difference(kind, member, _json(was), _json(now))
+        yield Difference(execute_difference(was, now), member, _json(was), _json(now))
+
+
+def execute_difference(was: ExecuteWhen | None, now: ExecuteWhen | None) -> DifferenceClass:
+    """Judge two times that differ, of which one may be any time."""
+    return _of_times(was, now) if was and now else STRICTER if now else WEAKER
 
 
 def _of_times(was: ExecuteWhen, now: ExecuteWhen) -> DifferenceClass:

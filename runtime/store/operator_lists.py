@@ -222,6 +222,12 @@ async def find_decision(conn: Conn, tenant: str, id_: str) -> dict[str, Any] | N
     return await conn.row(query, {"tenant": tenant, "id": id_})
 
 
+async def find_policy(conn: Conn, tenant: str, digest: str) -> dict[str, str] | None:  # noqa: ARG001 - of all tenants
+    """Return the text of a policy that has decided, by the beginning of its digest; None unless that names one."""
+    rows = await conn.rows("SELECT files FROM policy_texts WHERE starts_with(digest, %s) LIMIT 2", (digest,))
+    return rows[0]["files"] if len(rows) == 1 else None
+
+
 async def find_dead_letter(conn: Conn, tenant: str, notification_id: str) -> dict[str, Any] | None:
     """Return a notification with what it says, without its token, or None."""
     what = f"{_DEAD_LETTER}, payload::jsonb - 'token' AS payload, outcome, applied_at FROM notifications"

@@ -51,6 +51,7 @@ _WITHOUT_SYSTEM = {
     ("policy", "check"): "reads files",
     ("policy", "test"): "reads files",
     ("policy", "fmt"): "reads files",
+    ("policy", "diff"): "reads files, unless a digest is named",
     ("people", "import"): "reads files",
     ("people", "add"): "reads files",
     ("people", "remove"): "reads files",

@@ -49,7 +49,7 @@ _READ = {
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
     *("policy check", "policy test", "policy explain", "policy try", "policy backtest", "policy bootstrap"),
-    "policy shadow show",
+    *("policy shadow show", "policy diff"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
