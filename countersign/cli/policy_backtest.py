@@ -58,7 +58,8 @@ def backtest(
     asked = run(vetted(opa_program(), folders_of(candidate, packs)))
     with _folder(resume, output) as folder, _progress() as progress:
         one = Backtest(asked, Ledger(folder), progress)
-        run(one.resume(settings) if resume else one.begin(settings, period.since, period.until, sample))
+        with _going_on(resume or output):
+            run(one.resume(settings) if resume else one.begin(settings, period.since, period.until, sample))
         summary = write_reports(folder, GroupBy(group))
     if as_json:
         show_json(summary.document)
@@ -133,6 +134,18 @@ def _folder(resume: Path | None, output: Path | None) -> Iterator[Path]:
     else:
         with TemporaryDirectory(prefix="countersign-backtest-") as made:
             yield Path(made)
+
+
+@contextmanager
+def _going_on(folder: Path | None) -> Iterator[None]:
+    """Say how an interrupted backtest goes on, where it has a folder."""
+    from countersign.foreseen_errors import OperateError
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        how = f"go on with --resume {folder} instead of -o" if folder else "with -o FOLDER it could be gone on with"
+        raise OperateError(f"interrupted; {how}") from error
 
 
 @contextmanager

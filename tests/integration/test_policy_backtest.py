@@ -1,6 +1,7 @@
 """Backtests: decisions on record are asked again of a candidate policy, and sorted, the worst change first."""
 
 import json
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from runtime.store.database.migration import make_login
 from runtime.store.schema import role_names
 from tests.bench import Bench
 from tests.integration.policies_stage import filing
-from tests.integration.program_stage import Finished, command, environment, settings_of
+from tests.integration.program_stage import Finished, command, environment, program, settings_of
 from tests.opa_server import PACKS, copy_policies, opa_program
+from tests.patience import until
 
 LIMITS = "countersign/limits.rego"
 BELOW = "input.counters.writes < config.tenant.writes_per_run"
@@ -136,6 +138,21 @@ async def test_an_interrupted_backtest_goes_on_and_its_report_is_the_same_byte_f
         assert (await backtest(env, candidate, "--resume", str(broken))).code == 0
         for name in ("report.json", "report.md", "report.html"):
             assert (broken / name).read_bytes() == (whole / name).read_bytes()
+
+
+async def test_an_interrupted_backtest_says_how_it_goes_on(
+    bench: Bench, env: dict[str, str], candidate: Path, tmp_path: Path
+) -> None:
+    await recorded(bench, 1)
+    slow = "count([1 | numbers.range(1, 2000)[_]; numbers.range(1, 2000)[_]]) > 0"
+    edit(candidate, LIMITS, BELOW, f'{BELOW}\n\tinput.step == "file"\n\t{slow}')
+    folder = tmp_path / "out"
+    words = ("policy", "backtest", "--candidate", str(candidate), "-o", str(folder))
+    async with program(*words, env=env) as running:
+        await until((folder / JUDGED).exists)
+        running.process.send_signal(signal.SIGINT)
+        said = (await running.process.communicate())[1].decode()
+    assert (running.process.returncode, f"interrupted; go on with --resume {folder} instead of -o" in said) == (1, True)
 
 
 async def test_what_cannot_go_on_is_refused_and_nothing_is_overwritten(
