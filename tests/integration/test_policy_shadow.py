@@ -131,7 +131,7 @@ async def test_two_processes_of_one_candidate_count_no_decision_twice(
     found = await shadows.next(window)
     judged = one.judge(found.rows)
     moved = await shadows.keep(window, found.end, judged)
-    late = await shadows.keep(window, found.end, judged)
+    late = await shadows.keep(window, window.next_place + 1, [])  # of one that saw less of the log, and was slower
     assert (late, late.counts) == (moved, {"unchanged": 2})
 
 

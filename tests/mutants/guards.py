@@ -235,4 +235,63 @@ VERIFIER = (
     ),
 )
 
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *VERIFIER)
+CANDIDATES = (
+    Guard(
+        "a backtest reads where nothing can be written",
+        "RecordedDecisions.reading",
+        'await self._conn.execute("SET TRANSACTION READ ONLY")',
+        "pass",
+        ("tests/integration/test_policy_backtest.py",),
+    ),
+    Guard(
+        "a backtest reaches nobody but the database",
+        "Backtest._judge_all",
+        "with no_network():",
+        "if True:",
+        ("tests/integration/test_policy_backtest.py",),
+    ),
+    Guard(
+        "a shadow reaches nobody but the database",
+        "ShadowRunner.run",
+        "with no_network():",
+        "if True:",
+        ("tests/integration/test_policy_shadow.py",),
+    ),
+    Guard(
+        "a candidate cannot reach out",
+        "Opa._capabilities",
+        "if builtin.name not in FORBIDDEN",
+        "if builtin.name",
+        ("tests/integration/test_policy_backtest.py",),
+    ),
+    Guard(
+        "a shadow counts no decision twice",
+        "keep_asked",
+        " AND next_place = %(place)s",
+        "",
+        ("tests/integration/test_policy_shadow.py",),
+    ),
+    Guard(
+        "another candidate has a window of its own",
+        "open_window",
+        "found is not None and found.candidate == candidate",
+        "found is not None",
+        ("tests/integration/test_policy_shadow.py",),
+    ),
+    Guard(
+        "a decision that was not written whole is judged again",
+        "Ledger.repair",
+        'tail.rfind(b"\\n") + 1',
+        "len(tail)",
+        ("tests/integration/test_policy_backtest.py",),
+    ),
+    Guard(
+        "an answer that lets an editor sign is none",
+        "_answer",
+        "expect_editor_apart(question, answer)",
+        "pass",
+        ("tests/unit/test_policy_differences.py",),
+    ),
+)
+
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *VERIFIER, *CANDIDATES)
