@@ -42,8 +42,8 @@ START_HEADER = "Countersign-Start"
 
 DEFAULT_CONNECTIONS = 10
 
-# Set-up and tests have variables of their own.
-_NOT_OURS = re.compile(r"COUNTERSIGN_(OPA|TEST_.*)")
+# Tests have variables of their own.
+_NOT_OURS = re.compile(r"COUNTERSIGN_TEST_.*")
 _MASK = "********"
 
 
@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     opa_certificate: Path | None = Field(None, description="PEM that we show an OPA that asks for a certificate")
     opa_key: Path | None = Field(None, description="PEM of its key, where that is a file of its own")
     opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
+    opa: Path | None = Field(
+        None, description="`opa` program that explains and previews policies; commands take the pinned one if not set"
+    )
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")

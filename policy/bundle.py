@@ -9,9 +9,9 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import rfc8785
@@ -98,10 +98,17 @@ def _check_name(name: str) -> None:
         raise PolicyError(f"{name}: this name cannot be stored; use letters, digits, '.', '_' and '-'")
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write a policy's files into a folder; raise PolicyError, and write none, if one would stand outside it."""
-    for name in files:
+def check_names(names: Collection[str]) -> None:
+    """Raise PolicyError unless files with these names can stand in one folder, and none outside it."""
+    for name in names:
         _check_name(name)
+        if folder := next((str(one) for one in PurePosixPath(name).parents if str(one) in names), None):
+            raise PolicyError(f"{name}: {folder} is a file, and cannot be its folder")
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write a policy's files into a folder; raise PolicyError, and write none, if one cannot stand in it."""
+    check_names(files)
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,12 +1,13 @@
 """Explanations: why a decision fell as it did. Its question is asked again of the text that answered it, with a trace.
 
-The `opa` that does so has no network, no clock and no chance, an empty environment and a folder of its own, and a
-limited time for each evaluation.
+The `opa` that does so has no network, no clock and no chance, an empty environment and a folder of its own, and is
+bounded in time, memory and bytes: whoever wrote the text need not be trusted.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +15,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from policy.bundle import write_files
+from policy.confined import DESK, Bounds, confined
 from policy.errors import PolicyError
 from policy.trace import Condition, Place, PolicyRule, Went, first_fault, rules_in, went_through, without
-from policy.vetting import opa_prints
 
 DECISION = "data.countersign.effect.decision"
+_FLAWS = "data.countersign.effect.config.flaws"
+_LONGEST_FAULT = 2000
+"""Characters that are told of what OPA prints of a fault: a policy has a say in them."""
 FORBIDDEN = frozenset(
     {"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122"},
 )
 """What would answer differently another time, or reach for a network."""
-SECONDS = 10
-"""How long one evaluation may take; a decision takes OPA milliseconds."""
-_LATE = ("context deadline exceeded", "timed out")
-"""What OPA says where the time has passed."""
+_AT_ONCE = 2
+"""Processes for one question: a policy may have many files."""
 _TRACED = ("--explain", "full", "--disable-indexing", "--disable-early-exit")
 """An index skips rules that cannot give anything, and the trace would not name them."""
 
@@ -44,8 +46,10 @@ class RuleSeen:
 class Explanation:
     """What a question is answered, the rules that gave something, and those that came near, in the order of asking.
 
-    A rule came near if all but one of its conditions hold. `printed` is what the policy's `print` said, and
-    `milliseconds` how long OPA took for the answer alone.
+    A rule came near if all but one of its conditions hold; `untried` counts rules of which nobody knows, since finding
+    out took too long. `printed` is what the policy's `print` said, and `milliseconds` how long OPA took for the answer
+    alone. `flaws` is what the policy says against the tenant's configuration: while it says anything, or no list, none
+    of its answers counts.
     """
 
     answer: Any
@@ -53,24 +57,37 @@ class Explanation:
     near: Sequence[RuleSeen]
     printed: Sequence[str]
     milliseconds: float
+    untried: int
+    flaws: Any
 
 
-async def explain(opa: Path, files: Mapping[str, str], question: Mapping[str, Any]) -> Explanation:
+async def explain(
+    opa: Path, files: Mapping[str, str], question: Mapping[str, Any], bounds: Bounds = DESK
+) -> Explanation:
     """Ask a policy's text a question, and return why the answer is what it is; raise PolicyError."""
-    async with _offline(opa, files, question) as asking:
-        answer, printed, milliseconds = await asking.answered()
-        went = await asking.traced(DECISION)
-        rules = await asking.rules()
-        seen = [(rules[place], how) for place, how in went.items() if place in rules]
-        gave = [rule for rule, how in seen if how.gave]
-        near = await asking.near(seen)
-        values = await asking.values([*gave, *(rule for rule, _ in near)])
+    try:
+        async with asyncio.timeout(bounds.overall), _offline(opa, files, question, bounds) as asking:
+            return await _explained(asking)
+    except TimeoutError as error:
+        raise PolicyError(f"the policy is not explained within {bounds.overall:g} s") from error
+
+
+async def _explained(asking: "_Offline") -> Explanation:
+    answer, printed, milliseconds = await asking.answered()
+    went = await asking.traced(DECISION)
+    rules = await asking.rules()
+    seen = [(rules[place], how) for place, how in went.items() if place in rules]
+    gave = [rule for rule, how in seen if how.gave]
+    near, untried = await asking.near(seen)
+    values = await asking.values([*gave, *(rule for rule, _ in near)])
     return Explanation(
         answer,
         [RuleSeen(rule, _read_by(rule, values)) for rule in gave],
         [RuleSeen(rule, _read_by(rule, values), fault) for rule, fault in near],
         printed,
         milliseconds,
+        untried,
+        await asking.flaws(),
     )
 
 
@@ -81,14 +98,16 @@ def _read_by(rule: PolicyRule, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _offline(opa: Path, files: Mapping[str, str], question: Mapping[str, Any]) -> AsyncIterator["_Offline"]:
+async def _offline(
+    opa: Path, files: Mapping[str, str], question: Mapping[str, Any], bounds: Bounds
+) -> AsyncIterator["_Offline"]:
     """Lay a policy's text out in a folder of its own."""
     with TemporaryDirectory(prefix="countersign-policy-") as made:
         folder = Path(made)
-        capabilities = json.loads((await opa_prints(opa, "capabilities", "--current"))[0])
+        capabilities = json.loads((await confined(opa, "capabilities", "--current", bounds=bounds))[0])
         kept = [one for one in capabilities["builtins"] if one["name"] not in FORBIDDEN]
         (folder / "capabilities.json").write_text(json.dumps({**capabilities, "builtins": kept, "allow_net": []}))
-        asking = _Offline(opa, folder, files, json.dumps(question))
+        asking = _Offline(opa, folder, files, json.dumps(question), bounds, asyncio.Semaphore(_AT_ONCE))
         asking.lay_out(folder / "policy", files)
         yield asking
 
@@ -101,6 +120,8 @@ class _Offline:
     folder: Path
     files: Mapping[str, str]
     question: str
+    bounds: Bounds
+    at_once: asyncio.Semaphore
 
     def lay_out(self, folder: Path, files: Mapping[str, str]) -> None:
         """Write a policy's files as a bundle."""
@@ -110,45 +131,70 @@ class _Offline:
     async def _eval(self, query: str, *arguments: str, policy: str = "policy") -> tuple[Any, str]:
         """Return what OPA finds, and what the policy printed meanwhile."""
         where = ("--bundle", str(self.folder / policy), "--capabilities", str(self.folder / "capabilities.json"))
-        limits = ("--strict-builtin-errors", "--timeout", f"{SECONDS}s", "--stdin-input", "--format", "json")
-        asked = ("eval", *where, *limits, *arguments, query)
+        asked = ("eval", *where, "--strict-builtin-errors", "--stdin-input", "--format", "json", *arguments, query)
         try:
-            found, printed = await opa_prints(self.opa, *asked, stdin=self.question)
+            found, printed = await confined(self.opa, *asked, bounds=self.bounds, stdin=self.question)
         except PolicyError as error:
-            if any(word in str(error) for word in _LATE):
-                raise PolicyError(f"the policy does not answer within {SECONDS} s") from error
             raise PolicyError(_fault_in(str(error), f"{self.folder / policy}/")) from error
-        return json.loads(found), printed
+        return _parsed(found), printed
 
     async def answered(self) -> tuple[Any, Sequence[str], float]:
         """Return the decision, None where it is undefined, what the policy printed, and the milliseconds it took."""
         found, printed = await self._eval(DECISION, "--metrics")
         return _value(found), printed.splitlines(), found["metrics"]["timer_rego_query_eval_ns"] / 1e6
 
+    async def flaws(self) -> Any:
+        """Return what the policy says against the tenant's configuration, None where that is undefined."""
+        return _value((await self._eval(_FLAWS))[0])
+
     async def traced(self, query: str, policy: str = "policy") -> Mapping[Place, Went]:
         """Return the rules that were asked for a document."""
         found, _ = await self._eval(query, *_TRACED, policy=policy)
         return went_through(found["explanation"], str(self.folder / policy))
 
-    async def rules(self) -> dict[Place, PolicyRule]:
+    async def rules(self, *, with_defaults: bool = False) -> dict[Place, PolicyRule]:
         """Return the rules of all files."""
-        return {rule.place: rule for rule in await _rules_of(self.opa, self.folder / "policy", self.files)}
+        names = [name for name in self.files if name.endswith(".rego")]
+        trees = await asyncio.gather(*map(self._tree, names), return_exceptions=True)
+        if failed := next((one for one in trees if isinstance(one, BaseException)), None):
+            raise failed  # once none of them runs any more
+        return {
+            rule.place: rule
+            for name, tree in zip(names, trees, strict=True)
+            for rule in rules_in(name, tree, with_defaults=with_defaults)
+        }
 
-    async def near(self, seen: Sequence[tuple[PolicyRule, Went]]) -> list[tuple[PolicyRule, Condition]]:
-        """Return the rules of which all but one condition holds, each with that condition."""
+    async def _tree(self, name: str) -> Any:
+        how = ("parse", "--format", "json", "--json-include=locations,-comments")
+        async with self.at_once:
+            printed, _ = await confined(self.opa, *how, str(self.folder / "policy" / name), bounds=self.bounds)
+        return _parsed(printed)
+
+    async def near(self, seen: Sequence[tuple[PolicyRule, Went]]) -> tuple[list[tuple[PolicyRule, Condition]], int]:
+        """Return the rules of which all but one condition holds, each with that condition; and how many are untried.
+
+        None is tried once the time for that has passed: an answer without them is better than none.
+        """
         stopped = [(rule, fault) for rule, how in seen if (fault := first_fault(rule, how)) is not None]
-        is_near = [await self._gives_without(rule, fault, number) for number, (rule, fault) in enumerate(stopped)]
-        return [one for one, found in zip(stopped, is_near, strict=True) if found]
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.bounds.near
+        found: list[tuple[PolicyRule, Condition]] = []
+        for number, (rule, fault) in enumerate(stopped):
+            if loop.time() >= until:
+                return found, len(stopped) - number
+            if await self._gives_without(rule, fault):
+                found.append((rule, fault))
+        return found, 0
 
-    async def _gives_without(self, rule: PolicyRule, fault: Condition, number: int) -> bool:
+    async def _gives_without(self, rule: PolicyRule, fault: Condition) -> bool:
         """Return whether the rule gives something once the condition holds; not where it cannot do without that."""
         changed = {**self.files, rule.place.file: without(self.files[rule.place.file], fault)}
-        policy = f"without-{number}"
-        self.lay_out(self.folder / policy, changed)
-        try:
-            went = await self.traced(rule.path, policy)
-        except PolicyError:
-            return False  # other conditions need what this one gives a name to
+        with TemporaryDirectory(dir=self.folder, prefix="without-") as made:
+            self.lay_out(Path(made), changed)
+            try:
+                went = await self.traced(rule.path, Path(made).name)
+            except PolicyError:
+                return False  # other conditions need what this one gives a name to
         return rule.place in went and went[rule.place].gave
 
     async def values(self, rules: Sequence[PolicyRule]) -> dict[str, Any]:
@@ -169,22 +215,27 @@ class _Offline:
         return {path: values[0] for path, values in zip(paths, _value(found), strict=True) if values}
 
 
-async def parsed_rules(opa: Path, files: Mapping[str, str]) -> list[PolicyRule]:
+async def parsed_rules(opa: Path, files: Mapping[str, str], bounds: Bounds = DESK) -> list[PolicyRule]:
     """Return the rules of a policy's text, defaults, too; raise PolicyError."""
-    with TemporaryDirectory(prefix="countersign-policy-") as made:
-        write_files(Path(made), files)
-        return await _rules_of(opa, Path(made), files, with_defaults=True)
+    async with _offline(opa, files, {}, bounds) as asking:
+        return list((await asking.rules(with_defaults=True)).values())
 
 
-async def _rules_of(opa: Path, folder: Path, names: Iterable[str], *, with_defaults: bool = False) -> list[PolicyRule]:
-    modules = [name for name in names if name.endswith(".rego")]
-    how = ("parse", "--format", "json", "--json-include=locations,-comments")
-    printed = await asyncio.gather(*(opa_prints(opa, *how, str(folder / name)) for name in modules))
-    return [
-        rule
-        for name, (tree, _) in zip(modules, printed, strict=True)
-        for rule in rules_in(name, json.loads(tree), with_defaults=with_defaults)
-    ]
+def _parsed(printed: str) -> Any:
+    """Return the JSON that OPA prints; raise PolicyError where a policy gives what we cannot hold."""
+    try:
+        return json.loads(printed, parse_float=_finite)
+    except RecursionError as error:
+        raise PolicyError("the policy is nested too deeply") from error
+    except ValueError as error:
+        raise PolicyError(f"the policy gives what cannot be read: {error}") from error
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number that is too large")
+    return number
 
 
 def _value(found: Any) -> Any:
@@ -199,7 +250,8 @@ def _fault_in(printed: str, folder: str) -> str:
         said = [f"{_where(fault)}{fault['message']}" for fault in faults]
     except (ValueError, LookupError, TypeError):
         said = printed.splitlines()
-    return "; ".join(said).replace(folder.lstrip("/"), "").replace(folder, "")
+    text = "; ".join(said).replace(folder, "").replace(folder.lstrip("/"), "")
+    return text if len(text) <= _LONGEST_FAULT else f"{text[:_LONGEST_FAULT]}…"
 
 
 def _where(fault: Any) -> str:

@@ -2,14 +2,16 @@
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from policy.bundle import strict_json
-from policy.contract import Question
+from policy.answer import expect_editor_apart, parse_answer, parse_flaws
+from policy.bundle import CONFIG_FILE, check_names, policy_text, strict_json
+from policy.contract import PolicyText, PolicyUnavailableError, Question
 from policy.errors import PolicyError
+from policy.explain import Explanation, RuleSeen
 
 
 def parse_question(document: Any) -> Question:
@@ -50,3 +52,49 @@ def _value(text: str) -> Any:
         return strict_json(text)
     except ValueError:
         return text
+
+
+def candidate(
+    served: PolicyText | None, modules: Mapping[str, str], config: Mapping[str, Any] | None, tenant: str
+) -> PolicyText:
+    """Return a policy in which modules take the place of those of their names; raise PolicyError.
+
+    Without `served` they are all of it. `config` takes the place of the tenants' configuration. Where anything is
+    foreign, it comes to see the configuration of no other tenant.
+    """
+    if served is not None and not modules and config is None:
+        return served
+    for name in modules:
+        if not name.endswith(".rego"):
+            raise PolicyError(f"{name}: the name of a module ends with .rego")
+    files = dict(served.files) if served is not None else {}
+    held = json.loads(files.pop(CONFIG_FILE, "{}")) if config is None else config
+    files |= modules
+    check_names(files)
+    try:
+        return policy_text(files, {name: value for name, value in held.items() if name == tenant})
+    except ValueError as error:
+        raise PolicyError(f"the configuration has no canonical form: {error}") from error
+
+
+def fault_of(explanation: Explanation, question: Question) -> str | None:
+    """Return why the gate would not take an answer, None where it would."""
+    try:
+        if flaws := parse_flaws(explanation.flaws):
+            return "; ".join(f"{question.tenant}: {flaw}" for flaw in flaws)
+        expect_editor_apart(question, parse_answer(explanation.answer, "answer"))
+    except PolicyUnavailableError as error:
+        return str(error)
+    return None
+
+
+def rules_of(explanation: Explanation) -> dict[str, Any]:
+    """Return the rules that gave something, and those that came near, for programs."""
+    fired, near = ([_rule(one) for one in seen] for seen in (explanation.gave, explanation.near))
+    return {"fired": fired, "near": near, "untried": explanation.untried}
+
+
+def _rule(seen: RuleSeen) -> dict[str, Any]:
+    rule = seen.rule
+    said = {"path": rule.path, "title": rule.title, "code": rule.code, "file": rule.place.file, "row": rule.place.row}
+    return {**said, "reads": dict(seen.reads), "not_so": seen.fault.text if seen.fault else None}

@@ -3,16 +3,22 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import Row, out, run, show_json
+from countersign.cli.command import Row, attached_settings, out, own_settings, run, show_json
 from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_diff import diff
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from policy.contract import Question
+    from runtime.model.person import Person
 
 policy = typer.Typer()
 
@@ -89,8 +95,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain a decision: ask the text that gave it again, and name the rules behind it, and those that came near."""
-    from countersign.cli.policy_view import decision_lines, rules_json
+    from countersign.cli.policy_view import decision_lines
     from policy.explain import explain as asked_again
+    from policy.trial import rules_of
 
     found = _decision(id_)
     if edit is not None:
@@ -98,7 +105,7 @@ def explain(
         return
     explanation = run(asked_again(opa_program(), found["files"], found["document"]["input"]))
     if as_json:
-        show_json({"decision": found["document"], "asked_again": explanation.answer, **rules_json(explanation)})
+        show_json({"decision": found["document"], "asked_again": explanation.answer, "rules": rules_of(explanation)})
     else:
         out.print("\n".join(decision_lines(found, explanation)))
 
@@ -106,8 +113,12 @@ def explain(
 @policy.command("try")
 def try_(
     question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="A file of JSON, - for standard input, or as for explain.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="QUESTION",
+            help="A file of JSON, - for standard input, or as for explain. Default, on a terminal: a form.",
+        ),
+    ] = None,
     *,
     changes: Annotated[
         list[str] | None,
@@ -119,21 +130,48 @@ def try_(
     packs: Packs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try what a policy answers to a question, and why. Nothing is kept, and nothing leaves."""
-    from countersign.cli.policy_view import answer_lines, fault_of, rules_json
+    """Try what a policy answers to a question, why, and who could sign it now. Nothing is kept, and nothing leaves."""
+    from countersign.cli.policy_view import answer_lines, trial_json
     from policy.bundle import read_policy
     from policy.explain import explain as asked
-    from policy.trial import parse_question, with_changes
+    from policy.trial import fault_of, parse_question, with_changes
 
     text = read_policy(folders_of(candidate, packs))
-    wanted = parse_question(with_changes(_question(question), changes or []))
+    document = _question(question) if question is not None else _form(as_json=as_json)
+    wanted = parse_question(with_changes(document, changes or []))
     explanation = run(asked(opa_program(), text.files, wanted.model_dump(mode="json")))
+    fault = fault_of(explanation, wanted)
+    signers = None if fault else _signers(explanation.answer["requirement"], wanted)
     if as_json:
-        shown = {"policy_digest": text.digest, "answer": explanation.answer, "fault": fault_of(explanation.answer)}
-        took = {"printed": list(explanation.printed), "milliseconds": explanation.milliseconds}
-        show_json({**shown, **took, **rules_json(explanation)})
+        show_json(trial_json(text.digest, explanation, fault, signers))
     else:
-        out.print("\n".join(answer_lines(text.digest, wanted, explanation)))
+        out.print("\n".join(answer_lines(text.digest, wanted, explanation, fault, signers)))
+
+
+def _form(*, as_json: bool) -> Any:
+    """Return the question that a person at a terminal puts together; raise BadParameter where there is nobody."""
+    from countersign.cli.policy_form import ask_for_question
+    from runtime.clock import utc_now
+
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise typer.BadParameter("missing: name a file, - or a decision; only a terminal shows a form")
+    return ask_for_question(own_settings().tenant, utc_now())
+
+
+def _signers(requirement: Row | None, question: "Question") -> "Sequence[Person] | None":
+    """Return who could sign now, None where nobody has to, or no database is there to say so."""
+    from countersign.connection import DatabaseError, looked_up
+    from runtime.clock import utc_now
+    from runtime.services.signers import signers_of
+
+    settings, _ = attached_settings()
+    if requirement is None or settings.database_url is None:
+        return None
+    barred = (question.actor.id, question.actor.submitted_by)
+    try:
+        return run(looked_up(settings, signers_of, requirement, barred, utc_now()))
+    except DatabaseError:  # a trial needs none
+        return None
 
 
 def _decision(id_: str) -> Row:

@@ -1,6 +1,5 @@
 """Options of the commands on policies: the folders of a policy and of its packs, and the `opa` that answers for it."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,9 +32,7 @@ def folders_of(core: Path | None, packs: list[Path] | None) -> "PolicyFolders":
 
 
 def opa_program() -> Path:
-    """Return the `opa` that COUNTERSIGN_OPA names, else the pinned one, installed where it is missing."""
-    from countersign.embedded.servers import OPA, ensure
-    from countersign.embedded.work import to_stderr
+    """Return the `opa` that the settings name, else the pinned one, installed where it is missing."""
+    from countersign.embedded.programs import opa_program as program
 
-    named = os.environ.get("COUNTERSIGN_OPA")
-    return Path(named) if named else ensure(OPA, to_stderr)
+    return program(own_settings())

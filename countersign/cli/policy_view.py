@@ -8,10 +8,13 @@ from countersign.cli.command import Row, moment_text
 from policy.answer import parse_answer
 from policy.contract import PolicyUnavailableError, Question
 from policy.explain import Explanation, RuleSeen
+from policy.trial import rules_of
+from runtime.model.person import Person
 
 _OUTCOMES = {"allow": "Allowed", "deny": "Denied", "needs_approval": "Needs approval"}
 _LONGEST = 200
 """Characters of a value that is shown whole."""
+_MOST_SIGNERS = 20
 
 
 def decision_lines(found: Row, explanation: Explanation) -> list[str]:
@@ -30,41 +33,39 @@ def decision_lines(found: Row, explanation: Explanation) -> list[str]:
     ]
 
 
-def answer_lines(digest: str, question: Question, explanation: Explanation) -> list[str]:
-    """Return what a policy answers, and why, in lines."""
-    effect, answer, fault = question.effect, explanation.answer, fault_of(explanation.answer)
+def answer_lines(
+    digest: str, question: Question, explanation: Explanation, fault: str | None, signers: Sequence[Person] | None
+) -> list[str]:
+    """Return what a policy answers, why, and who could sign, in lines."""
+    effect, answer = question.effect, explanation.answer
     return [
         f"{effect.connector}::{effect.operation} to {effect.target}",
         "",
         *(
             [f"No valid answer, so nothing would be done: {fault}"]
             if fault
-            else [*_said(answer), *_requirement(answer)]
+            else [*_said(answer), *_requirement(answer), *_signers(signers)]
         ),
-        *(f"printed: {line}" for line in explanation.printed),
+        *(f"printed: {_visible(line)}" for line in explanation.printed),
         f"policy {digest}, {explanation.milliseconds:.1f} ms",
         *_rules(answer, explanation),
     ]
 
 
-def fault_of(answer: Any) -> str | None:
-    """Return why the gate would not take an answer, None where it would."""
-    try:
-        parse_answer(answer, "answer")
-    except PolicyUnavailableError as error:
-        return str(error)
-    return None
-
-
-def rules_json(explanation: Explanation) -> dict[str, Any]:
-    """Return the rules that gave something, and those that came near, for programs."""
-    return {name: [_rule_json(one) for one in getattr(explanation, name)] for name in ("gave", "near")}
-
-
-def _rule_json(seen: RuleSeen) -> dict[str, Any]:
-    rule = seen.rule
-    said = {"rule": rule.path, "title": rule.title, "code": rule.code, "file": rule.place.file, "line": rule.place.row}
-    return {**said, **({"not_so": seen.fault.text} if seen.fault else {}), "read": dict(seen.reads)}
+def trial_json(
+    digest: str, explanation: Explanation, fault: str | None, signers: Sequence[Person] | None
+) -> dict[str, Any]:
+    """Return the same for programs, with the members of a preview over HTTP; `signers` are all of them."""
+    people = None if signers is None else [{**vars(one), "groups": list(one.groups)} for one in signers]
+    return {
+        "result": explanation.answer,
+        "fault": fault,
+        "policy_digest": digest,
+        "rules": rules_of(explanation),
+        "signers": None if people is None else {"count": len(people), "people": people},
+        "printed": list(explanation.printed),
+        "milliseconds": explanation.milliseconds,
+    }
 
 
 def _said(answer: Row) -> list[str]:
@@ -77,14 +78,31 @@ def _requirement(answer: Row) -> list[str]:
     return [f"  {name}: {shown(value)}" for name, value in (answer["requirement"] or {}).items()]
 
 
+def _signers(signers: Sequence[Person] | None) -> list[str]:
+    """Return who could sign now; nothing where that is not known."""
+    if signers is None:
+        return []
+    named = [f"{one.name} ({', '.join(one.groups)})" for one in signers[:_MOST_SIGNERS]]
+    more = [f"and {len(signers) - len(named)} more"] if len(signers) > len(named) else []
+    return [f"Who could sign it now: {', '.join([*named, *more]) or 'nobody'}"]
+
+
 def _codes(answer: Any) -> set[str]:
     """Return the codes of a valid answer's reasons."""
-    return set() if fault_of(answer) else {reason["code"] for reason in answer["reasons"]}
+    return {reason["code"] for reason in answer["reasons"]} if _is_answer(answer) else set()
+
+
+def _is_answer(answer: Any) -> bool:
+    try:
+        parse_answer(answer, "answer")
+    except PolicyUnavailableError:
+        return False
+    return True
 
 
 def _asked_again(told: Row, answered: Any) -> str:
     """Say whether the same is answered today; a reason's words may hold what was hidden on the record."""
-    if fault_of(answered) is None and _without_words(told) == _without_words(answered):
+    if _is_answer(answered) and _without_words(told) == _without_words(answered):
         return "asked again, the policy answers the same"
     return f"asked again, the policy answers {json.dumps(answered, ensure_ascii=False)}"
 
@@ -96,10 +114,12 @@ def _without_words(answer: Row) -> dict[str, Any]:
 def _rules(answer: Any, explanation: Explanation) -> list[str]:
     behind = [one for one in explanation.gave if _is_behind(answer, one)]
     others = set(_named(answer)).difference(map(_name, behind))
+    untried = explanation.untried
     return [
         *_section("Behind the answer", behind, sorted(others)),
         *_section("Came near: one condition does not hold", explanation.near),
         *_section("Holds as well", [one for one in explanation.gave if one not in behind]),
+        *(["", f"{untried} more rules may have come near: finding out took too long"] if untried else []),
     ]
 
 
@@ -111,7 +131,7 @@ def _is_behind(answer: Any, seen: RuleSeen) -> bool:
 
 def _named(answer: Any) -> Sequence[str]:
     """Return the rules that a valid answer names."""
-    return () if fault_of(answer) else answer.get("rules", ())
+    return answer.get("rules", ()) if _is_answer(answer) else ()
 
 
 def _name(seen: RuleSeen) -> str:
@@ -131,6 +151,11 @@ def _rule_lines(seen: RuleSeen) -> list[str]:
     head = f"  {rule.title}{f' ({rule.code})' if rule.code else ''}  {rule.place.file}:{rule.place.row}"
     fault = [f"    not so: {' '.join(seen.fault.text.split())}"] if seen.fault else []
     return [head, *fault, *(f"    {words} = {shown(value)}" for words, value in seen.reads.items())]
+
+
+def _visible(line: str) -> str:
+    """Return what a policy prints without what a terminal would obey."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
 
 
 def shown(value: Any) -> str:

@@ -19,7 +19,6 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from countersign.directory import read_directory
-from countersign.embedded import work
 from countersign.embedded.case import Outside
 from countersign.embedded.children import Child, Supervisor, python_child
 from countersign.embedded.home import announced, locked_home, write_private
@@ -27,7 +26,7 @@ from countersign.embedded.opa import OpaChild
 from countersign.embedded.packs import callers, demos, example_of, standins
 from countersign.embedded.ports import free_port, try_port
 from countersign.embedded.postgres import embedded_postgres
-from countersign.embedded.servers import OPA, ensure
+from countersign.embedded.programs import opa_program
 from countersign.foreseen_errors import CountersignError
 from countersign.loaded_files import load_people
 from countersign.migration import directory_login, migrate_database, program_login
@@ -113,7 +112,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
         await stack.enter_async_context(supervisor.running(chat))
         shown = {name: demo for name, demo in offered.items() if name not in settings.pack}
         others = await stack.enter_async_context(standins(supervisor, shown, home / "logs"))
-        program = await asyncio.to_thread(ensure, OPA, work.to_stderr)
+        program = await asyncio.to_thread(opa_program, settings)
         policies = PolicyFolders(settings.policies, tuple(settings.packs))
         opa = OpaChild(program, policies, home / "opa", supervisor)
         logins = await _servers(stack, home, opa)
@@ -127,6 +126,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
             **_environment(settings, home),
             **_slack_environment(workspace, sandbox),
             "COUNTERSIGN_DATABASE_URL": logins.program,
+            "COUNTERSIGN_OPA": str(program.resolve()),
             "COUNTERSIGN_OPA_URL": opa.url,
             "COUNTERSIGN_DIRECTORY": str(directory.resolve()),
             "COUNTERSIGN_CALLERS": json.dumps(secrets_of),

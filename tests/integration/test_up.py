@@ -21,6 +21,7 @@ from countersign.embedded.ports import free_port
 from countersign.settings import ROOT, Settings
 from sandbox.harness import SandboxUser
 from tests.integration.program_stage import Finished, Program, command, program
+from tests.opa_server import opa_program
 from tests.patience import MINUTE
 
 
@@ -115,6 +116,11 @@ async def test_the_port_of_the_settings_is_honoured(system: Up) -> None:
     environ = json.loads((system.home / "running.json").read_text())["env"]
     assert system.edge == f"http://127.0.0.1:{environ['COUNTERSIGN_PORT']}"
     assert system.edge != f"http://127.0.0.1:{Settings().port}"
+
+
+async def test_policies_are_previewed_by_the_opa_that_decides(system: Up) -> None:
+    environ = json.loads((system.home / "running.json").read_text())["env"]
+    assert environ["COUNTERSIGN_OPA"] == str(opa_program())
 
 
 async def test_the_database_and_opa_are_reached_by_sockets_in_its_home(system: Up) -> None:

@@ -52,6 +52,7 @@ _WITHOUT_SYSTEM = {
     ("policy", "test"): "reads files",
     ("policy", "fmt"): "reads files",
     ("policy", "diff"): "reads files, unless a digest is named",
+    ("policy", "try"): "takes what is made up too",
     ("people", "import"): "reads files",
     ("people", "add"): "reads files",
     ("people", "remove"): "reads files",
