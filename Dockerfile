@@ -1,4 +1,6 @@
 # The program for every role. pip takes packages from wherever it is set to, and only those that the lock file names.
+FROM openpolicyagent/opa:1.22.0-static AS opa
+
 FROM python:3.11.14-slim-bookworm
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -6,6 +8,10 @@ WORKDIR /app
 
 COPY requirements.lock ./
 RUN pip install --no-input --require-hashes --no-deps --only-binary :all: -r requirements.lock
+
+# What previews and explains policies; the one that decides is a service of its own.
+COPY --from=opa /opa /opa
+ENV COUNTERSIGN_OPA=/opa
 
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot

@@ -159,7 +159,8 @@ class AgentEntry(_Closed):
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
     may bring, `repairs` types of triggers: of runs of these it may bring people's repairs of steps. `cancels` and
-    `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back.
+    `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back. With `previews`, for
+    authors of policies, it may ask what a policy would answer.
     """
 
     id: Name
@@ -172,6 +173,7 @@ class AgentEntry(_Closed):
     signals: list[Title] = []
     answers_for: list[Name] = []
     repairs: list[Title] = []
+    previews: bool = False
 
 
 class Directory(_Closed):

@@ -32,7 +32,7 @@ from runtime.store.directory import edition_of as loaded_edition
 from runtime.store.schema.role_names import DIRECTORY
 from runtime.store.tenants import bind_tenant, put_if_changed
 
-_LATER = ("cancels", "undoes", "signals", "answers_for", "repairs")
+_LATER = ("cancels", "undoes", "signals", "answers_for", "repairs", "previews")
 """What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
 _UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None, "email": None}
 """The same of people."""

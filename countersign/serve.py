@@ -24,6 +24,7 @@ from runtime.services.approvals import ApprovalService
 from runtime.services.caller_acts import CompensationApi
 from runtime.services.callers import TriggerApi
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
+from runtime.services.policy_previews import PolicyPreviews
 from runtime.services.sequencer import Sequencer
 from runtime.services.signals import SignalService
 from runtime.services.tasks import TaskService
@@ -121,15 +122,24 @@ def make_edge(system: System, ready: Readiness, refusals: Refusals) -> FastAPI:
     signals = SignalService(system.engine, settings.tenant)
     tasks = TaskService(system.engine, settings.tenant)
     taking_back = CompensationApi(system.engine, settings.tenant)
+    api = Api(desk, signals, tasks, taking_back, secrets, rate, refusals, _previews(system))
     return build_edge(
         ready,
-        api=Api(desk, signals, tasks, taking_back, secrets, rate, refusals) if Role.EDGE in system.roles else None,
+        api=api if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
         links=_links(settings) if Role.EDGE in system.roles else None,
         counts=lambda: {**(system.bot.counts() if system.bot is not None else {}), **ready.counts()},
     )
+
+
+def _previews(system: System) -> PolicyPreviews | None:
+    """Return what previews policies, where there is a program to do so."""
+    settings = system.settings
+    if settings.opa is None:
+        return None
+    return PolicyPreviews(system.engine, settings.tenant, settings.opa, system.policy.in_force)
 
 
 def _links(settings: Settings) -> LinkPage | None:

@@ -26,6 +26,7 @@ from countersign.storage import await_database, open_storage
 from countersign.subscriptions import SubscriptionEntry, load_subscriptions
 from edge.signing import webhook_secret
 from edge.webhooks import PATIENCE, Receiver, webhook_handlers
+from policy.client import OpaEngine
 from runtime.definitions.loading.catalog import Catalog
 from runtime.engine import Engine
 from runtime.mocks import completing, overlaid
@@ -49,6 +50,7 @@ class System:
     engine: Engine
     catalog: Catalog
     bot: Bot | None
+    policy: OpaEngine
 
 
 @asynccontextmanager
@@ -82,7 +84,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         if overlay is not None:
             handlers.update(overlaid(handlers, overlay, completing(engine)))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
-            yield System(settings, roles, engine, catalog, bot)
+            yield System(settings, roles, engine, catalog, bot, policy)
 
 
 def _receiver(settings: Settings, entry: SubscriptionEntry) -> Receiver:

@@ -16,6 +16,7 @@ from edge.evidence import EvidenceIn, EvidencePage
 from edge.links import LinkPage, add_links
 from edge.messages import BODY_LIMIT, Id, NotificationIn, NotificationOut, RunOut, WaitOut, parse_body, read_body
 from edge.passkeys import add_passkeys
+from edge.policy_preview import add_policy_preview
 from edge.problems import Denied, Problem, handle_problems, problem_of
 from edge.questions import add_questions
 from edge.signals import add_signals
@@ -31,6 +32,7 @@ from runtime.model.states import NotificationStatus
 from runtime.services.caller_acts import CompensationApi, QuestionApi
 from runtime.services.callers import Answer, TriggerApi
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
+from runtime.services.policy_previews import PolicyPreviews
 from runtime.services.signals import SignalService
 from runtime.services.step_repair import StepRepairApi
 from runtime.services.tasks import TaskService
@@ -54,7 +56,7 @@ _REFUSED = {
 class Api:
     """What the API needs: the runtime's services, the secret of each caller, how much each may ask for.
 
-    `refusals` is told of each request that its caller may not make.
+    `refusals` is told of each request that its caller may not make. `previews` are there where an `opa` is.
     """
 
     desk: TriggerApi
@@ -64,6 +66,7 @@ class Api:
     secrets: Mapping[str, str]
     rate: Rate
     refusals: Refusals
+    previews: PolicyPreviews | None = None
 
 
 def build_edge(
@@ -109,6 +112,7 @@ def build_edge(
         add_tasks(app, api.tasks, routes.signed, routes.verified)
         add_questions(app, QuestionApi(api.desk.engine, api.desk.tenant), routes.signed)
         add_step_repair(app, StepRepairApi(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
+        add_policy_preview(app, api.desk.tenant, api.previews, routes.signed)
         add_undo(app, api.taking_back, routes.signed, routes.speaker, api.refusals.note)
     if passkeys is not None:
         add_passkeys(app, passkeys)

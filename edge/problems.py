@@ -29,6 +29,7 @@ TITLES = {
     422: "Not acceptable",
     429: "Too many requests",
     500: "Internal error",
+    501: "Not set up",
     503: "Not available",
 }
 

@@ -173,6 +173,16 @@ class OpaEngine:
             latency_ms=latency,
         )
 
+    async def in_force(self) -> PolicyText:
+        """Return the text that OPA serves now, or raise PolicyUnavailableError, within the timeout."""
+        try:
+            async with self._in_time():
+                reply = parse_reply(await self._client.ask(_FLAWS, b"{}"))
+                await self._know(reply)
+        except PolicyUnavailableError as error:
+            raise self._unavailable(str(error)) from error
+        return self.text(reply.revision)
+
     def text(self, digest: str) -> PolicyText:
         """Return the text whose digest a recent verdict carried, or raise LookupError."""
         return self._texts[digest]

@@ -211,6 +211,7 @@ _RULES = {
     "caller.triggers": "may not send triggers of this type",
     "caller.on_behalf": "may not speak for others",
     "caller.answers_for": "may not answer for this person",
+    "caller.previews": "may not preview policies of this tenant",
     "answer.not_yours": "may not answer for this verb",
     "answer.no_token": "did not send the token of the request",
     "act.denied": "policy denied it",

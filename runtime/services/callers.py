@@ -45,7 +45,8 @@ class Grants:
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
     may bring, `repairs` the trigger types for whose runs it may bring people's repairs of steps. `cancels` and `undoes`
-    are types of triggers: runs of these it may have stopped, or what they did taken back.
+    are types of triggers: runs of these it may have stopped, or what they did taken back. With `previews` it may ask
+    what a policy would answer.
     """
 
     triggers: Sequence[str] = ()
@@ -56,6 +57,7 @@ class Grants:
     repairs: Sequence[str] = ()
     cancels: Sequence[str] = ()
     undoes: Sequence[str] = ()
+    previews: bool = False
 
 
 def grants_of(actor: Mapping[str, Any] | None) -> Grants | None:

@@ -68,6 +68,8 @@ class Image:
     entrypoint: list[str]
     folder: str
     copied: list[str]
+    opa: str
+    """Where the program is that is copied from the image of OPA."""
     folders: dict[str, int]
     """The folders that are made for volumes, which the user owns, with their modes."""
 
@@ -76,13 +78,14 @@ def read_image() -> Image:
     """Return what the Dockerfile says."""
     made = re.findall(r"install -d -o countersign -g countersign -m (\d+) (\S+)", _IMAGE)
     told = re.findall(r"^ENV (.+)$", _IMAGE, re.MULTILINE)
-    lines = re.findall(r"^COPY (.+)$", _IMAGE, re.MULTILINE)
+    lines = re.findall(r"^COPY (?!--from)(.+)$", _IMAGE, re.MULTILINE)
     return Image(
         user=int(re.findall(r"useradd --uid (\d+)", _IMAGE)[0]),
         env=dict(word.split("=", 1) for line in told for word in shlex.split(line)),
         entrypoint=yaml.safe_load(re.findall(r"^ENTRYPOINT (.+)$", _IMAGE, re.MULTILINE)[0]),
         folder=re.findall(r"^WORKDIR (\S+)$", _IMAGE, re.MULTILINE)[0],
         copied=[source for line in lines for source in shlex.split(line)[:-1]],
+        opa=re.findall(r"^COPY --from=opa /opa (\S+)$", _IMAGE, re.MULTILINE)[0],
         folders={folder: int(mode, 8) for mode, folder in made},
     )
 

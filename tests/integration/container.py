@@ -35,6 +35,7 @@ from countersign.settings import ROOT
 from tests.forked import Forked
 from tests.integration.compose_file import Container, Mount, read_image
 from tests.integration.program_stage import Finished, Program
+from tests.opa_server import opa_program
 from tests.patience import MINUTE
 
 Address = str | tuple[str, int]
@@ -184,11 +185,11 @@ class Inside:
                 wanted = int(many[1])
         return wanted
 
-    async def run(self, *words: str) -> Finished:
+    async def run(self, *words: str, stdin: str = "") -> Finished:
         """Run a command in the container, as `docker compose exec` does."""
-        process = await _launched([*self.enter(self.process.pid), *words], self.container, DEVNULL)
+        process = await _launched([*self.enter(self.process.pid), *words], self.container, PIPE)
         async with asyncio.timeout(MINUTE):
-            out, err = await process.communicate()
+            out, err = await process.communicate(stdin.encode())
         return Finished(cast("int", process.returncode), out.decode(), err.decode())
 
     async def probe(self) -> int:
@@ -285,6 +286,7 @@ def _of_host() -> Iterator[Mount]:
 
 def _of_image() -> Iterator[Mount]:
     """Yield what the image copies, where it is there, and where the program of the tests' Python looks for it."""
+    yield Mount(opa_program(), IMAGE.opa, read_only=True)
     for name in IMAGE.copied:
         for folder in (IMAGE.folder, str(ROOT)):
             yield Mount(ROOT / name, f"{folder}/{name}", read_only=True)
@@ -344,6 +346,7 @@ def _of_tree(container: Container, ports: dict[Peer, int], limits: Path) -> Cont
         **{f"{peer.name}:{peer.port}": f"127.0.0.1:{port}" for peer, port in ports.items()},
         **{mount.target: str(mount.source) for mount in others},
         IMAGE.folder: str(ROOT),
+        IMAGE.opa: str(opa_program()),
         "127.0.0.1:8080": f"127.0.0.1:{listens}",
     }
     place = re.compile(

@@ -49,6 +49,7 @@ from tests.unit.log_sample import MemoryLog, sample_log, signer, vkey
 SECRETS = {
     "onboarding-portal": "portal-secret-" * 4,
     "servicenow": "servicenow-secret-" * 4,
+    "policy-desk": "policy-secret-" * 4,
     "stranger": "stranger-" * 5,
 }
 HEAVY = ("aiohttp", "alembic", "boto3", "fastapi", "psycopg", "slack_bolt", "slack_sdk", "sqlalchemy", "uvicorn")

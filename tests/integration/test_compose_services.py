@@ -22,6 +22,7 @@ import pytest
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT
 from policy.transport import connect
+from policy.vetting import sample_question
 from tests.integration.compose_file import Container, Project, opa_service, postgres_service
 from tests.integration.container import WAY, Inside, Peer, running
 from tests.integration.program_stage import SLACK_SECRET, WORKSPACE, Finished, sandbox
@@ -151,9 +152,19 @@ async def _serves(name: str, cores: int, site: Site) -> None:
         assert await inside.probe() == 0
         if cores == 1:
             await _is_in_order(inside)
+        if name == "bot":
+            await _tries_policies(inside)
         inside.process.terminate()
         _, err = await inside.process.communicate()
         assert inside.process.returncode == 0, err
+
+
+async def _tries_policies(inside: Inside) -> None:
+    """Try a policy with the image's own `opa`, confined as that of a preview is."""
+    asked = sample_question("acme", "register", "file_report", "register:1", "high", "2026-01-05T10:00:00Z")
+    tried = await inside.run("countersign", "policy", "try", "-", "--json", stdin=asked.model_dump_json())
+    assert (tried.code, tried.err) == (0, "")
+    assert json.loads(tried.out)["result"]["outcome"] == "needs_approval"
 
 
 async def _is_in_order(inside: Inside) -> None:

@@ -12,6 +12,7 @@ import pytest
 from countersign.cli.policy_view import answer_lines
 from countersign.embedded.opa import OpaChild
 from evidence import replay
+from policy.answer import parse_answer
 from policy.bundle import CONFIG_FILE, read_policy, write_files
 from policy.contract import Question
 from policy.errors import PolicyError
@@ -104,7 +105,7 @@ async def test_an_answer_names_the_rules_behind_it_as_they_stand_in_the_text(
     gave = {f"{one.rule.path}#{one.rule.code}".removeprefix("data."): one for one in found.gave if one.rule.code}
     short = {name: re.sub(r"^countersign(\.effect|_pack)\.", "", name) for name in gave} | stated
     assert {short[name] for name in found.answer.get("rules", ())} == rules
-    assert fault_of(found.answer) is None
+    assert parse_answer(found.answer, "answer")
 
 
 async def test_a_rule_comes_near_if_all_but_one_of_its_conditions_hold() -> None:

@@ -202,6 +202,27 @@ DOORS = (
         "return True",
         ("tests/unit/test_edge_signing.py",),
     ),
+    Guard(
+        "policies are previewed for their authors alone",
+        "add_policy_preview",
+        "if not caller.grants.previews:",
+        "if False:",
+        ("tests/integration/test_edge_policy_preview.py",),
+    ),
+    Guard(
+        "foreign Rego sees the configuration of no other tenant",
+        "candidate",
+        " if name == tenant",
+        "",
+        ("tests/integration/test_edge_policy_preview.py",),
+    ),
+    Guard(
+        "foreign Rego has no more memory than it is given",
+        "_CONFINE",
+        'ulimit -d "$0" && ',
+        "",
+        ("tests/integration/test_policy_confined.py",),
+    ),
 )
 
 VERIFIER = (

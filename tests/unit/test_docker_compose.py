@@ -21,10 +21,13 @@ from starlette.routing import Route
 from typer.main import get_command
 
 from countersign.cli.app import app
+from countersign.embedded.servers import OPA
 from countersign.parts import Role
 from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
+from policy.confined import FRONT, MIB
+from runtime.services.policy_previews import AT_ONCE
 from tools.schema import project_version
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -335,9 +338,23 @@ def test_images_are_pinned() -> None:
     images = [filled(service["image"]) for service in SERVICES.values()] + re.findall(
         r"^FROM (\S+)", DOCKERFILE, re.MULTILINE
     )
-    assert len(images) == len(SERVICES) + 1
+    assert len(images) == len(SERVICES) + 2
     assert all(re.search(r":\S*\d+\.\d+|:RELEASE\.\d{4}", image) for image in images)
     assert f"countersign:{project_version()}" in images
+
+
+def test_policies_are_previewed_by_the_opa_that_decides() -> None:
+    assert f"FROM {SERVICES['opa']['image']} AS opa\n" in DOCKERFILE
+    assert SERVICES["opa"]["image"] == f"openpolicyagent/opa:{OPA.release}-static"
+    copied = re.search(r"^COPY --from=opa /opa (\S+)\nENV COUNTERSIGN_OPA=(\S+)$", DOCKERFILE, re.MULTILINE)
+    assert copied
+    assert copied[1] == copied[2]
+
+
+def test_the_front_has_room_for_as_many_previews_as_there_are_at_once() -> None:
+    memory = {name: SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in ("bot", "worker")}
+    assert memory == {"bot": "1g", "worker": "512m"}
+    assert AT_ONCE * FRONT.memory <= 512 * MIB
 
 
 def test_our_containers_run_without_root_and_without_rights_on_files_that_cannot_be_changed() -> None:
@@ -349,9 +366,8 @@ def test_our_containers_run_without_root_and_without_rights_on_files_that_cannot
 
 def test_what_the_image_copies_is_there_and_sent_to_the_builder() -> None:
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = {
-        source for line in re.findall(r"^COPY (.+)", DOCKERFILE, re.MULTILINE) for source in shlex.split(line)[:-1]
-    }
+    lines = re.findall(r"^COPY (?!--from)(.+)", DOCKERFILE, re.MULTILINE)
+    copied = {source for line in lines for source in shlex.split(line)[:-1]}
     assert copied == sent
     assert all((ROOT / source).exists() for source in copied)
 
