@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import find_one, moment_text, out, run, shared_settings, show_json, show_rows
+from countersign.cli.command import Row, find_one, moment_text, out, run, shared_settings, show_json, show_rows
 from countersign.cli.options import AsJson
 from countersign.cli.policy_options import Packs, folders_of, opa_program
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 shadow = typer.Typer()
 
 _LOWEST = 19
-_COLUMNS = ("kind", "decision_id", "run_id", "operation", "rules")
+_COLUMNS = ("kind", "decision_id", "operation", "rules", "differences")
 
 
 @shadow.command("run")
@@ -78,6 +78,14 @@ def show(
     show_rows(classes, ("class", "decisions"))
     if found.differences:
         out.print("")
-        show_rows(found.differences, _COLUMNS)
+        show_rows([_row(one) for one in found.differences], _COLUMNS)
     for one in found.others:
         out.print(f"\n{one.shadow_id}: {one.candidate}, {sum(one.counts.values())} decisions")
+
+
+def _row(judged: Row) -> Row:
+    """Return a judged decision as a row, with what differs in words."""
+    from countersign.cli.policy_view import shown
+
+    words = [f"{member}: {shown(was)} → {shown(now)}" for _, member, was, now in judged["differences"]]
+    return {**judged, "differences": words or [judged["why"]]}

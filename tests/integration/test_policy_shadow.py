@@ -198,7 +198,7 @@ async def test_a_shadow_runs_beside_and_follows_its_folder(bench: Bench, env: di
     assert json.loads(metrics[1].out)["shadow"]["counts"] == {"unchanged": 2, "fewer-signatures": 2}
     text = (await command("policy", "shadow", "show", env=env)).out
     assert "4 decisions asked, 0 leaves of the log not looked at yet" in text
-    assert "register::file_report" in text
+    assert "register::file_report  writes.high_tier  requirement.quorum: 2 → 1" in text
 
 
 async def test_a_shadow_gives_way_to_that_of_another_candidate(
