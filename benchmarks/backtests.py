@@ -16,6 +16,7 @@ from benchmarks.measures import Party, less, more
 from benchmarks.plant import ROOT, BenchError
 from benchmarks.stage import Stage
 from countersign.backtest import TOGETHER
+from countersign.candidate import confined_opa
 from countersign.embedded import work
 from countersign.embedded.servers import OPA, ensure
 from evidence.replay import Opa
@@ -36,7 +37,7 @@ async def measure(stage: Stage) -> None:
         env = {**one.environment(), "COUNTERSIGN_OPA": str(program)}
         took, peak = await asyncio.to_thread(backtest, env, stage.folder / "backtest", decisions)
         questions = [json.dumps(row["asked"]).encode() for row in one.database.rows(_QUESTIONS, [TOGETHER])]
-        limit = await answering(Opa(program), questions)
+        limit = await answering(confined_opa(program), questions)
     stage.put(RATE, Party.OURS, decisions / took)
     stage.put(RATE, Party.LIMIT, limit)
     stage.put(MEMORY, Party.OURS, peak)

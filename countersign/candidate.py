@@ -17,6 +17,7 @@ from policy.answer import parse_answer
 from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
 from policy.bootstrap import RecordedCase
 from policy.bundle import PolicyFolders, build_bundle
+from policy.confined import DESK, confinement
 from policy.contract import PolicyText, PolicyUnavailableError
 from policy.errors import PolicyError
 from policy.vetting import sample_question, vet_bundle
@@ -110,11 +111,16 @@ async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) ->
     question = sample_question("", "", "", "", "low", timestamp(utc_now())).model_dump_json().encode()
     try:
         with suppress(FlawedConfigurationError):  # nobody is a tenant without a name
-            await asyncio.to_thread(Opa(opa, seconds).ask, bundle.text.files, [question])
+            await asyncio.to_thread(confined_opa(opa, seconds).ask, bundle.text.files, [question])
     except (AskingError, NoAnswerError) as error:
         raise PolicyError(str(error)) from error
     with TemporaryDirectory(prefix="countersign-candidate-") as made:
         file = Path(made) / "bundle.tar.gz"
         file.write_bytes(bundle.data)
         await vet_bundle(opa, bundle, file, ROOT / "rego/schemas")
-    return Candidate(Opa(opa, seconds), bundle.text)
+    return Candidate(confined_opa(opa, seconds), bundle.text)
+
+
+def confined_opa(program: Path, seconds: float = SECONDS) -> Opa:
+    """Return an `opa` that takes no more memory, and no more of the CPU, than a policy that is tried."""
+    return Opa(program, seconds, *confinement(DESK.memory))

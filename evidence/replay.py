@@ -8,8 +8,8 @@ differently another time; it runs in a folder of its own, with an empty environm
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
@@ -98,10 +98,12 @@ Printed = TypeVar("Printed", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Opa:
-    """An `opa` program, and how many seconds it has for one policy."""
+    """An `opa` program, and how many seconds it has for one policy; `before` are words that confine it, with `env`."""
 
     program: Path
     seconds: float = SECONDS
+    before: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def version(self) -> str:
@@ -136,9 +138,9 @@ class Opa:
         """Return the status and what was printed, or raise AskingError."""
         try:
             done = subprocess.run(
-                [self.program.absolute(), *arguments],
+                [*self.before, self.program.absolute(), *arguments],
                 cwd=folder,
-                env={},
+                env=self.env,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=self.seconds,
@@ -154,6 +156,8 @@ class Opa:
 
 
 def _answers(code: int, printed: bytes) -> dict[str, Any]:
+    if code != 0 and not printed:
+        raise AskingError(f"OPA ended with {code} and said nothing: it may have needed more memory than it has")
     found = _parse(_Output, printed)
     if code != 0 or found.errors:
         said = found.errors[0].message if found.errors else f"it ended with {code}"

@@ -73,10 +73,15 @@ async def confined(opa: Path, *arguments: str, bounds: Bounds, stdin: str = "{}"
 async def _started(opa: Path, arguments: tuple[str, ...], bounds: Bounds) -> Process:
     if not os.access(opa, os.X_OK):
         raise NoOpaError(f"{opa}: there is no such program")
-    # Go collects garbage more often, the nearer it comes to this
-    env = {**_GO, "GOMEMLIMIT": str(bounds.memory * 3 // 4)}
-    words = ("/bin/sh", "-c", _CONFINE, str(bounds.memory // 1024), str(opa.absolute()), *arguments)
+    before, env = confinement(bounds.memory)
+    words = (*before, str(opa.absolute()), *arguments)
     return await asyncio.create_subprocess_exec(*words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env)
+
+
+def confinement(memory: int) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the words that stand before a command which may take so many bytes, and its environment."""
+    # Go collects garbage more often, the nearer it comes to this
+    return ("/bin/sh", "-c", _CONFINE, str(memory // 1024)), {**_GO, "GOMEMLIMIT": str(memory * 3 // 4)}
 
 
 async def _read(process: Process, stream: asyncio.StreamReader | None, most: int) -> bytes:

@@ -86,10 +86,9 @@ def bootstrap(
 ) -> None:
     """Make tests of decisions on record: the question of each, and what the policy answers to it now."""
     from countersign.backtest import examples_of
-    from countersign.candidate import Candidate
+    from countersign.candidate import Candidate, confined_opa
     from countersign.cli.command import find_one
     from countersign.foreseen_errors import OperateError
-    from evidence.replay import Opa
     from policy.bootstrap import tests_of
     from policy.bundle import read_policy
     from policy.checks import formatted
@@ -98,7 +97,7 @@ def bootstrap(
     wanted = [id_ for one in decisions for id_ in (examples_of(Path(one)) if Path(one).is_dir() else [one])]
     found = [find_one(f"decision {one}", find_decision, one)["document"] for one in dict.fromkeys(wanted)]
     opa = opa_program()
-    cases = Candidate(Opa(opa), read_policy(folders_of(candidate, packs))).cases(found)
+    cases = Candidate(confined_opa(opa), read_policy(folders_of(candidate, packs))).cases(found)
     text = formatted(opa, tests_of(cases))
     try:
         with output.open("x", encoding="utf-8") as file:

@@ -169,6 +169,19 @@ async def test_a_candidate_that_hangs_has_no_answer_and_holds_up_no_run(
     assert window.counts == {"no-answer": 2}
 
 
+async def test_a_candidate_that_needs_too_much_memory_is_ended_and_has_no_answer(
+    bench: Bench, shadows: PolicyShadows, folder: Path
+) -> None:
+    rule = 'permitted if {\n\tinput.step == "file"\n\tcount([text | some text in numbers.range(1, 1000000000)]) > 0\n}'
+    edit(folder, LIMITS, "permitted if input.effect.reads", f"{rule}\n\npermitted if input.effect.reads")
+    one = await candidate(folder)
+    window = await shadows.open(one.text.digest)
+    await decide(bench, "ONE")
+    found = await shadows.next(window)
+    with pytest.raises(OperateError, match="it may have needed more memory than it has"):
+        one.judge(found.rows)
+
+
 async def test_a_shadow_runs_beside_and_follows_its_folder(bench: Bench, env: dict[str, str], folder: Path) -> None:
     async def shown(**wanted: int) -> bool:
         found = await command("policy", "shadow", "show", "--json", env=env)
