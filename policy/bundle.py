@@ -9,7 +9,7 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,6 +24,7 @@ from policy.errors import PolicyError
 ROOTS = ("countersign", "system")
 CONFIG = "countersign_config"
 CONFIG_FILE = f"{CONFIG}/data.json"
+MANIFEST = ".manifest"
 PACKS = "countersign_pack"
 """The package under which each pack has a package of its own, and none outside it."""
 
@@ -54,9 +55,9 @@ class PolicyFolders:
         return found
 
 
-def strict_json(text: str | bytes) -> Any:
-    """Parse JSON; refuse members that are named twice and numbers that are none."""
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+def strict_json(text: str | bytes, *, number: Callable[[str], Any] | None = None) -> Any:
+    """Parse JSON, numbers by a function if that is wished; refuse members that are named twice, and no numbers."""
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_int=number, parse_float=number)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -154,7 +155,10 @@ def _tenant(file: Path) -> Any:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as OPA loads it, and the text that it holds. Whoever has the text can compute `revision` again."""
+    """A bundle as OPA loads it, and the text that it holds. Whoever has the text can compute `revision` again.
+
+    It is signed by `policy.signing.sign_bundle` alone; unsigned it is for looking at, and no OPA of ours serves it.
+    """
 
     text: PolicyText
     data: bytes
@@ -166,23 +170,29 @@ class Bundle:
 
 
 def build_bundle(folders: PolicyFolders) -> Bundle:
-    """Build the bundle of core policies and packs' rules, or raise PolicyError."""
+    """Build the bundle of core policies and packs' rules, unsigned, or raise PolicyError."""
     text = read_policy(folders)
+    return Bundle(text, archive(bundle_files(text)))
+
+
+def bundle_files(text: PolicyText) -> dict[str, str]:
+    """Return the files of a policy's bundle, all but its signature."""
     # The root "" owns all of OPA: nothing that is not in the digest can be pushed beside the bundle.
     manifest = rfc8785.dumps({"revision": text.digest, "roots": [""], "rego_version": 1}).decode()
-    return Bundle(text, _archive({".manifest": manifest, **text.files}))
+    return {MANIFEST: manifest, **text.files}
 
 
-def _archive(files: dict[str, str]) -> bytes:
+def archive(files: Mapping[str, str]) -> bytes:
+    """Return files as the archive that OPA loads: equal files give equal bytes."""
     packed = io.BytesIO()
     # TarInfo's own defaults (no owner, time zero) and gzip without compression: no machine leaves a trace.
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=0, mtime=0) as stream,
-        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar,
     ):
         for name, text in sorted(files.items()):
             content = text.encode()
             member = tarfile.TarInfo(name)
             member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+            tar.addfile(member, io.BytesIO(content))
     return packed.getvalue()

@@ -18,6 +18,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 from pydantic import Field, ValidationError
 
 from receipts import canonical
@@ -83,7 +84,7 @@ def load_or_create(path: Path) -> SigningKey:
         with key_file_errors(path):
             if not path.exists():
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _write_new(path, _private_pem(Ed25519PrivateKey.generate()), 0o600)
+                create_file(path, private_pem(Ed25519PrivateKey.generate()), 0o600)
             key = SigningKey(_load_private(path))
             if _has_half(public_path(path), key):
                 return key
@@ -106,7 +107,7 @@ def _has_half(beside: Path, key: SigningKey) -> bool:
     """See that there is a public half, and return whether it is that of the key."""
     if not beside.exists():
         with key_file_errors(beside):
-            _write_new(beside, key.public.pem(), 0o644)
+            create_file(beside, key.public.pem(), 0o644)
     try:
         return load_public(beside).key_id == key.public.key_id
     except KeyFileError as error:
@@ -124,7 +125,7 @@ def prepare(path: Path) -> SigningKey:
     """Return the key that is to follow the one in `path`. Made once, it stands beside it until `replace` takes it."""
     with key_file_errors(path):
         if not _next(path).exists():
-            _write_new(_next(path), _private_pem(Ed25519PrivateKey.generate()), 0o600)
+            create_file(_next(path), private_pem(Ed25519PrivateKey.generate()), 0o600)
         return SigningKey(_load_private(_next(path)))
 
 
@@ -148,42 +149,52 @@ def _next(path: Path) -> Path:
 
 def load_public(path: Path) -> PublicKey:
     """Return the Ed25519 public key in a PEM file."""
-    try:
-        pem = path.read_bytes()
-    except OSError as error:
-        raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        key = serialization.load_pem_public_key(pem)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        is_private = b"PRIVATE KEY-----" in pem
-        what = "is a private key, and the public one is needed" if is_private else "is no public key in PEM"
-        raise KeyFileError(f"{path} {what}") from error
+    key = read_public(path)
     if not isinstance(key, Ed25519PublicKey):
         raise KeyFileError(f"{path} is not an Ed25519 public key")
     return PublicKey(key)
 
 
-def _private_pem(key: Ed25519PrivateKey) -> bytes:
+def read_public(path: Path) -> PublicKeyTypes:
+    """Return the public key of any kind in a PEM file, or raise KeyFileError."""
+    try:
+        pem = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return serialization.load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        is_private = b"PRIVATE KEY-----" in pem
+        what = "is a private key, and the public one is needed" if is_private else "is no public key in PEM"
+        raise KeyFileError(f"{path} {what}") from error
+
+
+def private_pem(key: PrivateKeyTypes) -> bytes:
+    """Return a private key as it stands in its file."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
 def _load_private(path: Path) -> Ed25519PrivateKey:
-    """Read the key from the very file whose permissions were looked at."""
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & _OTHERS:
-                raise KeyFileError(f"{path} can be used by others than its owner; run: chmod 600 {path}")
-            key = serialization.load_pem_private_key(file.read(), password=None)
-    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise KeyFileError(f"{path} cannot be read as an unencrypted private key in PEM: {error}") from error
+    key = read_private(path)
     if not isinstance(key, Ed25519PrivateKey):
         raise KeyFileError(f"{path} is not an Ed25519 private key")
     return key
 
 
-def _write_new(path: Path, data: bytes, mode: int) -> None:
+def read_private(path: Path) -> PrivateKeyTypes:
+    """Return the private key of any kind in the very file whose permissions were looked at, or raise KeyFileError."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & _OTHERS:
+                raise KeyFileError(f"{path} can be used by others than its owner; run: chmod 600 {path}")
+            return serialization.load_pem_private_key(file.read(), password=None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise KeyFileError(f"{path} cannot be read as an unencrypted private key in PEM: {error}") from error
+
+
+def create_file(path: Path, data: bytes, mode: int) -> None:
     """Let `path` appear at once with all of `data`; where it already exists, leave it."""
     draft = _draft(path, data, mode)
     try:
