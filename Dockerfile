@@ -30,7 +30,8 @@ RUN pip install --no-input --no-deps --no-build-isolation --no-index --editable 
 # Volumes take over the owner of the folder that they are mounted on.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin countersign \
     && install -d -o countersign -g countersign -m 700 /keys \
-    && install -d -o countersign -g countersign -m 755 /policy
+    && install -d -o countersign -g countersign -m 755 /policy \
+    && install -d -o countersign -g countersign -m 755 /policy_key
 USER countersign
 
 ENV COUNTERSIGN_HOST=0.0.0.0

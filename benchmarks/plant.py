@@ -176,7 +176,8 @@ async def policies(folder: Path) -> AsyncIterator[OpaChild]:
     """Run the pinned OPA with the policies of the repository and its packs."""
     program = await asyncio.to_thread(ensure, OPA, work.to_stderr)
     packs = tuple(sorted(found.parent for found in ROOT.glob("packs/*/rego")))
-    async with OpaChild(program, PolicyFolders(ROOT / "rego", packs), folder, Supervisor()) as child:
+    folders = PolicyFolders(ROOT / "rego", packs)
+    async with OpaChild(program, folders, folder, Supervisor(), key=folder / "policy.pem") as child:
         yield child
 
 

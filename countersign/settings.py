@@ -273,6 +273,11 @@ class Settings(BaseSettings):
         return self.log_key or self.home / "keys" / "log.pem"
 
     @property
+    def policy_key_path(self) -> Path:
+        """Return where the key is that signs policies, apart from the data."""
+        return self.home / "keys" / "policy.pem"
+
+    @property
     def origin(self) -> str:
         """Return the name of the audit log."""
         return self.log_origin or f"countersign/{self.tenant}"

@@ -198,7 +198,7 @@ class OpaEngine:
             if text.digest != reply.revision:
                 raise PolicyUnavailableError(
                     f"the bundle's revision {reply.revision} is not the digest of its text, {text.digest}: "
-                    "build it with `python -m policy`, or ask again if it was just replaced"
+                    "build it with `countersign policy build`, or ask again if it was just replaced"
                 )
             if len(self._texts) >= TEXTS_KEPT:
                 oldest = next(iter(self._texts))

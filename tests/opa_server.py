@@ -54,8 +54,21 @@ def copy_policies(folder: Path) -> Path:
 @asynccontextmanager
 async def start_opa(policies: Path, work: Path, *, poll: float = 0.05) -> AsyncIterator[OpaChild]:
     """Serve core policies and the packs' rules until the context ends, and look every `poll` seconds for changes."""
-    async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=poll) as child:
+    async with opa_child(PolicyFolders(policies, PACKS), work, poll=poll) as child:
         yield child
+
+
+def opa_child(
+    policies: PolicyFolders,
+    work: Path,
+    *,
+    program: Path | None = None,
+    supervisor: Supervisor | None = None,
+    poll: float = 0.05,
+) -> OpaChild:
+    """Return an OPA that is not started, whose key stands beside its folder, and which nobody else supervises."""
+    key = work.parent / "keys/policy.pem"
+    return OpaChild(program or opa_program(), policies, work, supervisor or Supervisor(), key=key, poll=poll)
 
 
 def session_at(url: str) -> aiohttp.ClientSession:

@@ -1,4 +1,4 @@
-"""The group `policy`: check, test and format policies; explain a decision; try what a policy would answer."""
+"""The group `policy`: check, test, format and sign policies; explain a decision; try what a policy would answer."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ import typer
 from countersign.cli.command import Row, attached_settings, out, own_settings, run, show_json
 from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
+from countersign.cli.policy_bundles import build, verify
 from countersign.cli.policy_diff import diff
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
@@ -26,6 +27,8 @@ policy.command()(backtest)
 policy.command()(bootstrap)
 policy.command()(diff)
 policy.add_typer(shadow, name="shadow", help="Ask a candidate policy beside the one in force.")
+policy.command()(build)
+policy.command()(verify)
 
 
 @policy.command()

@@ -85,7 +85,7 @@ _CAUSES = (
         r"OPA at .*(Cannot connect|no answer within|refused|Disconnected)",
         "Start OPA, or set COUNTERSIGN_OPA_URL to where it runs and COUNTERSIGN_OPA_TIMEOUT to how long it may take.",
     ),
-    (r"OPA at ", "Serve the bundle that `python -m policy` builds, as docs/policy.md says."),
+    (r"OPA at ", "Serve the bundle that `countersign policy build` makes, as docs/policy.md says."),
     (r"^COUNTERSIGN_\w+\b", "Correct the setting that the message names."),
 )
 

@@ -10,13 +10,12 @@ from pathlib import Path
 from bot.doctor import Fact
 from countersign.archive import make_archive, unkept_retention
 from countersign.doctor import database, evidence
-from countersign.doctor.database import examined
 from countersign.doctor.diagnosis import remedy_of
 from countersign.doctor.evidence import time_stamps
 from countersign.doctor.needs_attention import stopped_work
+from countersign.doctor.policies import policy
 from countersign.doctor.slack import links, members, slack, user_groups
-from countersign.embedded.opa import why_refused
-from countersign.engine import load_overlay, make_policy, offered_handlers, validated_catalog
+from countersign.engine import load_overlay, offered_handlers, validated_catalog
 from countersign.parts import Role
 from countersign.settings import Settings
 from evidence.archive import ArchiveFact
@@ -37,7 +36,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("program", _program, _ALL, "Install the program with `make up`, or use its image."),
         ("database", partial(database.database, clock=clock), _ALL, _REACH),
         ("migrations", database.migrations, _ALL, _REACH),
-        ("policy", partial(_policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
+        ("policy", partial(policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
         ("definitions", _definitions, _ALL, "Correct COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
         ("directory file", database.file, _CALLERS, "Correct the file; the message says where."),
         ("groups", partial(database.groups, clock=clock), _ALL, "Repair database, policy and channels first."),
@@ -69,18 +68,6 @@ async def _guarded(name: str, check: Awaitable[list[Fact]], remedy: str) -> list
 async def _program(_: Settings) -> list[Fact]:
     text = f"countersign {version('countersign')}, Python {platform.python_version()}"
     return [Fact("program", ok=True, detail=text)]
-
-
-async def _policy(settings: Settings, clock: Clock) -> list[Fact]:
-    """OPA's version, the bundle's revision and every member of the answer are checked by the client that asks."""
-    async with make_policy(settings) as engine:
-        digest = await examined(engine, settings.tenant, clock(), passed="")
-    if refused := why_refused(settings.home / "opa", digest):
-        detail = f"the changed policy is refused, and the one before is in force, {digest}: {refused.splitlines()[0]}"
-        return [
-            Fact("policy", ok=False, detail=detail, remedy=f"Correct the files in {settings.policies}, or undo it.")
-        ]
-    return [Fact("policy", ok=True, detail=f"answers for every listed operation, with policy {digest}")]
 
 
 async def _definitions(settings: Settings) -> list[Fact]:

@@ -14,71 +14,80 @@ from policy.address import socket_path, socket_url
 from policy.bundle import Bundle, PolicyFolders, build_bundle
 from policy.contract import PolicyUnavailableError
 from policy.errors import PolicyError
+from policy.keys import ALGORITHM, PolicyKey, load_or_create
+from policy.signing import sign_bundle
 from policy.transport import connect
 from policy.vetting import vet_binary, vet_bundle
+from receipts.signing import public_path
 
 _log = logging.getLogger(__name__)
 
-_BUNDLE = "bundle.tar.gz"
+_BUNDLE, _SERVED = "bundle.tar.gz", "served"
 _REFUSED = "refused.txt"
 _ROOM = {"GOGC": "400"}  # evaluation makes much garbage and keeps little: a fifth as many collections
 _STOP_LIMIT, _ANSWER_LIMIT = 5.0, 10.0  # seconds
 
 
 class OpaChild:
-    """One `opa` process for as long as the context lasts; it answers at `url`, our user alone, also when restarted.
+    """OPA for as long as the context lasts; it answers at `url`, our user alone, also when it was started again.
 
-    The folders are read every `poll` seconds. A change that stays is bundled, vetted and then swapped in with one
-    rename, so that OPA serves either the old policy or the new one whole. What does not pass is logged once and said in
-    a file (`why_refused`), and the old one stays.
+    The folders are read every `poll` seconds. A change that stays is bundled, signed, vetted and given to a new `opa`
+    process, which verifies it and then takes the place of the one before: that one answers until then, so that either
+    the old policy is served or the new one whole. OPA verifies at its start alone; were it told to watch the bundle, it
+    would load again whatever somebody puts there. What does not pass is logged once and said in a file
+    (`why_refused`), and the old one stays.
     """
 
     def __init__(
-        self, opa: Path, policies: PolicyFolders, work: Path, supervisor: Supervisor, *, poll: float = 0.5
+        self, opa: Path, policies: PolicyFolders, work: Path, supervisor: Supervisor, *, key: Path, poll: float = 0.5
     ) -> None:
+        """Prepare an OPA that takes what `key`, a file that is made if absent, has signed."""
         self._opa = opa.absolute()
         self._policies = policies
         self._work = work.absolute()
-        self._served = self._work / "served"
+        self._key_file = key.absolute()
         self._poll = poll
-        self.url = _address(self._work / "opa.sock")
+        self.url = _address(_socket(self._work))
         self._supervisor = supervisor
-        self._child = self._make_child(new_nonce())
-        self._running = AsyncExitStack()
+        self._child: Child | None = None
+        self._before: Child | None = None
+        self._serving, self._following = AsyncExitStack(), AsyncExitStack()
+        self._starts = 0
         self._revision = ""  # of the policy that is served
 
     @property
     def pid(self) -> int | None:
         """The process that answers now."""
-        return self._child.process.pid if self._child.process else None
+        return self._child.process.pid if self._child and self._child.process else None
 
     async def __aenter__(self) -> Self:
-        """Start the child."""
+        """Start serving."""
         await self.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop the child."""
+        """Stop serving."""
         await self.stop()
 
     async def start(self) -> None:
         """Serve the folders as they are now, or raise PolicyError if it, or the binary, is not fit for that."""
-        self._served.mkdir(parents=True, exist_ok=True)
+        served_bundle(self._work).parent.mkdir(parents=True, exist_ok=True)
         await vet_binary(self._opa)
         bundle = build_bundle(self._policies)
-        await self._publish(bundle)
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._supervisor.running(self._child))
-            await self._supervisor.until_answers(self._child)
-            follower = asyncio.create_task(self._follow(bundle.revision))
-            stack.push_async_callback(_end, follower)
-            self._running = stack.pop_all()
+        key = await asyncio.to_thread(load_or_create, self._key_file)
+        await self._publish(bundle, key)
+        follower = asyncio.create_task(self._follow(bundle.revision, key))
+        self._following.push_async_callback(_end, follower)
 
     async def stop(self) -> None:
-        """End the child and what looks after it."""
-        await self._running.aclose()
+        """End the process and what looks after it."""
+        await self._following.aclose()
+        await self._serving.aclose()
+        if self._before:  # whose end may have been cut off
+            await self._before.stop()
+        _socket(self._work).unlink(missing_ok=True)
 
-    async def _follow(self, handled: str) -> None:
+    async def _follow(self, handled: str, key: PolicyKey) -> None:
         before = handled
         while True:
             await asyncio.sleep(self._poll)
@@ -86,48 +95,81 @@ class OpaChild:
             now = found.revision if isinstance(found, Bundle) else str(found)
             if now == before != handled:  # twice the same: nothing is being saved just now
                 handled = now
-                await self._replace(found)
+                await self._replace(found, key)
             before = now
 
-    async def _replace(self, found: Bundle | PolicyError) -> None:
+    async def _replace(self, found: Bundle | PolicyError, key: PolicyKey) -> None:
         try:
             if isinstance(found, PolicyError):
                 raise found
-            await self._publish(found)
+            await self._publish(found, key)
         except (PolicyError, OSError) as error:
             _log.error("the changed policy is invalid, the old one stays active: %s", error)
             with suppress(OSError):  # of a full disk, too: changes are followed all the same
                 (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8", errors="replace")
 
-    async def _publish(self, bundle: Bundle) -> None:
+    async def _publish(self, bundle: Bundle, key: PolicyKey) -> None:
         candidate = self._work / _BUNDLE
-        candidate.write_bytes(bundle.data)
+        candidate.write_bytes(sign_bundle(bundle.text, key).data)
         await vet_bundle(self._opa, bundle, candidate, self._policies.schemas)
-        candidate.replace(self._served / _BUNDLE)
+        candidate.replace(served_bundle(self._work))
+        await self._change_process()
         self._revision = bundle.revision
         (self._work / _REFUSED).unlink(missing_ok=True)
         _log.info("serving policy %s", bundle.revision)
 
+    async def _change_process(self) -> None:
+        """Start a process, and end the one before when it answers in its place."""
+        child = self._make_child(new_nonce())
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._supervisor.running(child))
+            await self._supervisor.until_answers(child)
+            ended, self._serving = self._serving, stack.pop_all()
+            self._before, self._child = self._child, child
+        await ended.aclose()
+
     def _make_child(self, nonce: str) -> Child:
+        self._starts += 1
+        own = self._work / f"{self._starts % 10}.sock"  # no longer than the name at which all are asked
+        url = _address(own)
+
         async def probe(_: aiohttp.ClientSession) -> bool:
-            async with connect(self.url, _ANSWER_LIMIT) as client:
+            async with connect(url, _ANSWER_LIMIT) as client:
                 try:
                     labels = await client.labels()
                 except (PolicyUnavailableError, OSError):  # not yet
                     return False
-            return bool(labels.get("start") == nonce)
+            is_ours = bool(labels.get("start") == nonce)
+            if is_ours:
+                own.replace(_socket(self._work))  # from now on it is the one that is asked
+            return is_ours
 
         command: list[str | Path] = [
             self._opa,
-            *("run", "--server", "--addr", self.url, "--unix-socket-perm", "600"),
+            *("run", "--server", "--addr", url, "--unix-socket-perm", "600"),
             *("--log-level", "error", "--skip-version-check"),
-            *("--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE),
+            *("--shutdown-grace-period", "1", "--bundle", _BUNDLE),
+            *("--verification-key", public_path(self._key_file), "--signing-alg", ALGORITHM),
             # Without a decision log OPA gives no decision ids; `decision_log.rego` keeps the log itself empty.
             *("--set", "decision_logs.console=true", "--set", f"labels.start={nonce}"),
         ]
-        # Nothing of ours in the environment, which policies could read. A folder of its own: --watch would follow a
-        # log in it.
-        return Child("opa", command, _ROOM, self._work / "opa.log", probe, cwd=self._served, patience=_STOP_LIMIT)
+        # Nothing of ours in the environment, which policies could read.
+        folder = served_bundle(self._work).parent
+        return Child("opa", command, _ROOM, self._work / "opa.log", probe, cwd=folder, patience=_STOP_LIMIT)
+
+
+def served_bundle(work: Path) -> Path:
+    """Return where the bundle is that an OPA with this folder started from."""
+    return work / _SERVED / _BUNDLE
+
+
+def socket_of(work: Path) -> str:
+    """Return the address at which the OPA with this folder answers."""
+    return socket_url(_socket(work.resolve()))
+
+
+def _socket(work: Path) -> Path:
+    return work / "opa.sock"
 
 
 def why_refused(work: Path, served: str) -> str:

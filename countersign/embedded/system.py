@@ -114,7 +114,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
         others = await stack.enter_async_context(standins(supervisor, shown, home / "logs"))
         program = await asyncio.to_thread(opa_program, settings)
         policies = PolicyFolders(settings.policies, tuple(settings.packs))
-        opa = OpaChild(program, policies, home / "opa", supervisor)
+        opa = OpaChild(program, policies, home / "opa", supervisor, key=settings.policy_key_path)
         logins = await _servers(stack, home, opa)
         await supervisor.until_answers(chat)
         directory = settings.directory or _directory(home, offered)

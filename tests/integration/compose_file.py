@@ -184,10 +184,17 @@ def postgres_service(secrets: Path) -> Iterator[Path]:
         yield Path(host)
 
 
+def _placed(word: str, places: Mapping[str, str]) -> str:
+    for there, here in places.items():
+        word = word.replace(there, here)
+    return word
+
+
 @contextmanager
 def opa_service(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the service `opa` on another port, beside the bundle in the folder."""
-    arguments = [word.replace("0.0.0.0:8181", f"127.0.0.1:{port}") for word in SERVICES["opa"]["command"]]
+    """Run the service `opa` on another port, beside the bundle in the folder; the key's folder stands beside that."""
+    places = {"0.0.0.0:8181": f"127.0.0.1:{port}", "/policy_key/": f"{folder.parent}/policy_key/"}
+    arguments = [_placed(word, places) for word in SERVICES["opa"]["command"]]
     with (folder.parent / "opa.log").open("wb") as log:
         process = subprocess.Popen([opa_program(), *arguments], cwd=folder, env={}, stdout=log, stderr=log)
     try:

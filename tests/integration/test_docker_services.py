@@ -10,10 +10,11 @@ import base64
 import hashlib
 import hmac
 import json
+import os
+import re
 import subprocess
 import sys
-import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,14 +30,19 @@ from countersign.embedded.ports import free_port
 from countersign.settings import ROOT, Settings
 from evidence.retention import Retention
 from evidence.s3 import S3Archive
-from policy.bundle import PolicyFolders, build_bundle
+from policy.bundle import PolicyFolders, build_bundle, read_policy
+from policy.keys import load_verification_key
 from policy.transport import connect
+from policy.verifying import verify_bundle
 from runtime.clock import utc_now
 from tests.integration.compose_file import LOGINS, SERVICES, opa_service, postgres_service
 from tests.integration.program_stage import command, environment
 from tests.integration.servers import PASSWORD, USER, MinioServer, minio_server
 from tests.opa_server import PACKS, SHIPPED, copy_policies, opa_program
+from tests.patience import MINUTE
+from tests.spoiled_bundles import SPOILED
 
+PROGRAM = f"{sys.executable} -m countersign"
 ADDED = """# METADATA
 # title: Added
 # description: A policy of one's own.
@@ -44,12 +50,19 @@ package system.added
 """
 
 
-def write_policies(folder: Path, own: Path) -> Path:
+def write_policies(folder: Path, own: Path, packs: Sequence[Path] = PACKS) -> Path:
     """Do what the service `policy` does, with what is one's own in another folder; return where the bundle is."""
-    script = SERVICES["policy"]["command"][0].replace("$$", "$").replace("/policy/", f"{folder}/")
-    script = script.replace("/own/", f"{own}/").replace("python", sys.executable)
-    subprocess.run([*SERVICES["policy"]["entrypoint"], script], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    return folder
+    subprocess.run(["sh", ROOT / "docker/secrets.sh", folder / "secrets"], check=True)
+    places = {"/own/": f"{own}/", "/run/secrets/": f"{folder}/secrets/", "countersign ": f"{PROGRAM} "}
+    for name in ("policy", "policy_key", "tmp"):
+        (folder / name).mkdir(exist_ok=True)
+        places[f"/{name}/"] = f"{folder}/{name}/"
+    there = re.compile("|".join(map(re.escape, places)))
+    script = there.sub(lambda found: places[found[0]], SERVICES["policy"]["command"][0].replace("$$", "$"))
+    env = {**os.environ, "COUNTERSIGN_PACKS": json.dumps(list(map(str, packs)))}
+    words = [*SERVICES["policy"]["entrypoint"], script]
+    subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=env)
+    return folder / "policy"
 
 
 @pytest.fixture
@@ -62,14 +75,37 @@ def test_policies_and_packs_of_ones_own_are_in_the_bundle(tmp_path: Path) -> Non
     own = tmp_path / "own"
     rego = copy_policies(own / "rego")
     (rego / "countersign/added.rego").write_text(ADDED, encoding="utf-8")
-    (own / "packs/desk/verbs").mkdir(parents=True)
-    write_policies(tmp_path, own)
-    with tarfile.open(tmp_path / "bundle.tar.gz") as bundle:
-        manifest = bundle.extractfile(next(name for name in bundle.getnames() if name.endswith(".manifest")))
-        assert manifest
-        revision = json.load(manifest)["revision"]
-    assert revision == build_bundle(PolicyFolders(rego, PACKS)).revision
-    assert revision != build_bundle(SHIPPED).revision
+    desk = own / "packs/desk"
+    (desk / "rego").mkdir(parents=True)
+    (desk / "rego/rules.rego").write_text(ADDED.replace("system.added", "countersign_pack.desk"), encoding="utf-8")
+    bundle = write_policies(tmp_path, own, (*PACKS, desk)) / "bundle.tar.gz"
+    key = load_verification_key(tmp_path / "policy_key/policy.pub.pem")
+    assert verify_bundle(bundle.read_bytes(), [key]).text == read_policy(PolicyFolders(rego, (*PACKS, desk)))
+
+
+async def test_a_new_key_and_a_new_policy_wait_for_the_next_start_of_opa(tmp_path: Path) -> None:
+    served, port = write_policies(tmp_path, tmp_path / "own"), free_port()
+    with opa_service(served, port) as process:
+        assert await served_digest(port, process) == build_bundle(SHIPPED).revision
+        rego = copy_policies(tmp_path / "own/rego")
+        (rego / "countersign/added.rego").write_text(ADDED, encoding="utf-8")
+        (tmp_path / "secrets/policy_signing_key").unlink()
+        (tmp_path / "tmp/policy.pub.pem").unlink()  # a container begins with nothing there
+        write_policies(tmp_path, tmp_path / "own")
+        assert await served_digest(port, process) == build_bundle(SHIPPED).revision
+    with opa_service(served, port) as process:
+        assert await served_digest(port, process) == build_bundle(PolicyFolders(rego, PACKS)).revision
+
+
+def test_opa_does_not_start_with_a_bundle_that_the_policy_service_did_not_write(policies: Path) -> None:
+    bundle = policies / "bundle.tar.gz"
+    for spoil, _ in SPOILED.values():
+        spoiled = spoil(bundle.read_bytes())
+        genuine = bundle.read_bytes()
+        bundle.write_bytes(spoiled)
+        with opa_service(policies, free_port()) as process:
+            assert process.wait(MINUTE) == 1
+        bundle.write_bytes(genuine)
 
 
 def probe(port: int) -> int:
@@ -83,13 +119,17 @@ async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Pa
     port = free_port()
     assert probe(port) != 0
     with opa_service(policies, port) as process:
-        async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
-            while not await client.is_healthy():
-                assert process.poll() is None, (policies.parent / "opa.log").read_text()
-                await asyncio.sleep(0.02)
+        assert await served_digest(port, process) == build_bundle(SHIPPED).revision
         assert probe(port) == 0
-        text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)
-    assert text.digest == build_bundle(SHIPPED).revision
+
+
+async def served_digest(port: int, process: subprocess.Popen[bytes]) -> str:
+    """Return the digest of the policy that answers at a port, as soon as one does."""
+    async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
+        while not await client.is_healthy():
+            assert process.poll() is None
+            await asyncio.sleep(0.02)
+    return (await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)).digest
 
 
 @pytest.fixture(scope="module")

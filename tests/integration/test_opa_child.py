@@ -1,14 +1,12 @@
 """The supervised OPA: it follows its folder, keeps the old policy when the new one is bad, and comes back."""
 
 import asyncio
-import io
 import logging
 import os
 import shutil
 import signal
 import stat
 import sys
-import tarfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,16 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from countersign.embedded.children import Supervisor
+from countersign.embedded.children import ChildError, Supervisor
 from countersign.embedded.home import HomeError
-from countersign.embedded.opa import OpaChild
+from countersign.embedded.opa import OpaChild, served_bundle
 from policy.address import socket_path
 from policy.bundle import PolicyFolders, read_policy
 from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
 from policy.errors import PolicyError
-from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_program, question, session_at, start_opa
+from policy.keys import load_verification_key
+from policy.verifying import verify_bundle
+from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_child, question, session_at, start_opa
 from tests.patience import MINUTE, until
+from tests.spoiled_bundles import SPOILED
 
 
 class Heard(logging.Handler):
@@ -150,7 +151,7 @@ async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
     folders = PolicyFolders(POLICIES, (pack,))
     urgent = question(connector="servicenow", operation="assign", target="incident:1", tier="medium", fields={})
     async with (
-        OpaChild(opa_program(), folders, tmp_path / "work", Supervisor(), poll=0.05) as child,
+        opa_child(folders, tmp_path / "work") as child,
         OpaEngine(child.url, timeout=MINUTE) as engine,
     ):
         assert (await engine.ask(urgent)).answer.outcome is Outcome.NEEDS_APPROVAL
@@ -239,7 +240,7 @@ def _listened_on(pid: int) -> list[str]:
 async def test_a_home_whose_path_is_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
     work = tmp_path / ("x" * 107)
     with pytest.raises(HomeError, match=r"opa\.sock names a socket whose path has \d+ bytes: .*; name a shorter home"):
-        OpaChild(opa_program(), SHIPPED, work, Supervisor())
+        opa_child(SHIPPED, work)
 
 
 async def test_nothing_can_be_pushed_beside_the_bundle(followed: Followed) -> None:
@@ -266,7 +267,7 @@ async def test_bad_policy_at_the_start_is_an_error(policies: Path, tmp_path: Pat
     else:
         edit(policies / "countersign/duties.rego", "sort(", "sorted(")
     with pytest.raises(PolicyError, match=r"requirements\.high.quorum|undefined function sorted"):
-        await OpaChild(opa_program(), PolicyFolders(policies, PACKS), tmp_path / "work", Supervisor()).start()
+        await opa_child(PolicyFolders(policies, PACKS), tmp_path / "work").start()
 
 
 @pytest.mark.parametrize(
@@ -282,12 +283,12 @@ async def test_program_that_is_no_recent_opa_is_refused(tmp_path: Path, script: 
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o700)
     with pytest.raises(PolicyError, match=said):
-        await OpaChild(program, SHIPPED, tmp_path / "work", Supervisor()).start()
+        await opa_child(SHIPPED, tmp_path / "work", program=program).start()
 
 
 async def test_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="none/opa: No such file"):
-        await OpaChild(tmp_path / "none" / "opa", SHIPPED, tmp_path / "work", Supervisor()).start()
+        await opa_child(SHIPPED, tmp_path / "work", program=tmp_path / "none" / "opa").start()
 
 
 PARENT = """
@@ -326,40 +327,57 @@ async def test_server_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
         await until(lambda: is_silent(engine))
 
 
-def _with_other_rules(bundle: bytes) -> bytes:
-    """Return a bundle with the genuine manifest and rules that allow everything."""
-    packed = io.BytesIO()
-    with (
-        tarfile.open(fileobj=io.BytesIO(bundle), mode="r:gz") as genuine,
-        tarfile.open(fileobj=packed, mode="w:gz") as forged,
-    ):
-        for member in genuine.getmembers():
-            source = genuine.extractfile(member)
-            assert source is not None
-            data = source.read()
-            if member.name.endswith("approvals.rego"):
-                data = data.replace(b"count(approvers) >= requirement.quorum", b"count(approvers) >= 0")
-            member.size = len(data)
-            forged.addfile(member, io.BytesIO(data))
-    return packed.getvalue()
-
-
-async def test_a_bundle_that_keeps_the_revision_of_other_rules_is_found_out(tmp_path: Path) -> None:
-    work = tmp_path / "work"
+@pytest.mark.parametrize("what", ["by another key", "a rule changed", "unsigned"])
+async def test_a_bundle_that_somebody_puts_in_its_place_never_answers(tmp_path: Path, what: str) -> None:
+    spoil, _ = SPOILED[what]
+    work, supervisor = tmp_path / "work", Supervisor()
     async with (
-        start_opa(copy_policies(tmp_path / "rego"), work) as child,
+        opa_child(SHIPPED, work, supervisor=supervisor) as child,
         OpaEngine(child.url, timeout=MINUTE, fresh=0) as engine,
     ):
-        assert (await engine.ask(question())).answer.outcome == "needs_approval"
-        served = work / "served/bundle.tar.gz"
-        forged = work / "forged"
-        forged.write_bytes(_with_other_rules(served.read_bytes()))
-        forged.replace(served)
-        outcomes = set()
+        before = await engine.ask(question())
+        served_bundle(work).write_bytes(spoil(served_bundle(work).read_bytes()))
+        for _ in range(20):
+            assert (await engine.ask(question())).policy_digest == before.policy_digest
+        os.kill(child.pid or 0, signal.SIGKILL)
+        with pytest.raises(ChildError, match=r"(?s)opa ended 3 times at its start; .*bundle bundle\.tar\.gz: "):
+            async with asyncio.timeout(MINUTE):
+                await supervisor.guard(asyncio.Event().wait())
+        with pytest.raises(PolicyUnavailableError):
+            await engine.ask(question())
+
+
+async def test_the_next_change_is_served_from_a_bundle_of_ours_again(policies: Path, tmp_path: Path) -> None:
+    async with running(policies, tmp_path) as (_, engine):
+        served_bundle(tmp_path / "work").write_bytes(b"nonsense")
+        edit(configuration(policies), '"quorum": 2', '"quorum": 3')
+        await verdict_of(engine, read_policy(PolicyFolders(policies, PACKS)).digest)
+
+
+async def test_no_question_goes_unanswered_while_the_policy_changes(policies: Path, tmp_path: Path) -> None:
+    async with running(policies, tmp_path) as (child, engine):
+        digests, process = {(await engine.ask(question())).policy_digest}, child.pid
+        edit(configuration(policies), '"quorum": 2', '"quorum": 3')
         async with asyncio.timeout(MINUTE):
-            while "found out" not in outcomes:
-                try:
-                    outcomes.add(str((await engine.ask(question())).answer.outcome))
-                except PolicyUnavailableError as error:
-                    outcomes.add("found out" if "is not the digest" in str(error) else "reloading")
-        assert "allow" not in outcomes
+            while len(digests) == 1:
+                digests |= {one.policy_digest for one in await asked_at_once(engine)}
+        digests |= {one.policy_digest for one in await asked_at_once(engine)}
+        assert len(digests) == 2
+        assert child.pid != process
+
+
+async def asked_at_once(engine: OpaEngine) -> list[Verdict]:
+    return await asyncio.gather(*(engine.ask(question()) for _ in range(8)))
+
+
+async def test_a_new_key_signs_from_the_next_start_on(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    found = []
+    for _ in range(2):
+        async with opa_child(SHIPPED, tmp_path / "work") as child, OpaEngine(child.url, timeout=MINUTE) as engine:
+            await engine.ask(question())
+        key = load_verification_key(keys / "policy.pub.pem")
+        found.append(verify_bundle(served_bundle(tmp_path / "work").read_bytes(), [key]).key)
+        for file in list(keys.iterdir()):
+            file.unlink()
+    assert found[0] != found[1]

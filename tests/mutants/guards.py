@@ -225,6 +225,37 @@ DOORS = (
     ),
 )
 
+POLICIES = (
+    Guard(
+        "a bundle of policies is believed if a trusted key signed it",
+        "_opened",
+        'if not key.has_signed(signature, token.rpartition(".")[0].encode()):',
+        "if False:",
+        ("tests/unit/test_policy_signing.py",),
+    ),
+    Guard(
+        "a bundle of policies holds the files that were signed, and no other",
+        "_check_files",
+        "files.keys() ^ hashes.keys()",
+        "set()",
+        ("tests/unit/test_policy_signing.py",),
+    ),
+    Guard(
+        "a file of a bundle of policies is what was signed",
+        "_check_files",
+        "file_hash(name, text) != hashes[name]",
+        "False",
+        ("tests/unit/test_policy_signing.py",),
+    ),
+    Guard(
+        "OPA loads a bundle as it starts, when it verifies it, and never later",
+        "OpaChild._make_child",
+        '"--shutdown-grace-period", "1", "--bundle", _BUNDLE',
+        '"--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE',
+        ("tests/integration/test_opa_child.py",),
+    ),
+)
+
 VERIFIER = (
     Guard(
         "a member has the SHA-256 that was signed",
@@ -315,4 +346,4 @@ CANDIDATES = (
     ),
 )
 
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *VERIFIER, *CANDIDATES)
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERIFIER, *CANDIDATES)

@@ -53,6 +53,8 @@ _WITHOUT_SYSTEM = {
     ("policy", "fmt"): "reads files",
     ("policy", "diff"): "reads files, unless a digest is named",
     ("policy", "try"): "takes what is made up too",
+    ("policy", "build"): "reads files",
+    ("policy", "verify"): "reads files",
     ("people", "import"): "reads files",
     ("people", "add"): "reads files",
     ("people", "remove"): "reads files",
@@ -383,7 +385,7 @@ OPA_SOCKET = "policy unavailable: OPA at unix:///o: "
             "COUNTERSIGN_OPA_URL",
         ),
         (f"{OPA_SOCKET}Cannot connect to unix socket /o ssl:default [Permission denied]", "--unix-socket-perm"),
-        (f"{OPA}result: undefined", "python -m policy"),
+        (f"{OPA}result: undefined", "countersign policy build"),
         ("COUNTERSIGN_SLACK_CHANNEL is not set", "the setting that the message names"),
     ],
 )

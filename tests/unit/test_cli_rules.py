@@ -48,8 +48,8 @@ _READ = {
     *("subscriptions check", "subscriptions list", "people list", "people show", "people passkeys list"),
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
-    *("policy check", "policy test", "policy explain", "policy try", "policy backtest", "policy bootstrap"),
-    *("policy shadow show", "policy diff"),
+    *("policy check", "policy test", "policy verify", "policy explain", "policy try", "policy backtest"),
+    *("policy bootstrap", "policy shadow show", "policy diff"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -66,6 +66,7 @@ _ACT_WITHOUT_A_NAME = {
     "slack new-key": "changes nothing until it is set",
     "policy fmt": "changes files; who serves them is on record",
     "policy shadow run": "only looks; what it finds is on record",
+    "policy build": "writes a file; who serves it is on record",
     "people import": "changes a file; who loads it is on record",
     "people add": "changes a file; who loads it is on record",
     "people remove": "changes a file; who loads it is on record",
@@ -91,6 +92,7 @@ _WRITE = {
         "log stamp",
         "policy backtest",
         "policy bootstrap",
+        "policy build",
     ),
 }
 

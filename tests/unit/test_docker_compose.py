@@ -27,6 +27,7 @@ from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
 from policy.confined import FRONT, MIB
+from policy.keys import ALGORITHM
 from runtime.services.policy_previews import AT_ONCE
 from tools.schema import project_version
 
@@ -60,7 +61,7 @@ SHARED = {
 }
 TOLD = {
     "postgres": POSTGRES,
-    "policy": set(),
+    "policy": {"policy_signing_key"},
     "opa": set(),
     "minio": MINIO,
     "keeper": MINIO | KEEPER,
@@ -318,7 +319,8 @@ def test_volumes_are_declared_and_used_and_the_key_is_with_the_workers_alone() -
     volume = next(parts[1] for _, parts in mounts if parts[0] == "keys")
     for key in ("COUNTERSIGN_SIGNING_KEY", "COUNTERSIGN_LOG_KEY"):
         assert filled(SERVICES["worker"]["environment"][key]).startswith(f"{volume}/")
-    for folder in ("/keys", "/policy"):
+    assert [name for name, parts in mounts if parts[0] == "policy_key"] == ["policy", "opa"]
+    for folder in ("/keys", "/policy", "/policy_key"):
         assert re.search(rf"install -d -o countersign .* {folder}\b", DOCKERFILE)
 
 
@@ -385,7 +387,11 @@ def test_packages_are_installed_by_hash_and_from_no_named_address() -> None:
     assert "://" not in DOCKERFILE
 
 
-def test_the_policy_bundle_is_written_where_opa_looks_for_it() -> None:
-    words = shlex.split(SERVICES["policy"]["command"][0].rpartition("&&")[2])
+def test_the_policy_bundle_and_its_key_are_written_where_opa_looks_for_them() -> None:
+    written = {Path(shlex.split(line)[-1]) for line in SERVICES["policy"]["command"][0].split(";") if "mv " in line}
     opa = SERVICES["opa"]
-    assert Path(words[-1]) == Path(opa["working_dir"]) / opa["command"][-1]
+    options = dict(word.split("=", 1) for word in opa["command"] if "=" in word)
+    assert written == {Path(opa["working_dir"]) / opa["command"][-1], Path(options["--verification-key"])}
+    assert options["--signing-alg"] == ALGORITHM
+    assert "--watch" not in opa["command"]  # what it loads again it does not verify
+    assert [volume for volume in opa["volumes"] if not volume.endswith(":ro")] == []

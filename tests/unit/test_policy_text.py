@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from policy.__main__ import main
 from policy.bundle import CONFIG_FILE, PolicyFolders, build_bundle, policy_text, read_policy, strict_json
 from policy.contract import OperatorQuestion, Question
 from policy.errors import PolicyError
@@ -152,19 +151,6 @@ def test_unfit_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes
 def test_folder_without_policies_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="no policies under countersign or system"):
         build_bundle(PolicyFolders(tmp_path, PACKS))
-
-
-def test_command_writes_the_bundle_and_says_its_revision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "bundle.tar.gz"
-    assert main([str(POLICIES), str(file), *map(str, PACKS)]) is None
-    assert file.read_bytes() == build_bundle(SHIPPED).data
-    assert capsys.readouterr().out == f"{build_bundle(SHIPPED).revision}\n"
-
-
-def test_command_says_what_it_wants_and_what_went_wrong(tmp_path: Path) -> None:
-    assert main([]) == "usage: python -m policy FOLDER FILE [PACK ...]"
-    assert "no policies" in str(main([str(tmp_path), str(tmp_path / "bundle.tar.gz")]))
-    assert "No such file" in str(main([str(POLICIES), str(tmp_path / "none" / "bundle.tar.gz")]))
 
 
 def test_bundle_is_stored_without_compression_and_without_time() -> None:
