@@ -32,8 +32,8 @@ def run_shadow(
     """
     from countersign.policy_shadow import ShadowRunner
 
-    os.nice(_LOWEST)
     runner = ShadowRunner(shared_settings("database_url"), opa_program(), folders_of(candidate, packs), _tell())
+    os.nice(_LOWEST)
     with suppress(KeyboardInterrupt):
         run(runner.run())
 

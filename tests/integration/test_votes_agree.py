@@ -254,9 +254,13 @@ PORTION = 500
 _EACH = """[said |
     some [question, requirement] in input
     config := {"acme": {"requirements": {"high": requirement}}}
-    granted := count([true | data.countersign.effect.approvals.granted
-        with input as question with data.countersign_config as config
-        with data.countersign.effect.tiers.effective as "high"])
+    granted := count([true |
+        data.countersign.effect.approvals.unopposed
+            with input as question with data.countersign_config as config
+            with data.countersign.effect.tiers.effective as "high"
+        data.countersign.effect.approvals.fulfilled
+            with input as question with data.countersign_config as config
+            with data.countersign.effect.tiers.effective as "high"])
     denied := count([code | some reason in data.countersign.effect.approvals.deny
         with input as question with data.countersign_config as config
         with data.countersign.effect.tiers.effective as "high"
