@@ -26,8 +26,8 @@ from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, Win
 
 SECONDS = 20.0
 """How long a set of decisions may take: a candidate that hangs has no answer for any of it."""
-PAUSE = 0.5
-"""Seconds between two looks at a log that has not grown, and at the candidate's folder."""
+PAUSE = 5.0
+"""Seconds between two looks at the log, and at the folder: to start `opa` costs as much as a hundred decisions."""
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ class ShadowRunner:
     folders: PolicyFolders
     tell: Callable[[Window], None] = lambda _: None
     seconds: float = SECONDS
+    pause: float = PAUSE
     _refused: str = ""
 
     async def run(self) -> None:
@@ -58,20 +59,18 @@ class ShadowRunner:
                 raise OperateError(str(error)) from error
             except (DatabaseError, psycopg.Error) as error:
                 log.warning("the shadow waits for the database: %s", error)
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(self.pause)
 
     async def _follow(self, shadows: PolicyShadows, candidate: Candidate) -> None:
         """Ask about what is in the log until the folder has another text."""
         window = await shadows.open(candidate.text.digest)
         self.tell(window)
         while not await self._changed(candidate):
-            found = await shadows.next(window)
-            if found.end > window.next_place:
+            while (found := await shadows.next(window)).end > window.next_place:
                 judged = await asyncio.to_thread(_judged, candidate, found.rows)
                 window = await shadows.keep(window, found.end, judged)
                 self.tell(window)
-            else:
-                await asyncio.sleep(PAUSE)
+            await asyncio.sleep(self.pause)
 
     async def _changed(self, candidate: Candidate) -> bool:
         digest = await asyncio.to_thread(self._digest)

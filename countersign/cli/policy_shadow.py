@@ -1,6 +1,7 @@
 """The group `policy shadow`: a candidate policy is asked beside the one in force, and what it would change is shown."""
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,9 +34,16 @@ def run_shadow(
     from countersign.policy_shadow import ShadowRunner
 
     runner = ShadowRunner(shared_settings("database_url"), opa_program(), folders_of(candidate, packs), _tell())
-    os.nice(_LOWEST)
+    _give_way()
     with suppress(KeyboardInterrupt):
         run(runner.run())
+
+
+def _give_way() -> None:
+    """Take only what others leave of the processors, where the system knows that, or else little of them."""
+    os.nice(_LOWEST)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _tell() -> Any:

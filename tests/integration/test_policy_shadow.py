@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -182,30 +183,26 @@ async def test_a_candidate_that_needs_too_much_memory_is_ended_and_has_no_answer
         one.judge(found.rows)
 
 
-async def test_a_shadow_runs_beside_and_follows_its_folder(bench: Bench, env: dict[str, str], folder: Path) -> None:
-    async def shown(**wanted: int) -> bool:
+async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
+    bench: Bench, env: dict[str, str], folder: Path
+) -> None:
+    async def shown(count: int) -> bool:
         found = await command("policy", "shadow", "show", "--json", env=env)
-        return found.code == 0 and json.loads(found.out)["counts"] == {
-            k.replace("_", "-"): n for k, n in wanted.items()
-        }
+        counts = {"unchanged": count, "fewer-signatures": count} if count else {}
+        return found.code == 0 and json.loads(found.out)["counts"] == counts
 
     none = await command("policy", "shadow", "show", env=env)
     assert (none.code, "there is no shadow yet" in none.err) == (1, True)
+    edit(folder, CONFIG, *FEWER)
     async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as running:
-        await until(shown)
+        await until(lambda: shown(0))
+        assert os.sched_getscheduler(running.process.pid) == os.SCHED_IDLE
         await decide(bench, "ONE")
-        await until(lambda: shown(unchanged=2))
-        edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')  # is fit for nothing, so the one before is asked
-        await decide(bench, "TWO")
-        await until(lambda: shown(unchanged=4))
-        edit(folder, CONFIG, '"quorum": 0', '"quorum": 1')
-        await until(shown)
-        await decide(bench, "THREE")
-        await until(lambda: shown(unchanged=1, fewer_signatures=1))
+        await until(lambda: shown(1))
         running.process.kill()
     async with program("policy", "shadow", "run", "--candidate", str(folder), env=env):
-        await decide(bench, "FOUR")
-        await until(lambda: shown(unchanged=2, fewer_signatures=2))
+        await decide(bench, "TWO")
+        await until(lambda: shown(2))
     metrics = [await command("metrics", *words, env=env) for words in ((), ("--json",))]
     assert "fewer-signatures: 2" in metrics[0].out.splitlines()[-1]
     assert json.loads(metrics[1].out)["shadow"]["counts"] == {"unchanged": 2, "fewer-signatures": 2}
@@ -214,11 +211,34 @@ async def test_a_shadow_runs_beside_and_follows_its_folder(bench: Bench, env: di
     assert "register::file_report  writes.high_tier  requirement.quorum: 2 → 1" in text
 
 
+async def test_a_shadow_follows_its_folder_and_asks_nothing_that_is_not_fit(
+    bench: Bench, settings: Settings, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[policy_shadows.Window] = []
+    runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), told.append, pause=0.05)
+    running = asyncio.create_task(runner.run())
+    await until(lambda: told)
+    await decide(bench, "ONE")
+    await until(lambda: told[-1].counts == {"unchanged": 2})
+    edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')
+    await until(lambda: "the changed candidate is invalid, the one before is asked" in caplog.text)
+    await decide(bench, "TWO")
+    await until(lambda: told[-1].counts == {"unchanged": 4})
+    edit(folder, CONFIG, '"quorum": 0', '"quorum": 1')
+    await until(lambda: told[-1].counts == {})
+    await decide(bench, "THREE")
+    await until(lambda: told[-1].counts == {"unchanged": 1, "fewer-signatures": 1})
+    assert len({one.shadow_id for one in told}) == 2
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
 async def test_a_shadow_gives_way_to_that_of_another_candidate(
     bench: Bench, settings: Settings, shadows: PolicyShadows, folder: Path
 ) -> None:
     begun = asyncio.Event()
-    runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), lambda _: begun.set())
+    runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), lambda _: begun.set(), pause=0.05)
     async with asyncio.timeout(MINUTE):
         running = asyncio.create_task(runner.run())
         await begun.wait()
