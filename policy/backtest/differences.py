@@ -45,9 +45,12 @@ class DifferenceClass(StrEnum):
 
 _ORDER = {one: place for place, one in enumerate(DifferenceClass)}
 
-DENY_TO_ALLOW, APPROVAL_TO_ALLOW, DENY_TO_APPROVAL, FEWER, OTHER, WEAKER, OBLIGATIONS, _, STRICTER, REASONS, _, _ = (
-    DifferenceClass
+FEWER, OTHER, WEAKER = (
+    DifferenceClass.FEWER_SIGNATURES,
+    DifferenceClass.OTHER_PEOPLE,
+    DifferenceClass.WEAKER_TERMS,
 )
+STRICTER, REASONS = DifferenceClass.STRICTER, DifferenceClass.REASONS_ONLY
 
 
 class Difference(NamedTuple):
@@ -60,9 +63,9 @@ class Difference(NamedTuple):
 
 
 _OUTCOMES = {
-    (Outcome.DENY, Outcome.ALLOW): DENY_TO_ALLOW,
-    (Outcome.NEEDS_APPROVAL, Outcome.ALLOW): APPROVAL_TO_ALLOW,
-    (Outcome.DENY, Outcome.NEEDS_APPROVAL): DENY_TO_APPROVAL,
+    (Outcome.DENY, Outcome.ALLOW): DifferenceClass.DENY_TO_ALLOW,
+    (Outcome.NEEDS_APPROVAL, Outcome.ALLOW): DifferenceClass.APPROVAL_TO_ALLOW,
+    (Outcome.DENY, Outcome.NEEDS_APPROVAL): DifferenceClass.DENY_TO_APPROVAL,
 }
 """Every other change of the outcome does less, or asks more people."""
 _TIERS = ("low", "medium", "high")
@@ -90,7 +93,7 @@ def _of_outcome(was: Answer, now: Answer) -> Iterator[Difference]:
 
 def _of_words(was: Answer, now: Answer) -> Iterator[Difference]:
     if sorted(was.obligations) != sorted(now.obligations):
-        yield Difference(OBLIGATIONS, "obligations", list(was.obligations), list(now.obligations))
+        yield Difference(DifferenceClass.OTHER_OBLIGATIONS, "obligations", list(was.obligations), list(now.obligations))
     if not _say_the_same(was.reasons, now.reasons):
         yield Difference(REASONS, "reasons", _plain(was.reasons), _plain(now.reasons))
 
