@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 _CONNECTING = frozenset(
     {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"},
 )
-_blocks = 0
+_closed = ContextVar("closed", default=False)
 
 
 class NetworkError(RuntimeError):
@@ -18,24 +19,23 @@ class NetworkError(RuntimeError):
 
 @contextmanager
 def no_network() -> Iterator[None]:
-    """Refuse whatever this process would connect to or look up, in all its threads, until the block ends.
+    """Refuse whatever the block would connect to or look up: itself, and the tasks and threads of asyncio it begins.
 
     It guards against our own mistakes, such as a connector that comes to be called; other processes are not meant.
     """
-    global _blocks  # noqa: PLW0603 - a hook stays for as long as the process does, and cannot be given anything
     _install()
-    _blocks += 1
+    before = _closed.set(True)
     try:
         yield
     finally:
-        _blocks -= 1
+        _closed.reset(before)
 
 
 @cache
 def _install() -> None:
-    sys.addaudithook(_refuse)
+    sys.addaudithook(_refuse)  # for as long as the process lasts
 
 
 def _refuse(event: str, _: tuple[Any, ...]) -> None:
-    if _blocks and event in _CONNECTING:
+    if event in _CONNECTING and _closed.get():
         raise NetworkError(f"{event}: nothing is reached from here")

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -194,12 +195,12 @@ async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
     none = await command("policy", "shadow", "show", env=env)
     assert (none.code, "there is no shadow yet" in none.err) == (1, True)
     edit(folder, CONFIG, *FEWER)
-    async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as running:
+    async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as beside:
         await until(lambda: shown(0))
-        assert os.sched_getscheduler(running.process.pid) == os.SCHED_IDLE
+        assert os.sched_getscheduler(beside.process.pid) == os.SCHED_IDLE
         await decide(bench, "ONE")
         await until(lambda: shown(1))
-        running.process.kill()
+        beside.process.kill()
     async with program("policy", "shadow", "run", "--candidate", str(folder), env=env):
         await decide(bench, "TWO")
         await until(lambda: shown(2))
@@ -216,22 +217,30 @@ async def test_a_shadow_follows_its_folder_and_asks_nothing_that_is_not_fit(
 ) -> None:
     told: list[policy_shadows.Window] = []
     runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), told.append, pause=0.05)
-    running = asyncio.create_task(runner.run())
-    await until(lambda: told)
-    await decide(bench, "ONE")
-    await until(lambda: told[-1].counts == {"unchanged": 2})
-    edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')
-    await until(lambda: "the changed candidate is invalid, the one before is asked" in caplog.text)
-    await decide(bench, "TWO")
-    await until(lambda: told[-1].counts == {"unchanged": 4})
-    edit(folder, CONFIG, '"quorum": 0', '"quorum": 1')
-    await until(lambda: told[-1].counts == {})
-    await decide(bench, "THREE")
-    await until(lambda: told[-1].counts == {"unchanged": 1, "fewer-signatures": 1})
+    async with running(runner):
+        await until(lambda: told)
+        await decide(bench, "ONE")
+        await until(lambda: told[-1].counts == {"unchanged": 2})
+        edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')
+        await until(lambda: "the changed candidate is invalid, the one before is asked" in caplog.text)
+        await decide(bench, "TWO")
+        await until(lambda: told[-1].counts == {"unchanged": 4})
+        edit(folder, CONFIG, '"quorum": 0', '"quorum": 1')
+        await until(lambda: told[-1].counts == {})
+        await decide(bench, "THREE")
+        await until(lambda: told[-1].counts == {"unchanged": 1, "fewer-signatures": 1})
     assert len({one.shadow_id for one in told}) == 2
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+
+
+@asynccontextmanager
+async def running(runner: ShadowRunner) -> AsyncIterator[asyncio.Task[None]]:
+    """Run a shadow beside what the block does, however that ends."""
+    task = asyncio.create_task(runner.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_shadow_gives_way_to_that_of_another_candidate(
@@ -239,13 +248,12 @@ async def test_a_shadow_gives_way_to_that_of_another_candidate(
 ) -> None:
     begun = asyncio.Event()
     runner = ShadowRunner(settings, opa_program(), PolicyFolders(folder, PACKS), lambda _: begun.set(), pause=0.05)
-    async with asyncio.timeout(MINUTE):
-        running = asyncio.create_task(runner.run())
+    async with running(runner) as task, asyncio.timeout(MINUTE):
         await begun.wait()
         await shadows.open("f" * 64)
         await decide(bench, "ONE")
         with pytest.raises(OperateError, match="a shadow of another candidate has begun"):
-            await running
+            await task
 
 
 async def test_a_shadow_reaches_nothing_but_the_database(bench: Bench, settings: Settings, folder: Path) -> None:
@@ -262,11 +270,8 @@ async def test_a_shadow_waits_for_a_database_that_is_away(
     settings: Settings, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     away = settings.model_copy(update={"database_url": "postgresql://nobody@127.0.0.1:1/none"})
-    running = asyncio.create_task(ShadowRunner(away, opa_program(), PolicyFolders(folder, PACKS)).run())
-    await until(lambda: "the shadow waits for the database" in caplog.text)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    async with running(ShadowRunner(away, opa_program(), PolicyFolders(folder, PACKS))):
+        await until(lambda: "the shadow waits for the database" in caplog.text)
 
 
 async def test_a_candidate_that_is_not_fit_to_be_served_begins_no_shadow(env: dict[str, str], folder: Path) -> None:

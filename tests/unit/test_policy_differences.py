@@ -1,5 +1,6 @@
 """What another policy changes about a decision, sorted by how bad that is, and what a report tells of it."""
 
+import asyncio
 import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -333,13 +334,34 @@ def test_a_report_on_nothing_is_one() -> None:
     assert b"0 decisions on record, in that period" in markdown
 
 
-def test_nothing_is_reached_in_a_block_without_a_network() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, no_network():
-        for reach in (
-            lambda: socket.create_connection(server.getsockname()),
-            lambda: socket.getaddrinfo("localhost", 1),
-        ):
+LOCAL = ("127.0.0.1", 9)
+
+
+async def reach() -> str:
+    """Return whether a task, and a thread of it, may reach somebody."""
+    try:
+        socket.gethostbyname("localhost")
+        await asyncio.to_thread(socket.gethostbyname, "localhost")
+    except NetworkError:
+        return "refused"
+    return "reached"
+
+
+async def test_nothing_is_reached_in_a_block_without_a_network_nor_by_what_it_begins() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def other() -> str:
+        await begun.wait()
+        found = await reach()
+        ended.set()
+        return found
+
+    beside = asyncio.create_task(other())
+    with no_network():
+        for way in (lambda: socket.create_connection(LOCAL), lambda: socket.getaddrinfo("localhost", 1)):
             with pytest.raises(NetworkError, match="nothing is reached from here"):
-                reach()
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
-        pass
+                way()
+        begun.set()
+        await ended.wait()
+        assert [await reach(), await asyncio.create_task(reach())] == ["refused"] * 2
+    assert [await beside, await reach()] == ["reached"] * 2
