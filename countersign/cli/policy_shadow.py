@@ -43,7 +43,8 @@ def _give_way() -> None:
     """Take only what others leave of the processors, where the system knows that, or else little of them."""
     os.nice(_LOWEST)
     if sys.platform == "linux":
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with suppress(PermissionError):  # of a container that forbids it
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _tell() -> Any:
