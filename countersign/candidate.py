@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from countersign.foreseen_errors import OperateError
 from countersign.settings import ROOT
-from evidence.replay import SECONDS, AskingError, FlawedConfigurationError, NoAnswerError, Opa
+from evidence.replay import SECONDS, AskingError, NoAnswerError, Opa
 from policy.answer import parse_answer
 from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
 from policy.bootstrap import RecordedCase
@@ -60,8 +59,6 @@ class Candidate:
             return []
         try:
             found = self.opa.ask(self.text.files, questions)
-        except FlawedConfigurationError as error:
-            return [(None, str(error))] * len(questions)
         except NoAnswerError as error:
             if len(questions) == 1:
                 return [(None, str(error))]
@@ -110,8 +107,7 @@ async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) ->
     bundle = build_bundle(folders)
     question = sample_question("", "", "", "", "low", timestamp(utc_now())).model_dump_json().encode()
     try:
-        with suppress(FlawedConfigurationError):  # nobody is a tenant without a name
-            await asyncio.to_thread(confined_opa(opa, seconds).ask, bundle.text.files, [question])
+        await asyncio.to_thread(confined_opa(opa, seconds).ask, bundle.text.files, [question])
     except (AskingError, NoAnswerError) as error:
         raise PolicyError(str(error)) from error
     with TemporaryDirectory(prefix="countersign-candidate-") as made:

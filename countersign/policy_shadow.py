@@ -53,28 +53,25 @@ class ShadowRunner:
                     shadows = PolicyShadows(conn, self.settings.tenant, utc_now)
                     with no_network():
                         while True:
-                            await self._follow(shadows, candidate)
-                            candidate = await self._newest(candidate)
+                            candidate = await self._newest(candidate, await self._follow(shadows, candidate))
             except ShadowEndedError as error:
                 raise OperateError(str(error)) from error
-            except (DatabaseError, psycopg.Error) as error:
+            except (DatabaseError, psycopg.OperationalError) as error:
                 log.warning("the shadow waits for the database: %s", error)
                 await asyncio.sleep(self.pause)
 
-    async def _follow(self, shadows: PolicyShadows, candidate: Candidate) -> None:
-        """Ask about what is in the log until the folder has another text."""
+    async def _follow(self, shadows: PolicyShadows, candidate: Candidate) -> str:
+        """Ask about what is in the log until the folder has another text; return the digest of that."""
         window = await shadows.open(candidate.text.digest)
         self.tell(window)
-        while not await self._changed(candidate):
+        known = ("", candidate.text.digest, self._refused)
+        while (digest := await asyncio.to_thread(self._digest)) in known:
             while (found := await shadows.next(window)).end > window.next_place:
                 judged = await asyncio.to_thread(_judged, candidate, found.rows)
                 window = await shadows.keep(window, found.end, judged)
                 self.tell(window)
             await asyncio.sleep(self.pause)
-
-    async def _changed(self, candidate: Candidate) -> bool:
-        digest = await asyncio.to_thread(self._digest)
-        return digest not in ("", candidate.text.digest, self._refused)
+        return digest
 
     def _digest(self) -> str:
         """Return the digest of what is in the folder now, "" where that is no policy: it may be being saved."""
@@ -83,9 +80,8 @@ class ShadowRunner:
         except PolicyError:
             return ""
 
-    async def _newest(self, candidate: Candidate) -> Candidate:
-        """Return the changed candidate, or the one before where that is not fit to be served."""
-        digest = self._digest()
+    async def _newest(self, candidate: Candidate, digest: str) -> Candidate:
+        """Return the changed candidate, or the one before if that cannot be served; it is then not vetted again."""
         try:
             return await vetted(self.opa, self.folders, self.seconds)
         except PolicyError as error:

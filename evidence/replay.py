@@ -51,10 +51,6 @@ class NoAnswerError(EvidenceError):
     """OPA has no answer: it finds the policy or the question faulty; the message is its own."""
 
 
-class FlawedConfigurationError(NoAnswerError):
-    """OPA has no answer to any question of the tenant: its configuration is flawed."""
-
-
 class _Bindings(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -168,7 +164,7 @@ def _answers(code: int, printed: bytes) -> dict[str, Any]:
         raise NoAnswerError("OPA has no answer: it is undefined")
     bindings = found.result[0].bindings
     if bindings.flaws:
-        raise FlawedConfigurationError(f"its configuration is flawed: {'; '.join(bindings.flaws)[:_SHOWN]}")
+        raise NoAnswerError(f"its configuration is flawed: {'; '.join(bindings.flaws)[:_SHOWN]}")
     return bindings.answers
 
 

@@ -51,6 +51,13 @@ def copy_policies(folder: Path) -> Path:
     return shutil.copytree(POLICIES, folder)
 
 
+def edit_policy(folder: Path, name: str, before: str, after: str) -> None:
+    """Change a file of a policy in a folder."""
+    text = (folder / name).read_text()
+    assert before in text
+    (folder / name).write_text(text.replace(before, after))
+
+
 @asynccontextmanager
 async def start_opa(policies: Path, work: Path, *, poll: float = 0.05) -> AsyncIterator[OpaChild]:
     """Serve core policies and the packs' rules until the context ends, and look every `poll` seconds for changes."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 shadow = typer.Typer()
 
 _LOWEST = 19
+_OTHERS = 10
 _COLUMNS = ("kind", "decision_id", "operation", "rules", "differences")
 
 
@@ -88,7 +89,7 @@ def show(
     if found.differences:
         out.print("")
         show_rows([_row(one) for one in found.differences], _COLUMNS)
-    for one in found.others:
+    for one in found.others[:_OTHERS]:
         out.print(f"\n{one.shadow_id}: {one.candidate}, {sum(one.counts.values())} decisions")
 
 

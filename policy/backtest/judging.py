@@ -1,7 +1,6 @@
 """How decisions on record are judged: each against what the candidate answers, by its worst difference."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,11 +13,8 @@ NO_QUESTION, NO_ANSWER_ON_RECORD = "question.invalid", "answer.invalid"
 """Why a decision cannot be replayed: what was asked, or what was answered, is not what this program asks or takes."""
 
 
-class RecordedDecision(BaseModel):
-    """A decision on record: which, about what, and its question and answer as they were written down.
-
-    `seq` is the number of the leaf that names it in the chain of its run.
-    """
+class Decision(BaseModel):
+    """A decision on record. `seq` is the number of its leaf in the audit chain of its run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,25 +25,21 @@ class RecordedDecision(BaseModel):
     operation: str
     at: str
     policy_digest: str
+
+
+class RecordedDecision(Decision):
+    """A decision with its question and answer, as recorded."""
+
     question: Any
     answer: Any
 
 
-class JudgedDecision(BaseModel):
-    """What became of one decision; `why` says why it cannot be replayed, or why there is no answer.
+class JudgedDecision(Decision):
+    """A decision with its class and differences. `why` says why it was not replayed, or has no answer.
 
-    `rules` are the codes of the reasons that only one of the two answers gives, else those that both give.
+    `rules` are the reason codes that only one of the two answers has; if there are none, the codes that both have.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    decision_id: str
-    run_id: str
-    seq: int
-    tenant: str
-    operation: str
-    at: str
-    policy_digest: str
     kind: DifferenceClass
     rules: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
@@ -89,8 +81,7 @@ def _answer(question: Question, document: Any, fault: str) -> Answer:
 
 
 def _judged(decision: RecordedDecision, kind: DifferenceClass, **more: Any) -> JudgedDecision:
-    told: Mapping[str, Any] = decision.model_dump(exclude={"question", "answer"})
-    return JudgedDecision(**told, kind=kind, **more)
+    return JudgedDecision(**decision.model_dump(include=set(Decision.model_fields)), kind=kind, **more)
 
 
 def _codes(answer: Answer) -> tuple[str, ...]:

@@ -95,20 +95,20 @@ def summarize(asked: Asked, judged: Iterable[JudgedDecision], by: GroupBy) -> Su
     groups: dict[str, Counter[DifferenceClass]] = {}
     policies: Counter[str] = Counter()
     whys: Counter[str] = Counter()
-    moments: list[str] = []
+    first = last = ""
     for one in judged:
         classes[one.kind].add(one)
         groups.setdefault(_GROUP[by](one), Counter())[one.kind] += 1
         policies[one.policy_digest] += 1
-        moments = [min([*moments, one.at]), max([*moments, one.at])]
+        first, last = min(first or one.at, one.at), max(last, one.at)
         if one.kind is DifferenceClass.NOT_REPLAYABLE:
             whys[one.why] += 1
     total = policies.total()
     document = {
         **vars(asked),
         "decisions": total,
-        "first_at": moments[0] if moments else None,
-        "last_at": moments[-1] if moments else None,
+        "first_at": first or None,
+        "last_at": last or None,
         "policies": [{"digest": digest, "decisions": count} for digest, count in sorted(policies.items())],
         "classes": [_class_json(kind, found, total) for kind, found in classes.items()],
         "not_replayable": [{"reason": why, "decisions": count} for why, count in sorted(whys.items())],

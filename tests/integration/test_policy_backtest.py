@@ -23,7 +23,7 @@ from runtime.store.schema import role_names
 from tests.bench import Bench
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import Finished, command, environment, program, settings_of
-from tests.opa_server import PACKS, copy_policies, opa_program
+from tests.opa_server import PACKS, copy_policies, edit_policy, opa_program
 from tests.patience import until
 
 LIMITS = "countersign/limits.rego"
@@ -40,13 +40,6 @@ def env(dsn: str, opa: OpaChild, tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def candidate(tmp_path: Path) -> Path:
     return copy_policies(tmp_path / "rego")
-
-
-def edit(folder: Path, name: str, before: str, after: str) -> None:
-    """Change a file of a policy."""
-    text = (folder / name).read_text()
-    assert before in text
-    (folder / name).write_text(text.replace(before, after))
 
 
 async def backtest(env: dict[str, str], candidate: Path, *words: str) -> Finished:
@@ -80,8 +73,8 @@ async def test_a_planted_permission_comes_first_names_its_rule_and_fails(
     bench: Bench, env: dict[str, str], candidate: Path, tmp_path: Path
 ) -> None:
     denied, _ = await recorded(bench, 60), await recorded(bench, 1)
-    edit(candidate, LIMITS, BELOW, "true")
-    edit(
+    edit_policy(candidate, LIMITS, BELOW, "true")
+    edit_policy(
         candidate,
         "countersign/approvals.rego",
         'demand := {"requirement": "high",',
@@ -115,7 +108,7 @@ async def test_a_policy_that_changes_nothing_passes_and_only_named_classes_fail(
     assert (same.code, classes(same)) == (0, {"unchanged": 2})
     groups = [(one["group"], one["classes"]) for one in json.loads(same.out)["groups"]]
     assert groups == [("register::file_report", {"unchanged": 1}), ("slack::post_card", {"unchanged": 1})]
-    edit(candidate, CONFIG, QUORUM, '"quorum": 1')
+    edit_policy(candidate, CONFIG, QUORUM, '"quorum": 1')
     fewer = [await backtest(env, candidate, *words) for words in ((), ("--fail-on", "fewer-signatures"))]
     assert [one.code for one in fewer] == [0, 1]
     assert "| Fewer signatures (`fewer-signatures`) | 1 | 50.00 % |" in fewer[0].out
@@ -126,7 +119,7 @@ async def test_an_interrupted_backtest_goes_on_and_its_report_is_the_same_byte_f
 ) -> None:
     for writes in (60, 1, 59):
         await recorded(bench, writes)
-    edit(candidate, CONFIG, QUORUM, '"quorum": 1')
+    edit_policy(candidate, CONFIG, QUORUM, '"quorum": 1')
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         assert (await backtest(env, candidate, "-o", str(folder), "--until", "2026-01-05T09:30:00")).code == 0
@@ -145,7 +138,7 @@ async def test_an_interrupted_backtest_says_how_it_goes_on(
 ) -> None:
     await recorded(bench, 1)
     slow = "count([1 | numbers.range(1, 2000)[_]; numbers.range(1, 2000)[_]]) > 0"
-    edit(candidate, LIMITS, BELOW, f'{BELOW}\n\tinput.step == "file"\n\t{slow}')
+    edit_policy(candidate, LIMITS, BELOW, f'{BELOW}\n\tinput.step == "file"\n\t{slow}')
     folder = tmp_path / "out"
     words = ("policy", "backtest", "--candidate", str(candidate), "-o", str(folder))
     async with program(*words, env=env) as running:
@@ -171,11 +164,14 @@ async def test_what_cannot_go_on_is_refused_and_nothing_is_overwritten(
         found = await backtest(env, candidate, *words)
         assert (found.code, found.out) != (0, "")
         assert why in " ".join(found.err.replace("│", " ").split())
-    edit(candidate, CONFIG, QUORUM, '"quorum": 3')
+    edit_policy(candidate, CONFIG, QUORUM, '"quorum": 3')
     other = await backtest(env, candidate, "--resume", str(folder))
     assert (other.code, "that backtest is of the policy" in other.err) == (1, True)
+    (folder / JUDGED).write_bytes(b"{}\n" + kept)
+    strange = await backtest(env, candidate, "--resume", str(folder))
+    assert (strange.code, "line 1: not the plan of a backtest" in strange.err) == (1, True)
     (folder / JUDGED).write_bytes(kept + b"{}\n")
-    edit(candidate, CONFIG, '"quorum": 3', QUORUM)
+    edit_policy(candidate, CONFIG, '"quorum": 3', QUORUM)
     spoiled = await backtest(env, candidate, "--resume", str(folder))
     assert (spoiled.code, "line 2: not a decision that was judged" in spoiled.err) == (1, True)
 
@@ -199,7 +195,7 @@ async def test_one_question_without_an_answer_leaves_the_others_theirs(
     for writes in (1, 7, 2):
         await recorded(bench, writes)
     odd = "odd := 1 if input.counters.writes > 0\n\nodd := 2 if input.counters.writes == 7\n\npermitted if odd == 3"
-    edit(candidate, LIMITS, "permitted if input.effect.reads", f"{odd}\n\npermitted if input.effect.reads")
+    edit_policy(candidate, LIMITS, "permitted if input.effect.reads", f"{odd}\n\npermitted if input.effect.reads")
     found = await backtest(env, candidate, "--json")
     assert (found.code, classes(found)) == (1, {"no-answer": 1, "unchanged": 5})
     [example] = json.loads(found.out)["classes"][7]["examples"]
@@ -234,7 +230,7 @@ async def test_a_candidate_that_reaches_out_or_does_not_compile_is_asked_nothing
     bench: Bench, env: dict[str, str], candidate: Path, rule: str, why: str
 ) -> None:
     await recorded(bench, 1)
-    edit(candidate, LIMITS, BELOW, rule)
+    edit_policy(candidate, LIMITS, BELOW, rule)
     found = await backtest(env, candidate)
     assert (found.code, found.out) == (1, "")
     assert why in found.err
@@ -272,8 +268,8 @@ async def test_tests_are_made_of_decisions_and_of_each_class_of_a_backtest(
     bench: Bench, env: dict[str, str], candidate: Path, tmp_path: Path
 ) -> None:
     denied, asked = await recorded(bench, 60), await recorded(bench, 1)
-    edit(candidate, LIMITS, BELOW, "true")
-    edit(candidate, CONFIG, QUORUM, '"quorum": 1')
+    edit_policy(candidate, LIMITS, BELOW, "true")
+    edit_policy(candidate, CONFIG, QUORUM, '"quorum": 1')
     folder, file = tmp_path / "out", candidate / "countersign/recorded_test.rego"
     assert (await backtest(env, candidate, "-o", str(folder))).code == 0
     words = ("bootstrap", str(folder), "--candidate", str(candidate), "-o", str(file))
@@ -302,7 +298,7 @@ async def test_no_test_is_made_of_what_is_not_there_or_has_no_answer(
     decision, file = await recorded(bench, 1), tmp_path / "recorded_test.rego"
     nothing = await command("policy", "bootstrap", "dec_0", "-o", str(file), env=env)
     assert (nothing.code, "there is no decision dec_0" in nothing.err) == (1, True)
-    edit(candidate, "countersign/decision.rego", '"outcome": "needs_approval"', '"outcome": "perhaps"')
+    edit_policy(candidate, "countersign/decision.rego", '"outcome": "needs_approval"', '"outcome": "perhaps"')
     words = ("bootstrap", decision, "--candidate", str(candidate), "-o", str(file))
     found = await command("policy", *words, env=env)
     assert (found.code, f"the policy has no answer for {decision}: answer.outcome" in found.err) == (1, True)

@@ -10,7 +10,7 @@ from countersign.embedded.opa import OpaChild
 from tests.bench import Bench
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import Finished, command, environment, settings_of
-from tests.opa_server import POLICIES, copy_policies, opa_program
+from tests.opa_server import POLICIES, copy_policies, edit_policy, opa_program
 
 LIMITS, TIERS = "countersign/limits.rego", "countersign/tiers.rego"
 CONFIG = "countersign_config/acme/data.json"
@@ -19,13 +19,6 @@ CONFIG = "countersign_config/acme/data.json"
 @pytest.fixture
 def env(dsn: str, opa: OpaChild, tmp_path: Path) -> dict[str, str]:
     return {**environment(settings_of(dsn, opa.url, tmp_path)), "COUNTERSIGN_OPA": str(opa_program())}
-
-
-def edit(folder: Path, name: str, before: str, after: str) -> None:
-    """Change a file of a policy."""
-    text = (folder / name).read_text()
-    assert before in text
-    (folder / name).write_text(text.replace(before, after))
 
 
 async def diff(env: dict[str, str], *words: str) -> Finished:
@@ -38,10 +31,10 @@ async def test_rules_defaults_sentences_and_limits_that_differ_are_named(
     await filing(bench, "ACME")
     [row] = await bench.rows("SELECT digest FROM policy_texts")
     new = copy_policies(tmp_path / "rego")
-    edit(new, LIMITS, "input.counters.writes >= 0", "input.counters.writes > 0")
-    edit(new, LIMITS, "The run has reached its limit of writes", "No more writes")
-    edit(new, TIERS, 'default effective := "high"', 'default effective := "low"')
-    edit(new, CONFIG, '"writes_per_run": 60', '"writes_per_run": 80')
+    edit_policy(new, LIMITS, "input.counters.writes >= 0", "input.counters.writes > 0")
+    edit_policy(new, LIMITS, "The run has reached its limit of writes", "No more writes")
+    edit_policy(new, TIERS, 'default effective := "high"', 'default effective := "low"')
+    edit_policy(new, CONFIG, '"writes_per_run": 60', '"writes_per_run": 80')
     for old in (str(POLICIES), row["digest"], row["digest"][:12]):
         told: dict[str, Any] = json.loads((await diff(env, old, str(new), "--json")).out)
         assert [(one["change"], one["title"], one["code"]) for one in told["rules"]] == [

@@ -3,13 +3,16 @@
 import asyncio
 import json
 import os
+import re
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg import errors
+from pydantic import SecretStr
 
 from countersign.candidate import Candidate, vetted, without_answers
 from countersign.connection import connected
@@ -27,7 +30,7 @@ from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import command, environment, program, settings_of
-from tests.opa_server import PACKS, copy_policies, opa_program
+from tests.opa_server import PACKS, copy_policies, edit_policy, opa_program
 from tests.patience import MINUTE, until
 
 LIMITS = "countersign/limits.rego"
@@ -57,13 +60,6 @@ def folder(tmp_path: Path) -> Path:
     return copy_policies(tmp_path / "rego")
 
 
-def edit(folder: Path, name: str, before: str, after: str) -> None:
-    """Change a file of a policy."""
-    text = (folder / name).read_text()
-    assert before in text
-    (folder / name).write_text(text.replace(before, after))
-
-
 async def candidate(folder: Path, seconds: float = 60) -> Candidate:
     return await vetted(opa_program(), PolicyFolders(folder, PACKS), seconds)
 
@@ -89,7 +85,7 @@ async def test_a_shadow_asks_about_each_new_decision_once_and_keeps_what_differs
 ) -> None:
     monkeypatch.setattr(policy_shadows, "PLACES", 7)  # so that a look ends in the middle of what was committed together
     await decide(bench, "BEFORE")
-    edit(folder, CONFIG, *FEWER)
+    edit_policy(folder, CONFIG, *FEWER)
     one = await candidate(folder)
     await ask(shadows, one)
     await decide(bench, "ONE", "TWO", "THREE")
@@ -109,7 +105,7 @@ async def test_a_changed_candidate_begins_a_new_window_and_the_old_one_stays_as_
     await ask(shadows, same)
     await decide(bench, "ONE")
     first = await ask(shadows, same)
-    edit(folder, CONFIG, *FEWER)
+    edit_policy(folder, CONFIG, *FEWER)
     second = await ask(shadows, await candidate(folder))
     assert (second.shadow_id != first.shadow_id, second.counts, second.first_place) == (True, {}, first.next_place)
     await decide(bench, "TWO")
@@ -141,7 +137,7 @@ async def test_of_a_class_so_many_differences_are_kept_and_the_others_counted(
     bench: Bench, shadows: PolicyShadows, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policy_shadows, "KEPT", 2)
-    edit(folder, CONFIG, *FEWER)
+    edit_policy(folder, CONFIG, *FEWER)
     one = await candidate(folder)
     await shadows.open(one.text.digest)
     await decide(bench, "ONE", "TWO", "THREE")
@@ -153,7 +149,7 @@ async def test_of_a_class_so_many_differences_are_kept_and_the_others_counted(
 def hanging(folder: Path) -> None:
     """Have a policy never come to an answer about filings."""
     rule = f'permitted if {{\n\tinput.step == "file"\n\t{ENDLESS}\n}}'
-    edit(folder, LIMITS, "permitted if input.effect.reads", f"{rule}\n\npermitted if input.effect.reads")
+    edit_policy(folder, LIMITS, "permitted if input.effect.reads", f"{rule}\n\npermitted if input.effect.reads")
 
 
 async def test_a_candidate_that_hangs_has_no_answer_and_holds_up_no_run(
@@ -175,7 +171,7 @@ async def test_a_candidate_that_needs_too_much_memory_is_ended_and_has_no_answer
     bench: Bench, shadows: PolicyShadows, folder: Path
 ) -> None:
     rule = 'permitted if {\n\tinput.step == "file"\n\tcount([text | some text in numbers.range(1, 1000000000)]) > 0\n}'
-    edit(folder, LIMITS, "permitted if input.effect.reads", f"{rule}\n\npermitted if input.effect.reads")
+    edit_policy(folder, LIMITS, "permitted if input.effect.reads", f"{rule}\n\npermitted if input.effect.reads")
     one = await candidate(folder)
     window = await shadows.open(one.text.digest)
     await decide(bench, "ONE")
@@ -194,7 +190,7 @@ async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
 
     none = await command("policy", "shadow", "show", env=env)
     assert (none.code, "there is no shadow yet" in none.err) == (1, True)
-    edit(folder, CONFIG, *FEWER)
+    edit_policy(folder, CONFIG, *FEWER)
     async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as beside:
         await until(lambda: shown(0))
         assert os.sched_getscheduler(beside.process.pid) == os.SCHED_IDLE
@@ -221,11 +217,12 @@ async def test_a_shadow_follows_its_folder_and_asks_nothing_that_is_not_fit(
         await until(lambda: told)
         await decide(bench, "ONE")
         await until(lambda: told[-1].counts == {"unchanged": 2})
-        edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')
+        edit_policy(folder, CONFIG, '"quorum": 2', '"quorum": 0')
         await until(lambda: "the changed candidate is invalid, the one before is asked" in caplog.text)
         await decide(bench, "TWO")
         await until(lambda: told[-1].counts == {"unchanged": 4})
-        edit(folder, CONFIG, '"quorum": 0', '"quorum": 1')
+        assert caplog.text.count("the changed candidate is invalid") == 1  # and it is not vetted over and over
+        edit_policy(folder, CONFIG, '"quorum": 0', '"quorum": 1')
         await until(lambda: told[-1].counts == {})
         await decide(bench, "THREE")
         await until(lambda: told[-1].counts == {"unchanged": 1, "fewer-signatures": 1})
@@ -274,7 +271,18 @@ async def test_a_shadow_waits_for_a_database_that_is_away(
         await until(lambda: "the shadow waits for the database" in caplog.text)
 
 
+async def test_a_database_without_the_tables_is_said_and_not_waited_for(
+    dsn: str, settings: Settings, folder: Path
+) -> None:
+    empty = SecretStr(re.sub(r"/test_\d+\?", "/postgres?", dsn))
+    runner = ShadowRunner(
+        settings.model_copy(update={"database_url": empty}), opa_program(), PolicyFolders(folder, PACKS)
+    )
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        await runner.run()
+
+
 async def test_a_candidate_that_is_not_fit_to_be_served_begins_no_shadow(env: dict[str, str], folder: Path) -> None:
-    edit(folder, CONFIG, '"quorum": 2', '"quorum": 0')
+    edit_policy(folder, CONFIG, '"quorum": 2', '"quorum": 0')
     found = await command("policy", "shadow", "run", "--candidate", str(folder), env=env)
     assert (found.code, "requirements.high.quorum: Must be greater" in found.err) == (1, True)

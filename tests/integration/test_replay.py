@@ -6,6 +6,7 @@ A run planned again from its record comes out as it was; a planner that decides 
 """
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -339,6 +340,26 @@ def test_where_opa_cannot_be_asked_that_is_said_and_nothing_is_judged(
     with pytest.raises(AskingError, match=said):
         verify(bundle, office.public, replayed_by(opa))
     assert verify_all([bundle], VerifierInputs(key=office.public), opa, as_json=True) == 3
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (
+            '{"errors": [{"message": "context deadline exceeded", "code": "eval_cancel_error"}]}',
+            "did not answer in time",
+        ),
+        ("", "ended with 2 and said nothing"),
+    ],
+)
+def test_an_evaluation_that_was_cut_off_says_nothing_of_the_policy(
+    again: Opa, tmp_path: Path, printed: str, said: str
+) -> None:
+    program = _program(
+        tmp_path, f'[ "$1" = eval ] || exec {again.program} "$@"\nprintf %s {shlex.quote(printed)}\nexit 2'
+    )
+    with pytest.raises(AskingError, match=said):
+        Opa(program).ask({}, [b"{}"])
 
 
 def test_opa_gets_nothing_but_the_policy_and_the_questions(
