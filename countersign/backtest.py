@@ -1,7 +1,7 @@
-"""Runs a backtest: decisions on record are asked again of a candidate policy, in sets, and judged.
+"""Runs a backtest: recorded questions are asked of a candidate policy, and the answers compared.
 
-It has no hands: no connector is loaded, the database is read in transactions that cannot write, OPA has no network, and
-nothing else is reached. What was judged is written down set by set, so that an interrupted backtest can go on.
+It cannot change anything: it loads no connector, reads in read-only transactions, opens no other connection, and its
+OPA has no network. Judged decisions are written set by set, so that an interrupted backtest can resume.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from runtime.clock import utc_now
 from runtime.services.recorded_decisions import Key, RecordedDecisions, Selected
 
 TOGETHER = 500
-"""Decisions of one set: each costs OPA about a millisecond, and a set a tenth of a second more."""
+"""Decisions in a set. A decision takes OPA up to 1 ms, starting OPA 0.1 s."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """A candidate policy, the files of its backtest, and who is told how far it is."""
+    """A candidate policy, the files of its backtest, and a callback for progress."""
 
     candidate: Candidate
     ledger: Ledger
@@ -62,7 +62,7 @@ class Backtest:
             await self._judge_all(decisions, plan, None, 0)
 
     async def resume(self, settings: Settings) -> None:
-        """Go on where an earlier backtest of the same candidate was interrupted; raise OperateError at another."""
+        """Resume an interrupted backtest; raise OperateError if it was of another candidate."""
         plan, last, done = self.ledger.plan(), None, 0
         self.ledger.repair()
         if plan.candidate != self.candidate.text.digest:
@@ -85,7 +85,7 @@ class Backtest:
     async def _sets(
         self, decisions: RecordedDecisions, plan: Plan, after: Key | None
     ) -> AsyncIterator[tuple[list[JudgedDecision], float, int]]:
-        """Yield sets in their order, as many being asked at a time as there are processors."""
+        """Yield judged sets in order; as many run in parallel as there are processors."""
         selected = Selected(plan.since, plan.read_until, plan.cutoff)
         asking: deque[asyncio.Task[tuple[list[JudgedDecision], float, int]]] = deque()
         try:
@@ -101,14 +101,14 @@ class Backtest:
                 task.cancel()
 
     def _judged(self, rows: Sequence[dict[str, Any]]) -> tuple[list[JudgedDecision], float, int]:
-        """Ask about a set, judge it, and say how long both policies took."""
+        """Judge a set; return also the seconds of the candidate, and the microseconds of the recorded answers."""
         started = time.perf_counter()
         judged = self.candidate.judge(rows)
         return judged, time.perf_counter() - started, sum(row["document"]["latency_us"] for row in rows)
 
 
 def write_reports(folder: Path, by: GroupBy) -> Summary:
-    """Write the reports on what was judged, in place of those that are there; return what they tell."""
+    """Write or overwrite the reports on the judged decisions; return their summary."""
     summary = _summary(Ledger(folder), by)
     (folder / "report.json").write_bytes(json_report(summary))
     (folder / "report.md").write_bytes(markdown_report(summary))
@@ -127,7 +127,7 @@ def _told(moment: datetime | None) -> str | None:
 
 
 def examples_of(folder: Path) -> list[str]:
-    """Return the first example of each class of changes that a backtest has found, by its decision's id."""
+    """Return the decision id of the first example in each class of changes of a backtest."""
     summary = _summary(Ledger(folder), GroupBy.RULE)
     changed = [one for one in summary.document["classes"] if one["class"] not in _WITHOUT_ANSWERS and one["examples"]]
     return [one["examples"][0]["decision_id"] for one in changed]

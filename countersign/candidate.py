@@ -1,4 +1,4 @@
-"""A candidate policy: vetted before it is asked, asked in sets, and judged against what is on record."""
+"""Candidate policies: vetted, then asked recorded questions in sets, and compared with the recorded answers."""
 
 import asyncio
 import json
@@ -26,13 +26,13 @@ from runtime.clock import utc_now
 
 @dataclass(frozen=True)
 class Candidate:
-    """The text of a policy, and the `opa` that answers for it: without a network, a clock or chance."""
+    """The text of a candidate policy, and the `opa` program that evaluates it."""
 
     opa: Opa
     text: PolicyText
 
     def judge(self, rows: Sequence[dict[str, Any]]) -> list[JudgedDecision]:
-        """Ask about decisions on record, as their rows have them, and judge each; raise OperateError."""
+        """Ask the candidate about recorded decisions (database rows) and judge each; raise OperateError."""
         of_tenants = groupby(rows, key=lambda row: row["tenant"])
         return [one for _, of_tenant in of_tenants for one in self._of_tenant(map(_recorded, of_tenant))]
 
@@ -46,14 +46,14 @@ class Candidate:
             yield judge(decision, question, document, fault)
 
     def cases(self, documents: Sequence[dict[str, Any]]) -> list[RecordedCase]:
-        """Return decisions with what is answered to their questions; raise OperateError where there is no answer."""
+        """Return test cases for recorded decisions; raise OperateError if the candidate has no answer to one."""
         found = self._answers([json.dumps(one["input"]).encode() for one in documents])
         return [_case(told, *answered) for told, answered in zip(documents, found, strict=True)]
 
     def _answers(self, questions: Sequence[bytes]) -> list[tuple[Any, str]]:
-        """Return for each question the answer, or the fault that left it without one; raise OperateError.
+        """Return an answer or a fault for each question; raise OperateError if the candidate cannot be asked.
 
-        One that OPA finds faulty spoils its set: the halves of that are asked again, down to the one.
+        One faulty question fails its whole set, so a failed set is halved until single questions are left.
         """
         if not questions:
             return []
@@ -70,7 +70,7 @@ class Candidate:
 
 
 def without_answers(rows: Sequence[dict[str, Any]], fault: str) -> list[JudgedDecision]:
-    """Judge decisions to which a candidate gave no answer, all for one fault."""
+    """Judge decisions as `no-answer`, all with the same fault."""
     decisions = map(_recorded, rows)
     return [judge(one, question_of(one), None, fault) for one in decisions]
 
@@ -100,9 +100,9 @@ def _case(told: dict[str, Any], document: Any, fault: str) -> RecordedCase:
 
 
 async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) -> Candidate:
-    """Return a candidate that is fit to be served, with so many seconds for each set; raise PolicyError.
+    """Vet a candidate as before serving it; raise PolicyError. `seconds` is the time limit for a set of questions.
 
-    It is compiled without what reaches for a network before anything of it is evaluated.
+    The first evaluation runs without network built-ins: a candidate that uses one does not compile.
     """
     bundle = build_bundle(folders)
     question = sample_question("", "", "", "", "low", timestamp(utc_now())).model_dump_json().encode()
@@ -118,5 +118,5 @@ async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) ->
 
 
 def confined_opa(program: Path, seconds: float = SECONDS) -> Opa:
-    """Return an `opa` that takes no more memory, and no more of the CPU, than a policy that is tried."""
+    """Return an `opa` with the memory limit of `policy try`."""
     return Opa(program, seconds, *confinement(DESK.memory))

@@ -1,4 +1,4 @@
-"""A block of a program in which Python reaches nobody: what was connected before stays so, and nothing new is."""
+"""A block in which Python opens no network connection; connections that are open stay open."""
 
 import sys
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ _closed = ContextVar("closed", default=False)
 
 
 class NetworkError(RuntimeError):
-    """Something tried to reach somebody where nothing may; it names the call."""
+    """A connection was attempted in such a block; the message names the call."""
 
 
 @contextmanager
 def no_network() -> Iterator[None]:
-    """Refuse whatever the block would connect to or look up: itself, and the tasks and threads of asyncio it begins.
+    """Refuse connections and name look-ups in the block, and in asyncio tasks and threads started by it.
 
-    It guards against our own mistakes, such as a connector that comes to be called; other processes are not meant.
+    It guards against mistakes of this program, such as calling a connector; other processes are not affected.
     """
     _install()
     before = _closed.set(True)
@@ -38,4 +38,4 @@ def _install() -> None:
 
 def _refuse(event: str, _: tuple[Any, ...]) -> None:
     if event in _CONNECTING and _closed.get():
-        raise NetworkError(f"{event}: nothing is reached from here")
+        raise NetworkError(f"{event}: no network connection is allowed here")

@@ -1,7 +1,7 @@
-"""Runs a shadow: a candidate policy is asked about each decision soon after it was made, in a process of its own.
+"""Runs a shadow: asks a candidate policy about each new decision, in a separate process.
 
-It reads the decisions of the tenant's log and can slow no run down but by the CPU and the database that it shares: it
-runs at the lowest priority. What it falls behind by is shown; nothing is left out.
+It reads decisions from the tenant's audit log; no run waits for it. It shares only CPU and database with them, and runs
+at the lowest priority. It may fall behind, and skips nothing.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from runtime.clock import utc_now
 from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, Window
 
 SECONDS = 20.0
-"""How long a set of decisions may take: a candidate that hangs has no answer for any of it."""
+"""Time limit for a set of decisions; if it passes, each of them counts as `no-answer`."""
 PAUSE = 5.0
-"""Seconds between two looks at the log, and at the folder: to start `opa` costs as much as a hundred decisions."""
+"""Seconds between two reads of the log and the folder; starting `opa` costs as much as a hundred decisions."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class ShadowRunner:
-    """A candidate in a folder that is followed: once it changes, and is fit to be served, a new window begins."""
+    """Runs a shadow of the candidate in a folder; a valid change of the folder begins a new window."""
 
     settings: Settings
     opa: Path
@@ -45,7 +45,7 @@ class ShadowRunner:
     _refused: str = ""
 
     async def run(self) -> None:
-        """Ask until cancelled; raise PolicyError where the candidate is not fit at first, and OperateError."""
+        """Run until cancelled. Raise PolicyError if the candidate is invalid, OperateError if another begins."""
         candidate = await vetted(self.opa, self.folders, self.seconds)
         while True:
             try:
@@ -61,7 +61,7 @@ class ShadowRunner:
                 await asyncio.sleep(self.pause)
 
     async def _follow(self, shadows: PolicyShadows, candidate: Candidate) -> str:
-        """Ask about what is in the log until the folder has another text; return the digest of that."""
+        """Ask about new decisions until the folder changes; return the new digest."""
         window = await shadows.open(candidate.text.digest)
         self.tell(window)
         known = ("", candidate.text.digest, self._refused)
@@ -74,14 +74,14 @@ class ShadowRunner:
         return digest
 
     def _digest(self) -> str:
-        """Return the digest of what is in the folder now, "" where that is no policy: it may be being saved."""
+        """Return the digest of the folder, "" if it is no valid policy, such as while files are being saved."""
         try:
             return read_policy(self.folders).digest
         except PolicyError:
             return ""
 
     async def _newest(self, candidate: Candidate, digest: str) -> Candidate:
-        """Return the changed candidate, or the one before if that cannot be served; it is then not vetted again."""
+        """Return the changed candidate; if it is invalid, remember that and return the previous one."""
         try:
             return await vetted(self.opa, self.folders, self.seconds)
         except PolicyError as error:
@@ -91,7 +91,7 @@ class ShadowRunner:
 
 
 def _judged(candidate: Candidate, rows: Sequence[dict[str, Any]]) -> list[JudgedDecision]:
-    """Judge decisions; where the candidate cannot be asked, as one that hangs, none of them has an answer."""
+    """Judge decisions; if the candidate cannot be asked or hangs, all of them are `no-answer`."""
     try:
         return candidate.judge(rows)
     except OperateError as error:

@@ -1,4 +1,4 @@
-"""Rego tests made of decisions on record: each question as a fixture, and what the policy answers to it now."""
+"""Rego tests from recorded decisions: the question is the fixture, the policy's current answer is expected."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ PACKAGE = "countersign.recorded_test"
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """A decision on record, the question of it, and the answer that a test expects."""
+    """A recorded decision: its question, its recorded outcome, and the answer that the test expects."""
 
     decision_id: str
     question: Mapping[str, Any]
@@ -21,9 +21,9 @@ class RecordedCase:
 
 
 def tests_of(cases: Sequence[RecordedCase]) -> str:
-    """Return a file of tests, one for each decision, not yet formatted.
+    """Return a Rego file with one test for each decision, not formatted.
 
-    A test holds outcome, tier, requirement and the codes of the reasons: their wording may change.
+    A test compares outcome, tier, requirement and reason codes; the wording of reasons may change.
     """
     return "\n".join([f"package {PACKAGE}", "", "import data.countersign.effect", *map(_test, cases)])
 
@@ -44,5 +44,5 @@ test_{case.decision_id} if {{
 
 
 def _rego(value: Any) -> str:
-    """Return a JSON value as Rego has it: the same text."""
+    """Return a JSON value as a Rego literal, which is the same text."""
     return json.dumps(value, indent=1)

@@ -1,4 +1,4 @@
-"""What differs between two policies: rules by their titles, and the tenants' configuration, member by member.
+"""Changes between two policies: rules by title, and the tenants' configuration by member.
 
 Of what the configuration limits it is said whether the change permits more (`wider`), less (`narrower`), or something
 else. What is no limit, and what both widens and narrows, is `other`.
@@ -21,7 +21,7 @@ from policy.trace import PolicyRule
 
 
 class ChangeKind(StrEnum):
-    """What became of a rule."""
+    """How a rule changed."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -29,7 +29,7 @@ class ChangeKind(StrEnum):
 
 
 class Direction(StrEnum):
-    """What a change of a limit does to what is permitted."""
+    """Whether a changed limit permits more or less."""
 
     WIDER = "wider"
     NARROWER = "narrower"
@@ -38,7 +38,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class RuleChange:
-    """A rule that one of two policies has, or both have with other conditions; where it stands in the newer of them."""
+    """A rule that was added, removed or changed; of a changed rule, the new one."""
 
     kind: ChangeKind
     rule: PolicyRule
@@ -46,7 +46,7 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """A member of a tenant's configuration, by its path, in both policies; None where one has none."""
+    """A member of a tenant's configuration, by path, with its old and new value; None if missing."""
 
     tenant: str
     path: tuple[str, ...]
@@ -56,7 +56,7 @@ class ConfigChange:
 
 
 def rule_changes(old: Iterable[PolicyRule], new: Iterable[PolicyRule]) -> list[RuleChange]:
-    """Return the rules that differ, by their path, and of those of one path by their text.
+    """Return the rules that differ, sorted by path.
 
     A rule of which only the text differs is changed; where several of a path do, they are taken in their order.
     """
@@ -82,7 +82,7 @@ def _of_path(old: Sequence[PolicyRule], new: Sequence[PolicyRule]) -> Iterator[R
 
 
 def _without(rules: Sequence[PolicyRule], others: Sequence[PolicyRule]) -> list[PolicyRule]:
-    """Return the rules that say what no other says; each other accounts for one."""
+    """Return the rules without an equal among the others; each of the others matches one rule."""
     left = Counter(map(_said, others))
     found = []
     for rule in rules:
@@ -98,13 +98,13 @@ def _said(rule: PolicyRule) -> tuple[str, str, str]:
 
 
 def file_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """Return the names of the files of rules that differ in anything, be it a comment."""
+    """Return the Rego files that differ in any character."""
     named = sorted(old.keys() | new.keys())
     return [name for name in named if name != CONFIG_FILE and old.get(name) != new.get(name)]
 
 
 def config_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[ConfigChange]:
-    """Return what differs in the tenants' configuration, given the files of two policies."""
+    """Return the changes in the tenants' configuration, given the files of two policies."""
     was, now = (_tenants(files) for files in (old, new))
     return [
         change
@@ -133,7 +133,7 @@ def _changes(tenant: str, path: tuple[str, ...], old: Any, new: Any) -> Iterator
 
 
 def _of_requirement(path: tuple[str, ...], old: Any, new: Any) -> list[Difference] | None:
-    """Return how two requirements differ; None where this is none, or one that cannot be read."""
+    """Return the differences between two requirements; None if the path is no requirement, or one does not parse."""
     if len(path) != 2 or path[0] != "requirements":  # noqa: PLR2004 - requirements and a name
         return None
     try:
@@ -144,7 +144,7 @@ def _of_requirement(path: tuple[str, ...], old: Any, new: Any) -> list[Differenc
 
 
 _REST = {"exclude": [], "reason_required": True}
-"""What the rules add to a requirement."""
+"""Members of a requirement that come from rules, not from the configuration."""
 
 
 def _as_change(tenant: str, path: tuple[str, ...], one: Difference) -> ConfigChange:
@@ -162,7 +162,7 @@ _TIERS = ("low", "medium", "high")
 
 
 def _direction(path: tuple[str, ...], old: Any, new: Any) -> Direction:
-    """Return what a change does at a place of the configuration."""
+    """Return the direction of a change at a path of the configuration."""
     names = tuple(name if place % 2 == 0 or path[0] != "connectors" else "*" for place, name in enumerate(path))
     try:
         return _LIMITS[names](old, new) if names in _LIMITS else Direction.OTHER
@@ -181,7 +181,7 @@ def _there(old: Any, new: Any) -> Direction:
 
 
 def _sets(old: Iterable[str], new: Iterable[str]) -> Direction:
-    """Compare names or patterns; a pattern that another one covers counts as one by itself."""
+    """Compare sets of names or patterns; overlap between patterns is ignored."""
     gone, more = set(old) - set(new), set(new) - set(old)
     if gone and more:
         return Direction.OTHER
@@ -203,4 +203,4 @@ _LIMITS: Mapping[tuple[str, ...], Callable[[Any, Any], Direction]] = {
     ("connectors", "*", "operations", "*", "tier"): lambda old, new: _more(-_TIERS.index(old), -_TIERS.index(new)),
     ("connectors", "*", "operations", "*", "execute"): _times,
 }
-"""What is a limit, by its path, and how two of it compare."""
+"""The limits by path, each with its comparison."""

@@ -98,7 +98,7 @@ def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) 
     show_rows(people, _PERSON_COLUMNS)
     if shadow:
         counts = ", ".join(f"{kind}: {count}" for kind, count in shadow.counts.items())
-        out.print(f"\nCandidate policy beside the one in force, {shadow.shadow_id}: {counts or 'nothing asked yet'}")
+        out.print(f"\nShadow policy {shadow.shadow_id}: {counts or 'no decisions yet'}")
 
 
 async def _find_metrics(settings: "Settings", period: Between) -> "Metrics":

@@ -26,7 +26,7 @@ policy = typer.Typer()
 policy.command()(backtest)
 policy.command()(bootstrap)
 policy.command()(diff)
-policy.add_typer(shadow, name="shadow", help="Ask a candidate policy beside the one in force.")
+policy.add_typer(shadow, name="shadow", help="Run a candidate policy beside the one in force.")
 policy.command()(build)
 policy.command()(verify)
 

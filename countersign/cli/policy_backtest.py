@@ -1,4 +1,4 @@
-"""The command `policy backtest`: what a candidate policy would have answered to the questions on record."""
+"""The commands `policy backtest` and `policy bootstrap`: recorded decisions against a candidate policy."""
 
 import sys
 from collections.abc import Iterator
@@ -22,28 +22,30 @@ if TYPE_CHECKING:
 @takes(period=between)
 def backtest(
     *,
-    candidate: Annotated[Path, typer.Option(metavar="FOLDER", help="The policy that is asked.")],
+    candidate: Annotated[Path, typer.Option(metavar="FOLDER", help="The candidate policy.")],
     packs: Packs = None,
     period: Between,
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Only so many decisions, always the same ones.")
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Use a fixed sample of this many decisions.")
     ] = None,
     group: Annotated[
         Literal["rule", "operation", "tenant"],
-        typer.Option(metavar="MEMBER", help="What decisions are counted by, too: rule, operation or tenant."),
+        typer.Option(metavar="MEMBER", help="Also count by rule, operation or tenant."),
     ] = "rule",
     fail_on: Annotated[
-        str, typer.Option(metavar="CLASSES", help="Exit with 1 if one of these has a decision; none: never.")
+        str, typer.Option(metavar="CLASSES", help="Classes, separated by commas, that make it exit with 1; or none.")
     ] = "deny-to-allow,approval-to-allow,no-answer",
-    output: Annotated[Path | None, to_output("FOLDER", "Write reports and decisions into it.")] = None,
+    output: Annotated[
+        Path | None, to_output("FOLDER", "Write the reports and judged decisions into a new folder.")
+    ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Go on with the backtest that was interrupted there.")
+        Path | None, typer.Option(metavar="FOLDER", help="Resume the interrupted backtest in this folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a candidate policy the questions on record, and sort what it would change, the worst first.
+    """Ask a candidate policy all recorded questions, and report the changed answers, riskiest first.
 
-    Nothing is called and nothing is written but the folder. Exits with 1 if a class of --fail-on has a decision.
+    Calls no connector and writes only the output folder. Exits with 1 if a class in --fail-on is not empty.
     """
     from countersign.backtest import Backtest, write_reports
     from countersign.candidate import vetted
@@ -53,7 +55,9 @@ def backtest(
 
     failing = _classes(fail_on)
     if resume and (output or sample or period.since or period.until):
-        raise typer.BadParameter("--resume goes on with what was asked: name no folder, sample or period")
+        raise typer.BadParameter(
+            "--resume keeps period, sample and folder: leave out -o, --sample, --since and --until"
+        )
     settings = shared_settings("database_url")
     asked = run(vetted(opa_program(), folders_of(candidate, packs)))
     with _folder(resume, output) as folder, _progress() as progress:
@@ -73,18 +77,21 @@ def bootstrap(
         list[str],
         typer.Argument(
             metavar="DECISION...",
-            help="Decisions, each named as for explain; or a backtest's folder: an example of each class.",
+            help="Decisions, as for explain; or the folder of a backtest: one example of each class.",
         ),
     ],
     *,
     candidate: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The policy whose answers are expected.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="The policy that gives the expected answers. Default: COUNTERSIGN_POLICIES."
+        ),
     ] = None,
     packs: Packs = None,
-    output: Annotated[Path, to_output("FILE", "Write the tests into this file, such as recorded_test.rego.")],
+    output: Annotated[Path, to_output("FILE", "Write the tests into this file, for example recorded_test.rego.")],
     as_json: AsJson = False,
 ) -> None:
-    """Make tests of decisions on record: the question of each, and what the policy answers to it now."""
+    """Generate Rego tests from recorded decisions, with the policy's current answers as expectation."""
     from countersign.backtest import examples_of
     from countersign.candidate import Candidate, confined_opa
     from countersign.cli.command import find_one
@@ -119,7 +126,7 @@ def _classes(text: str) -> "list[DifferenceClass]":
 
 @contextmanager
 def _folder(resume: Path | None, output: Path | None) -> Iterator[Path]:
-    """Give the folder of a backtest: one that is there, a new one, or one that is gone afterwards."""
+    """Give the folder of a backtest: an existing one, a new one, or a temporary one."""
     from countersign.foreseen_errors import OperateError
 
     if resume:
@@ -137,19 +144,19 @@ def _folder(resume: Path | None, output: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _going_on(folder: Path | None) -> Iterator[None]:
-    """Say how an interrupted backtest goes on, where it has a folder."""
+    """Say how to resume an interrupted backtest."""
     from countersign.foreseen_errors import OperateError
 
     try:
         yield
     except KeyboardInterrupt as error:
-        how = f"go on with --resume {folder} instead of -o" if folder else "with -o FOLDER it could be gone on with"
+        how = f"resume with --resume {folder} instead of -o" if folder else "use -o FOLDER to be able to resume"
         raise OperateError(f"interrupted; {how}") from error
 
 
 @contextmanager
 def _progress() -> "Iterator[Progress]":
-    """Show how far it is, where somebody looks."""
+    """Show a progress bar on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 

@@ -1,4 +1,4 @@
-"""The command `policy diff`: what differs between two policies."""
+"""The command `policy diff`: changes between two policies."""
 
 import re
 from dataclasses import asdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from policy.changes import ConfigChange, RuleChange
 
 _DIGEST = re.compile(r"[0-9a-f]{8,64}")
-_Named = "A policy folder, or the digest, or its beginning, of a policy that has decided."
+_Named = "A policy folder, or the digest (or its beginning) of a policy in the database."
 
 
 def diff(
@@ -27,9 +27,9 @@ def diff(
     packs: Packs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what differs between two policies: rules by title, and the tenants' configuration as old and new.
+    """Show the changes between two policies: rules by title, and the configuration with old and new values.
 
-    Of a limit it is said whether the new policy permits more (wider) or less (narrower).
+    A limit is marked wider if the new policy permits more, narrower if it permits less.
     """
     from policy.changes import config_changes, file_changes, rule_changes
     from policy.explain import parsed_rules
@@ -44,9 +44,9 @@ def diff(
         )
         return
     lines = [*map(_rule_line, rules), *map(_config_line, config)]
-    out.print("\n".join(lines or ["no rule and no configuration differs"]))
+    out.print("\n".join(lines or ["no rule and no configuration changed"]))
     if files:
-        out.print(f"\nfiles that differ: {', '.join(files)}")
+        out.print(f"\nchanged files: {', '.join(files)}")
 
 
 def _files(named: str, packs: list[Path] | None) -> "Mapping[str, str]":
@@ -54,7 +54,9 @@ def _files(named: str, packs: list[Path] | None) -> "Mapping[str, str]":
     from runtime.services.listings import find_policy
 
     if _DIGEST.fullmatch(named) and not Path(named).is_dir():
-        files: Mapping[str, str] = find_one(f"policy on record that alone is named {named}", find_policy, named)
+        files: Mapping[str, str] = find_one(
+            f"single policy in the database with the digest {named}", find_policy, named
+        )
         return files
     return read_policy(folders_of(Path(named), packs)).files
 

@@ -1,4 +1,4 @@
-"""The group `policy shadow`: a candidate policy is asked beside the one in force, and what it would change is shown."""
+"""The group `policy shadow`: runs a candidate policy beside the one in force, and shows the changes."""
 
 import os
 import sys
@@ -25,12 +25,14 @@ _COLUMNS = ("kind", "decision_id", "operation", "rules", "differences")
 @shadow.command("run")
 def run_shadow(
     *,
-    candidate: Annotated[Path, typer.Option(metavar="FOLDER", help="The policy that is asked; it is followed.")],
+    candidate: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The candidate policy; changes of the folder are picked up.")
+    ],
     packs: Packs = None,
 ) -> None:
-    """Ask a candidate about each new decision until stopped, and put on record what it would change.
+    """Ask a candidate policy about each new decision until stopped, and record the changes.
 
-    It is a process of its own, at the lowest priority: no run waits for it. Its answers decide nothing.
+    It is a separate process with the lowest priority; no run waits for it. Its answers decide nothing.
     """
     from countersign.policy_shadow import ShadowRunner
 
@@ -41,7 +43,7 @@ def run_shadow(
 
 
 def _give_way() -> None:
-    """Take only what others leave of the processors, where the system knows that, or else little of them."""
+    """Give the process the lowest priority; on Linux it gets idle CPU time only."""
     os.nice(_LOWEST)
     if sys.platform == "linux":
         with suppress(PermissionError):  # of a container that forbids it
@@ -49,7 +51,7 @@ def _give_way() -> None:
 
 
 def _tell() -> Any:
-    """Return what prints a line when a window begins, or is gone on with."""
+    """Return a callback that prints each window once."""
     told: set[str] = set()
 
     def tell(window: "Window") -> None:
@@ -69,7 +71,7 @@ def show(
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a candidate would have changed since its shadow began, the worst first."""
+    """Show the changes that a candidate policy would have made since its shadow began, riskiest first."""
     from policy.backtest.differences import DifferenceClass
     from policy.backtest.summary import TITLES
     from runtime.services.policy_shadows import find_report
@@ -83,7 +85,7 @@ def show(
         return
     ended = f", until {moment_text(window.ended_at)}" if window.ended_at else ""
     out.print(f"{window.shadow_id}: {window.candidate}\nsince {moment_text(window.began_at)}{ended}")
-    out.print(f"{sum(window.counts.values())} decisions asked, {found.behind} leaves of the log not looked at yet\n")
+    out.print(f"{sum(window.counts.values())} decisions asked, {found.behind} leaves of the audit log behind\n")
     classes = [{"class": TITLES[kind], "decisions": window.counts.get(kind, 0)} for kind in DifferenceClass]
     show_rows(classes, ("class", "decisions"))
     if found.differences:
@@ -94,7 +96,7 @@ def show(
 
 
 def _row(judged: Row) -> Row:
-    """Return a judged decision as a row, with what differs in words."""
+    """Return a judged decision as a row, with its differences as text."""
     from countersign.cli.policy_view import shown
 
     words = [f"{member}: {shown(was)} → {shown(now)}" for _, member, was, now in judged["differences"]]

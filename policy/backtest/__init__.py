@@ -1,1 +1,1 @@
-"""Backtests: what a candidate policy would have answered to the questions on record, and what that changes."""
+"""Backtests: recorded questions are asked of a candidate policy, and the changed answers reported."""

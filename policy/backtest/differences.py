@@ -1,7 +1,7 @@
-"""What another policy changes about one decision: each difference between two answers, with its class.
+"""Differences between two answers to one question, each with a class; classes are ordered by risk.
 
-Classes are ordered, the worst first: what is done although it was not, what is done without people, what fewer or
-other people sign, on weaker terms; then what becomes stricter, and what changes only words.
+The riskiest come first: more is allowed, fewer or different people approve, terms are weaker. Then come stricter
+answers and changed wording.
 """
 
 import re
@@ -18,10 +18,10 @@ from receipts.redaction import MARKER
 
 
 class DifferenceClass(StrEnum):
-    """How a decision changes, the worst first.
+    """How a candidate policy changes a decision, riskiest first.
 
-    A decision on record that cannot be asked again is `not-replayable`; `no-answer` is one to which the candidate has
-    none that the gate would take, so that nothing would be done.
+    `no-answer`: the gate would accept no answer of the candidate, so the effect would not be performed.
+    `not-replayable`: the recorded question or answer does not parse.
     """
 
     DENY_TO_ALLOW = "deny-to-allow"
@@ -39,7 +39,7 @@ class DifferenceClass(StrEnum):
 
     @property
     def badness(self) -> int:
-        """Return its place in the order: 0 is the worst."""
+        """Return the position in the order; 0 is the riskiest."""
         return _ORDER[self]
 
 
@@ -54,7 +54,7 @@ STRICTER, REASONS = DifferenceClass.STRICTER, DifferenceClass.REASONS_ONLY
 
 
 class Difference(NamedTuple):
-    """One member of the answer that differs: as it is on record, and as the candidate has it, in JSON."""
+    """A member of the answer that differs, with its recorded value and the candidate's, as JSON."""
 
     kind: DifferenceClass
     member: str
@@ -67,12 +67,12 @@ _OUTCOMES = {
     (Outcome.NEEDS_APPROVAL, Outcome.ALLOW): DifferenceClass.APPROVAL_TO_ALLOW,
     (Outcome.DENY, Outcome.NEEDS_APPROVAL): DifferenceClass.DENY_TO_APPROVAL,
 }
-"""Every other change of the outcome does less, or asks more people."""
+"""Every other change of outcome is stricter."""
 _TIERS = ("low", "medium", "high")
 
 
 def differences(recorded: Answer, candidate: Answer) -> list[Difference]:
-    """Return what differs between two answers to one question, the worst first; nothing where they mean the same."""
+    """Return the differences between two answers to one question, riskiest first; empty if they mean the same."""
     found = [*_of_outcome(recorded, candidate), *_of_words(recorded, candidate)]
     if recorded.requirement and candidate.requirement:
         found += requirement_differences(recorded.requirement, candidate.requirement)
@@ -99,7 +99,7 @@ def _of_words(was: Answer, now: Answer) -> Iterator[Difference]:
 
 
 def _say_the_same(was: list[Reason], now: list[Reason]) -> bool:
-    """Compare reasons; on record, what is secret in their sentences has been hidden."""
+    """Compare reasons. Secrets in recorded sentences are redacted, and match any text."""
     pairs = zip(was, now, strict=False)
     return len(was) == len(now) and all(a.code == b.code and _is_sentence(a.msg, b.msg) for a, b in pairs)
 
@@ -115,7 +115,7 @@ def _plain(reasons: list[Reason]) -> list[dict[str, Any]]:
 
 
 def requirement_differences(was: Requirement, now: Requirement) -> Iterator[Difference]:
-    """Yield how two requirements differ, member by member, in no order."""
+    """Yield the differences between two requirements, in no particular order."""
     for member, judge in _MEMBERS.items():
         before, after = getattr(was, member), getattr(now, member)
         if before != after and (kind := judge(before, after)):
@@ -134,7 +134,7 @@ Judge = Callable[[Any, Any], DifferenceClass | None]
 
 
 def _of_groups(was: Requirement, now: Requirement) -> Iterator[Difference]:
-    """Yield how the groups differ, and whether each of them has to sign."""
+    """Yield differences in the groups, and in whether each of them must approve."""
     fewer = FEWER if _signatures(now) < _signatures(was) else OTHER
     if was.all_groups != now.all_groups:
         kind = STRICTER if now.all_groups else fewer
@@ -149,7 +149,7 @@ def _of_groups(was: Requirement, now: Requirement) -> Iterator[Difference]:
 
 
 def _signatures(requirement: Requirement) -> int:
-    """Return of how many people signatures are needed at least."""
+    """Return the minimum number of signatures."""
     return max(requirement.quorum, len(set(requirement.groups)) if requirement.all_groups else 1)
 
 
@@ -158,7 +158,7 @@ def _worst(*kinds: DifferenceClass | None) -> DifferenceClass | None:
 
 
 def _more_is(kind: DifferenceClass) -> Judge:
-    """Return what judges numbers of which a greater one is of this class, and a smaller one of the other way."""
+    """Return a judge of numbers: a greater one has this class, a smaller one the opposite."""
     less = STRICTER if kind is not STRICTER else WEAKER
     return lambda before, after: None if before == after else kind if after > before else less
 
@@ -173,7 +173,7 @@ def _longer_is(kind: DifferenceClass) -> Judge:
 
 
 def _more_people_is(kind: DifferenceClass) -> Judge:
-    """Return what judges names of which a new one is of this class, and one that is only gone stricter."""
+    """Return a judge of names: an added name has this class, a removed one is stricter."""
     return lambda before, after: kind if set(after) - set(before) else STRICTER if set(before) - set(after) else None
 
 
@@ -186,19 +186,19 @@ def _of_pause(before: str | None, after: str | None) -> DifferenceClass | None:
 
 
 def _of_line(before: list[NextInLine], after: list[NextInLine]) -> DifferenceClass | None:
-    """Judge who is asked, too, as time runs short: another one may sign, or one may do so sooner."""
+    """Judge the escalation: another group may approve, or a group may approve sooner."""
     was, now = _asked_after(before), _asked_after(after)
     times = [_more_is(STRICTER)(was[group], now[group]) for group in was.keys() & now.keys()]
     return _worst(_more_people_is(OTHER)(was, now), *times)
 
 
 def _asked_after(line: list[NextInLine]) -> dict[str, timedelta]:
-    """Return the groups, each with the time after which it is first asked."""
+    """Return the groups, each with the time after which it is asked first."""
     return {group: _span(entry.after) for entry in reversed(line) for group in entry.to}
 
 
 def _of_break_glass(before: BreakGlass | None, after: BreakGlass | None) -> DifferenceClass | None:
-    """Judge who may do without the others: one signature is then enough."""
+    """Judge break-glass, with which one signature is enough."""
     if before is None or after is None:
         return FEWER if after else STRICTER
     return _worst(
@@ -212,18 +212,18 @@ def _of_break_glass(before: BreakGlass | None, after: BreakGlass | None) -> Diff
 
 
 def _of_execute(member: str, was: ExecuteWhen | None, now: ExecuteWhen | None) -> Iterator[Difference]:
-    """Yield how the times differ at which it is carried out."""
+    """Yield the difference between two execution windows."""
     if was != now:
         yield Difference(execute_difference(was, now), member, _json(was), _json(now))
 
 
 def execute_difference(was: ExecuteWhen | None, now: ExecuteWhen | None) -> DifferenceClass:
-    """Judge two times that differ, of which one may be any time."""
+    """Judge two different execution windows; None is any time."""
     return _of_times(was, now) if was and now else STRICTER if now else WEAKER
 
 
 def _of_times(was: ExecuteWhen, now: ExecuteWhen) -> DifferenceClass:
-    """Judge two times: stricter only if nothing may begin by the new one that may not by the old."""
+    """Judge two windows: stricter only if the old one contains the new one."""
     is_within = _span(now.within) <= _span(was.within)
     is_later = (now.not_before or "") >= (was.not_before or "")
     is_narrower = not was.between or (now.time_zone == was.time_zone and bool(now.between) and _covers(was, now))
@@ -245,4 +245,4 @@ _MEMBERS: dict[str, Judge] = {
     "pause_on_question": _of_pause,
     "editors_may_sign": lambda before, _: STRICTER if before else WEAKER,
 }
-"""How each member of a requirement is judged where it differs; groups and times are judged together, above."""
+"""The judge of each member of a requirement; groups and execution windows have their own, above."""

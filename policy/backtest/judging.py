@@ -1,4 +1,4 @@
-"""How decisions on record are judged: each against what the candidate answers, by its worst difference."""
+"""Judging: a recorded decision is compared with the candidate's answer and gets the class of its worst difference."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from policy.backtest.differences import Difference, DifferenceClass, differences
 from policy.contract import Answer, PolicyUnavailableError, Question
 
 NO_QUESTION, NO_ANSWER_ON_RECORD = "question.invalid", "answer.invalid"
-"""Why a decision cannot be replayed: what was asked, or what was answered, is not what this program asks or takes."""
+"""Why a decision cannot be replayed: its recorded question or answer does not parse."""
 
 
 class Decision(BaseModel):
@@ -47,7 +47,7 @@ class JudgedDecision(Decision):
 
 
 def question_of(decision: RecordedDecision) -> Question | None:
-    """Return the question as it was asked, or None where it is none of this program's."""
+    """Return the recorded question, or None if it does not parse."""
     try:
         return Question.model_validate_json(json.dumps(decision.question))
     except ValidationError:
@@ -55,7 +55,7 @@ def question_of(decision: RecordedDecision) -> Question | None:
 
 
 def judge(decision: RecordedDecision, question: Question | None, document: Any, fault: str = "") -> JudgedDecision:
-    """Judge a decision by what the candidate answers to its question, or the `fault` for which it gives no answer."""
+    """Judge a decision by the candidate's answer (`document`); `fault` says why there is none."""
     if question is None:
         return _judged(decision, DifferenceClass.NOT_REPLAYABLE, why=NO_QUESTION)
     try:
@@ -72,7 +72,7 @@ def judge(decision: RecordedDecision, question: Question | None, document: Any, 
 
 
 def _answer(question: Question, document: Any, fault: str) -> Answer:
-    """Return the candidate's answer as the gate would take it, or raise PolicyUnavailableError."""
+    """Parse the candidate's answer as the gate does, or raise PolicyUnavailableError."""
     if fault:
         raise PolicyUnavailableError(fault)
     answer = parse_answer(document, "answer")

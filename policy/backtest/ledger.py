@@ -1,4 +1,4 @@
-"""The files of a backtest: what it asks, each decision that was judged, and beside them how long that took."""
+"""The files of a backtest: its plan, each judged decision, and the time that both policies took."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _LONGEST_LINE = 4 * 1024 * 1024
 
 
 class Plan(BaseModel):
-    """What a backtest asks, as the first line of its file says: of which policy, and about which decisions."""
+    """The plan of a backtest, the first line of its file: the candidate's digest, and the decisions selected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -30,19 +30,19 @@ class Plan(BaseModel):
 
 
 class Ledger:
-    """The file of a backtest: its plan, and a line for each decision that was judged, in the order of their keys."""
+    """The file of a backtest: the plan, then one line for each judged decision, in database order."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / JUDGED
         self._times = folder / TIMES
 
     def begin(self, plan: Plan) -> None:
-        """Write the first line; the file must not be there yet."""
+        """Write the plan into a new file."""
         with self._file.open("x", encoding="utf-8") as file:
             file.write(f"{plan.model_dump_json()}\n")
 
     def plan(self) -> Plan:
-        """Return what the first line says, or raise PolicyError."""
+        """Return the plan, or raise PolicyError."""
         try:
             with self._file.open(encoding="utf-8") as file:
                 return Plan.model_validate_json(file.readline())
@@ -52,7 +52,7 @@ class Ledger:
             raise PolicyError(f"{self._file}, line 1: not the plan of a backtest") from error
 
     def judged(self) -> Iterator[JudgedDecision]:
-        """Yield what was judged, or raise PolicyError at a line that says something else."""
+        """Yield the judged decisions; raise PolicyError at any other line."""
         with self._file.open(encoding="utf-8") as file:
             next(file)
             for number, line in enumerate(file, 2):
@@ -62,7 +62,7 @@ class Ledger:
                     raise PolicyError(f"{self._file}, line {number}: not a decision that was judged") from error
 
     def repair(self) -> None:
-        """Take away a last line that was not written whole."""
+        """Remove an incomplete last line."""
         with self._file.open("rb+") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _LONGEST_LINE))
@@ -70,7 +70,7 @@ class Ledger:
             file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
 
     def append(self, judged: Sequence[JudgedDecision], seconds: float, recorded_us: int) -> None:
-        """Write a set, and beside it how long both policies took for it: that on record, and the candidate."""
+        """Append a set of judged decisions, and the time of both policies to the other file."""
         with self._file.open("a", encoding="utf-8") as file:
             file.writelines(f"{one.model_dump_json()}\n" for one in judged)
         took = {"decisions": len(judged), "recorded_ms": recorded_us / 1000, "candidate_ms": round(seconds * 1000, 3)}

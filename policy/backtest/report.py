@@ -1,4 +1,4 @@
-"""Reports of a backtest, for people to read: Markdown for a review, and an HTML page to look at and to print."""
+"""Reports of a backtest: Markdown for reviews, HTML to read and print, JSON for programs."""
 
 import base64
 import hashlib
@@ -15,17 +15,17 @@ from markupsafe import Markup
 from policy.backtest.summary import Summary
 
 _LONGEST = 200
-"""Characters of a value; it stands whole in the JSON report."""
+"""Characters shown of a value; the JSON report has all of it."""
 _BACKTICKS = re.compile("`+")
 
 
 def json_report(summary: Summary) -> bytes:
-    """Return what a backtest found as JSON, the same bytes for the same findings."""
+    """Return the JSON report."""
     return f"{json.dumps(summary.document, indent=2, ensure_ascii=False)}\n".encode()
 
 
 def markdown_report(summary: Summary) -> bytes:
-    """Return what a backtest found as Markdown."""
+    """Return the Markdown report."""
     told = summary.document
     lines = ["# Backtest of a policy", "", *_about(told), "", "| class | decisions | share |", "| --- | ---: | ---: |"]
     lines += [
@@ -38,7 +38,7 @@ def markdown_report(summary: Summary) -> bytes:
 
 
 def html_report(summary: Summary) -> bytes:
-    """Return what a backtest found as an HTML page, which runs and loads nothing."""
+    """Return the HTML report: a page without scripts that loads nothing."""
     style = _file("report.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page = _template().render(
@@ -51,11 +51,11 @@ def html_report(summary: Summary) -> bytes:
 
 
 def _about(told: dict[str, Any]) -> list[str]:
-    """Return in sentences what was asked of what."""
-    period = f"from {told['first_at']} to {told['last_at']}" if told["decisions"] else "in that period"
+    """Return sentences about the candidate and the decisions."""
+    period = f"from {told['first_at']} to {told['last_at']}" if told["decisions"] else "in this period"
     policies = len(told["policies"])
     by = f"made by {policies} {'policy' if policies == 1 else 'policies'}"
-    lines = [f"Candidate {told['candidate']}.", f"{told['decisions']:,} decisions on record, {period}, {by}."]
+    lines = [f"Candidate {told['candidate']}.", f"{told['decisions']:,} recorded decisions {period}, {by}."]
     if told["sample"] is not None:
         lines.append(f"A sample of at most {told['sample']:,} decisions.")
     return lines
@@ -76,11 +76,11 @@ def _examples(one: dict[str, Any]) -> Iterator[str]:
 
 
 def _lines(example: dict[str, Any], code: Any) -> Iterator[str]:
-    """Yield what differs in an example, each value as `code` shows it."""
+    """Yield the differences of an example; `code` formats a value."""
     if example["why"]:
         yield code(example["why"])
     for each in example["differences"]:
-        yield f"{each['member']}: {code(_shown(each['recorded']))} becomes {code(_shown(each['candidate']))}"
+        yield f"{each['member']}: {code(_shown(each['recorded']))} → {code(_shown(each['candidate']))}"
 
 
 def _shown(value: Any) -> str:
@@ -89,7 +89,7 @@ def _shown(value: Any) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a text as Markdown's code, whatever stands in it."""
+    """Return a text as a Markdown code span, with any content."""
     plain = " ".join(text.split())
     fence = "`" * (1 + max(map(len, _BACKTICKS.findall(plain)), default=0))
     space = " " if plain.startswith("`") or plain.endswith("`") else ""

@@ -1,6 +1,6 @@
-"""The summary of a backtest: how many decisions fall into each class, with examples and by groups.
+"""The summary of a backtest: the number of decisions in each class, with examples, and by group.
 
-It follows from the judged decisions and the candidate alone: the same ones give the same bytes.
+It depends on the decisions and the candidate only: the same input gives the same bytes.
 """
 
 from collections import Counter
@@ -13,27 +13,27 @@ from policy.backtest.differences import DifferenceClass
 from policy.backtest.judging import JudgedDecision
 
 EXAMPLES = 3
-"""For each class, of different operations and rules where there are such."""
+"""Examples of a class; different operations and rules come first."""
 MOST_GROUPS = 100
 
 TITLES: Mapping[DifferenceClass, str] = {
-    DifferenceClass.DENY_TO_ALLOW: "Denied, and would be allowed",
-    DifferenceClass.APPROVAL_TO_ALLOW: "People sign, and it would be allowed without",
-    DifferenceClass.DENY_TO_APPROVAL: "Denied, and people would be asked",
+    DifferenceClass.DENY_TO_ALLOW: "Denied → allowed",
+    DifferenceClass.APPROVAL_TO_ALLOW: "Approval required → allowed without approval",
+    DifferenceClass.DENY_TO_APPROVAL: "Denied → approval required",
     DifferenceClass.FEWER_SIGNATURES: "Fewer signatures",
-    DifferenceClass.OTHER_PEOPLE: "Other people may sign",
+    DifferenceClass.OTHER_PEOPLE: "Different approvers",
     DifferenceClass.WEAKER_TERMS: "Weaker terms",
-    DifferenceClass.OTHER_OBLIGATIONS: "Other obligations",
-    DifferenceClass.NO_ANSWER: "No answer, so it would not be done",
+    DifferenceClass.OTHER_OBLIGATIONS: "Different obligations",
+    DifferenceClass.NO_ANSWER: "No valid answer: not performed",
     DifferenceClass.STRICTER: "Stricter",
-    DifferenceClass.REASONS_ONLY: "Other reasons for the same answer",
+    DifferenceClass.REASONS_ONLY: "Different reasons only",
     DifferenceClass.UNCHANGED: "Unchanged",
     DifferenceClass.NOT_REPLAYABLE: "Not replayable",
 }
 
 
 class GroupBy(StrEnum):
-    """What decisions are counted by, beside their class."""
+    """The second count, beside the class."""
 
     RULE = "rule"
     OPERATION = "operation"
@@ -73,7 +73,7 @@ class _Class:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a backtest was asked: the candidate's digest, the period, and of how many decisions a sample, if any."""
+    """The request: digest of the candidate, period (RFC 3339), and size of the sample; None for all decisions."""
 
     candidate: str
     since: str | None
@@ -83,14 +83,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a report tells, as JSON, and how many decisions each class has."""
+    """The JSON report, and the number of decisions in each class."""
 
     document: dict[str, Any]
     counts: Mapping[DifferenceClass, int]
 
 
 def summarize(asked: Asked, judged: Iterable[JudgedDecision], by: GroupBy) -> Summary:
-    """Return the summary of judged decisions, which come in the order in which they are stored."""
+    """Summarize judged decisions, in the order of the database."""
     classes = {kind: _Class() for kind in DifferenceClass}
     groups: dict[str, Counter[DifferenceClass]] = {}
     policies: Counter[str] = Counter()
@@ -131,7 +131,7 @@ def _example_json(one: JudgedDecision) -> dict[str, Any]:
 
 
 def _groups_json(groups: Mapping[str, Counter[DifferenceClass]]) -> dict[str, Any]:
-    """Return the groups, those with the worst class first, and how many are left out."""
+    """Return the groups, worst class first, and the number of groups left out."""
     ordered = sorted(groups.items(), key=lambda item: (*_badness(item[1]), item[0]))
     shown = [
         {"group": name, "decisions": counts.total(), "classes": {str(kind): counts[kind] for kind in _sorted(counts)}}

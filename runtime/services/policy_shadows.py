@@ -1,6 +1,6 @@
-"""Shadows of a policy: a candidate is asked what policy was asked before, and what it would change is put on record.
+"""Policy shadows: a candidate policy is asked recorded questions, and the changed answers are recorded.
 
-No run waits for a shadow or looks at one: it reads decisions once they are in the tenant's log.
+A shadow reads decisions from the tenant's audit log. No run reads a shadow or waits for it.
 """
 
 from collections import Counter
@@ -21,16 +21,16 @@ __all__ = ["KEPT", "PolicyShadows", "ShadowEndedError", "ShadowReport", "Window"
 find_open = store.find_open
 
 PLACES = 5_000
-"""Leaves of the log that are looked through at a time: each governed step leaves five or so, one of them a decision."""
+"""Log leaves read at a time; a governed step has about five, one of them a decision."""
 
 
 class ShadowEndedError(Exception):
-    """The window has ended: a shadow of another candidate has begun."""
+    """The window has ended, because a shadow of another candidate began."""
 
 
 @dataclass(frozen=True)
 class NextDecisions:
-    """Decisions that are asked next, and the place in the log behind them; nothing new where that is the window's."""
+    """The next decisions, and the log position behind them; equal to the window's if there is nothing new."""
 
     rows: Sequence[dict[str, Any]]
     end: int
@@ -38,26 +38,26 @@ class NextDecisions:
 
 @dataclass(frozen=True)
 class PolicyShadows:
-    """Moves a tenant's window on, over one connection that is nobody else's."""
+    """Advances a tenant's window, over a connection of its own."""
 
     conn: Conn
     tenant: str
     clock: Clock
 
     async def open(self, candidate: str) -> Window:
-        """Return the window of a candidate: the open one, or a new one in the place of another's."""
+        """Return the candidate's open window; begin one, and end another candidate's, if there is none."""
         return await store.open_window(self.conn, self.tenant, candidate, new_id("shd"), self.clock())
 
     async def next(self, window: Window) -> NextDecisions:
-        """Return the decisions that come next in the tenant's log."""
+        """Return the next decisions in the tenant's log."""
         start = window.next_place
         end = min(start + PLACES, await store.log_size(self.conn, self.tenant))
         return NextDecisions(await store.decisions_between(self.conn, self.tenant, start, end), end)
 
     async def keep(self, window: Window, end: int, judged: Sequence[JudgedDecision]) -> Window:
-        """Put on record what came of decisions, and return the window as it is then; raise ShadowEndedError.
+        """Record judged decisions and return the advanced window; raise ShadowEndedError.
 
-        Where another process has asked about them meanwhile, its word stands.
+        If another process has recorded them already, its result stays.
         """
         counts = Counter(window.counts)
         differing = []
@@ -74,7 +74,7 @@ class PolicyShadows:
 
 @dataclass(frozen=True)
 class ShadowReport:
-    """A window, how many leaves it has still to look at, the first differences of each class, and the other windows."""
+    """A window, the number of log leaves it is behind, the first differences of each class, and the other windows."""
 
     window: Window
     behind: int
@@ -83,7 +83,7 @@ class ShadowReport:
 
 
 async def find_report(conn: Conn, tenant: str, shadow_id: str | None, limit: int) -> ShadowReport | None:
-    """Return the report on a window, or on the newest one, with so many differences of each class; None: no window."""
+    """Return the report on a window or the newest one, with up to `limit` differences a class; None if missing."""
     windows = await store.list_windows(conn, tenant)
     window = next((one for one in windows if shadow_id in (None, one.shadow_id)), None)
     if window is None:

@@ -1,6 +1,6 @@
-"""Decisions of policy on record, of all tenants of a database: which are meant, and what they say, set by set.
+"""Recorded policy decisions of all tenants of a database, selected and read in sets.
 
-They are read in transactions that cannot write, whatever the login of the connection may do.
+They are read in read-only transactions, even if the login may write.
 """
 
 from collections.abc import AsyncIterator
@@ -15,24 +15,24 @@ from runtime.store.recorded_decisions import Selected
 __all__ = ["RecordedDecisions", "Selected"]
 
 Key = tuple[str, int]
-"""The run of a decision, and the number of the leaf that names it: their order is that of decisions."""
+"""Run id and leaf number of a decision; decisions are sorted by it."""
 
 
 class RecordedDecisions:
-    """Reads decisions over one connection, which is nobody else's."""
+    """Reads decisions over a connection of its own."""
 
     def __init__(self, conn: Conn) -> None:
         self._conn = conn
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Do what the block does in a transaction that PostgreSQL lets write nothing."""
+        """Run the block in a read-only transaction."""
         async with self._conn.transaction():
             await self._conn.execute("SET TRANSACTION READ ONLY")
             yield
 
     async def select(self, since: datetime | None, until: datetime, sample: int | None) -> tuple[Selected, int]:
-        """Return the decisions of a period, or a sample of at most so many, always the same; and their number."""
+        """Select the decisions of a period, or a fixed sample of them; return also their number."""
         async with self.reading():
             period = Selected(since, until)
             cutoff = await store.find_cutoff(self._conn, period, sample) if sample else None
@@ -40,6 +40,6 @@ class RecordedDecisions:
             return selected, await store.count_decisions(self._conn, selected)
 
     async def behind(self, key: Key | None, selected: Selected, limit: int) -> list[dict[str, Any]]:
-        """Return the next decisions of these behind a key, each with its tenant and what is on record of it."""
+        """Return the selected decisions behind a key, as rows with tenant and recorded document."""
         async with self.reading():
             return await store.read_decisions(self._conn, selected, key, limit)

@@ -1,6 +1,6 @@
-"""Shadows of a policy: the window of a candidate, what it is asked next, and what came of it.
+"""Policy shadows: the windows of candidate policies, their next decisions, and the differences.
 
-Decisions are asked in the order in which their leaves stand in the tenant's log: none is skipped, and none twice.
+Decisions are read in the order of the tenant's audit log, so that none is skipped or counted twice.
 """
 
 import json
@@ -12,14 +12,14 @@ from typing import Any
 from runtime.store.database.pool import Conn
 
 KEPT = 1_000
-"""Differences of a class that a window keeps; what is more is counted alone."""
+"""Differences kept for each class of a window; more are only counted."""
 
 _WINDOW = "shadow_id, candidate, began_at, ended_at, first_place, next_place, counts"
 
 
 @dataclass(frozen=True)
 class Window:
-    """A candidate's window, by its digest: it is asked from one place in the log on, and next from another."""
+    """A window of a candidate (digest): the log positions of its first decision and of the next one."""
 
     shadow_id: str
     candidate: str
@@ -31,9 +31,9 @@ class Window:
 
 
 async def open_window(conn: Conn, tenant: str, candidate: str, new_id: str, now: datetime) -> Window:
-    """Return the tenant's open window of a candidate; that of another one ends, and a new one begins.
+    """Return the candidate's open window; if there is none, end another candidate's and begin one.
 
-    Both is one transaction; a new one begins at the end of the log.
+    This is one transaction. A new window begins at the end of the log.
     """
     async with conn.transaction():
         await conn.execute("SELECT FROM tenants WHERE tenant = %s FOR UPDATE", (tenant,))
@@ -53,7 +53,7 @@ async def open_window(conn: Conn, tenant: str, candidate: str, new_id: str, now:
 
 
 async def find_open(conn: Conn, tenant: str) -> Window | None:
-    """Return the tenant's open window, if there is one."""
+    """Return the tenant's open window, or None."""
     row = await conn.row(f"SELECT {_WINDOW} FROM policy_shadows WHERE tenant = %s AND ended_at IS NULL", (tenant,))  # noqa: S608
     return Window(**row) if row else None
 
@@ -65,13 +65,13 @@ async def list_windows(conn: Conn, tenant: str) -> list[Window]:
 
 
 async def log_size(conn: Conn, tenant: str) -> int:
-    """Return how many leaves the tenant's log has."""
+    """Return the size of the tenant's log, in leaves."""
     row = await conn.row("SELECT size FROM log_heads WHERE tenant = %s", (tenant,))
     return row["size"] if row else 0
 
 
 async def decisions_between(conn: Conn, tenant: str, start: int, end: int) -> list[dict[str, Any]]:
-    """Return the decisions whose leaves stand in the log from a place until before another, in its order."""
+    """Return the decisions with log positions from `start` to before `end`, in order."""
     return await conn.rows(
         """
         SELECT d.run_id, d.seq, e.tenant, d.at, d.document
@@ -90,9 +90,9 @@ async def decisions_between(conn: Conn, tenant: str, start: int, end: int) -> li
 async def keep_asked(
     conn: Conn, window: Window, next_place: int, counts: Mapping[str, int], found: Iterable[tuple[str, str, str]]
 ) -> bool:
-    """Move a window on, and keep differences (decision, class, JSON); return whether it stood where it was said to.
+    """Advance a window and store differences (decision, class, JSON); return whether it did.
 
-    Who finds it elsewhere, or ended, keeps nothing: somebody else has asked, or another candidate has begun.
+    It does nothing if the window has ended, or if another process has advanced it.
     """
     moved = await conn.row(
         """
@@ -122,6 +122,6 @@ def _row(decision_id: str, kind: str, document: str) -> str:
 
 
 async def differences_of(conn: Conn, shadow_id: str, kind: str, limit: int) -> list[dict[str, Any]]:
-    """Return what a window has kept of a class, the first ones."""
+    """Return the first stored differences of a class."""
     query = "SELECT document FROM shadow_differences WHERE shadow_id = %s AND kind = %s ORDER BY decision_id LIMIT %s"
     return [row["document"] for row in await conn.rows(query, (shadow_id, kind, limit))]

@@ -1,4 +1,4 @@
-"""Decisions of policy as they are on record, of all tenants of a database, read in sets in the order of their keys."""
+"""Recorded policy decisions of all tenants of a database, in the order of their keys."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from runtime.store.database.pool import Conn
 
 @dataclass(frozen=True)
 class Selected:
-    """Which decisions are meant: of a period, and of these a sample, whose ids have no hash above `cutoff`."""
+    """A selection of decisions: a period, and a sample of it, the ids with a hash up to `cutoff`."""
 
     since: datetime | None
     until: datetime
@@ -24,7 +24,7 @@ _OF = f"""
 
 
 async def find_cutoff(conn: Conn, selected: Selected, sample: int) -> str | None:
-    """Return the hash up to which so many decisions are taken, always the same ones; None where there are no more."""
+    """Return the highest hash of a sample; None if the period has no more decisions than that."""
     row = await conn.row(
         f"SELECT {_HASH} AS cutoff FROM policy_decisions d WHERE {_OF} ORDER BY 1 OFFSET %(last)s LIMIT 1",  # noqa: S608
         {**vars(selected), "last": sample - 1},
@@ -33,7 +33,7 @@ async def find_cutoff(conn: Conn, selected: Selected, sample: int) -> str | None
 
 
 async def count_decisions(conn: Conn, selected: Selected) -> int:
-    """Return how many decisions are meant."""
+    """Return the number of selected decisions."""
     row = await conn.row(f"SELECT count(*) AS n FROM policy_decisions d WHERE {_OF}", vars(selected))  # noqa: S608
     return row["n"] if row else 0
 
@@ -41,7 +41,7 @@ async def count_decisions(conn: Conn, selected: Selected) -> int:
 async def read_decisions(
     conn: Conn, selected: Selected, after: tuple[str, int] | None, limit: int
 ) -> list[dict[str, Any]]:
-    """Return the decisions behind a key (run, leaf), each with its tenant and what is on record of it."""
+    """Return the selected decisions behind a key (run, leaf), with tenant and recorded document."""
     query = f"""
         SELECT d.run_id, d.seq, r.tenant, d.at, d.document
           FROM policy_decisions d JOIN runs r USING (run_id)

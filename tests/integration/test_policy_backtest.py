@@ -94,7 +94,7 @@ async def test_a_planted_permission_comes_first_names_its_rule_and_fails(
     }
     assert (folder / "report.json").read_text() == found.out
     for name in ("report.md", "report.html"):
-        worst_part = (folder / name).read_text().rpartition("People sign, and it would be allowed without")[0]
+        worst_part = (folder / name).read_text().rpartition("Approval required → allowed without approval")[0]
         assert denied in worst_part
         assert "limits.writes_per_run" in worst_part
     assert len((folder / "times.jsonl").read_text().splitlines()) == 1
@@ -145,7 +145,10 @@ async def test_an_interrupted_backtest_says_how_it_goes_on(
         await until((folder / JUDGED).exists)
         running.process.send_signal(signal.SIGINT)
         said = (await running.process.communicate())[1].decode()
-    assert (running.process.returncode, f"interrupted; go on with --resume {folder} instead of -o" in said) == (1, True)
+    assert (running.process.returncode, f"interrupted; resume with --resume {folder} instead of -o" in said) == (
+        1,
+        True,
+    )
 
 
 async def test_what_cannot_go_on_is_refused_and_nothing_is_overwritten(
@@ -156,7 +159,7 @@ async def test_what_cannot_go_on_is_refused_and_nothing_is_overwritten(
     kept = (folder / JUDGED).read_bytes()
     refused = {
         ("-o", str(folder)): f"{folder} cannot be made: File exists",
-        ("--resume", str(folder), "--sample", "3"): "name no folder, sample or period",
+        ("--resume", str(folder), "--sample", "3"): "leave out -o, --sample",
         ("--resume", str(tmp_path)): f"{tmp_path / JUDGED} is not there",
         ("--fail-on", "worse"): "no class worse; there are deny-to-allow, approval-to-allow",
     }

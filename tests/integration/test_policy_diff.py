@@ -54,8 +54,8 @@ async def test_rules_defaults_sentences_and_limits_that_differ_are_named(
 
 async def test_the_same_policy_does_not_differ_and_what_is_none_is_said(env: dict[str, str], tmp_path: Path) -> None:
     same = await diff(env, str(POLICIES), str(copy_policies(tmp_path / "rego")))
-    assert (same.code, same.out) == (0, "no rule and no configuration differs\n")
+    assert (same.code, same.out) == (0, "no rule and no configuration changed\n")
     none = await diff(env, "0123456789", str(POLICIES))
-    assert (none.code, "there is no policy on record that alone is named 0123456789" in none.err) == (1, True)
+    assert (none.code, "there is no single policy in the database with the digest 0123456789" in none.err) == (1, True)
     missing = await diff(env, str(POLICIES), str(tmp_path / "none"))
     assert (missing.code, f"{tmp_path / 'none'} is not a folder" in missing.err) == (1, True)

@@ -204,7 +204,7 @@ async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
     assert "fewer-signatures: 2" in metrics[0].out.splitlines()[-1]
     assert json.loads(metrics[1].out)["shadow"]["counts"] == {"unchanged": 2, "fewer-signatures": 2}
     text = (await command("policy", "shadow", "show", env=env)).out
-    assert "4 decisions asked, 0 leaves of the log not looked at yet" in text
+    assert "4 decisions asked, 0 leaves of the audit log behind" in text
     assert "register::file_report  writes.high_tier  requirement.quorum: 2 → 1" in text
 
 

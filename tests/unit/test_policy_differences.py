@@ -331,7 +331,7 @@ def test_whatever_stands_in_a_decision_is_text_in_a_report(by: GroupBy) -> None:
 def test_a_report_on_nothing_is_one() -> None:
     told, markdown, _ = report_on()
     assert b'"decisions": 0' in told
-    assert b"0 decisions on record, in that period" in markdown
+    assert b"0 recorded decisions in this period" in markdown
 
 
 LOCAL = ("127.0.0.1", 9)
@@ -359,7 +359,7 @@ async def test_nothing_is_reached_in_a_block_without_a_network_nor_by_what_it_be
     beside = asyncio.create_task(other())
     with no_network():
         for way in (lambda: socket.create_connection(LOCAL), lambda: socket.getaddrinfo("localhost", 1)):
-            with pytest.raises(NetworkError, match="nothing is reached from here"):
+            with pytest.raises(NetworkError, match="no network connection is allowed here"):
                 way()
         begun.set()
         await ended.wait()

@@ -1,13 +1,13 @@
-"""Tables of candidate policies: windows in which one is asked beside the policy in force, and what it would change.
+"""Tables of policy shadows: windows of candidate policies, and the differences found.
 
-Both are read by people. No decision of a run looks at them.
+No decision reads them.
 """
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, PrimaryKeyConstraint, String, Table, Text
 
 from runtime.store.schema.base import document, insert_only, kept, metadata, moment, partial, words
 
-# A window: the candidate's digest, the leaves of the tenant's log between which decisions were asked, and their counts.
+# A window of a candidate policy: its digest, the range of the tenant's log that it was asked about, decisions by class.
 policy_shadows = Table(
     "policy_shadows",
     metadata,
@@ -25,7 +25,7 @@ policy_shadows = Table(
 )
 
 
-# What a candidate would change about a decision: of each class of a window the first ones.
+# A decision that a candidate would change: the first ones of each class of a window.
 shadow_differences = Table(
     "shadow_differences",
     metadata,
