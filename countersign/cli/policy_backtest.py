@@ -95,7 +95,7 @@ def bootstrap(
     from countersign.backtest import examples_of
     from countersign.candidate import Candidate, confined_opa
     from countersign.cli.command import find_one
-    from countersign.foreseen_errors import OperateError
+    from countersign.cli.outputs import write_new
     from policy.bootstrap import tests_of
     from policy.bundle import read_policy
     from policy.checks import formatted
@@ -105,12 +105,7 @@ def bootstrap(
     found = [find_one(f"decision {one}", find_decision, one)["document"] for one in dict.fromkeys(wanted)]
     opa = opa_program()
     cases = Candidate(confined_opa(opa), read_policy(folders_of(candidate, packs))).cases(found)
-    text = formatted(opa, tests_of(cases))
-    try:
-        with output.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise OperateError(f"{output} cannot be written: {error.strerror}") from error
+    write_new(output, formatted(opa, tests_of(cases)).encode())
     told = {"file": str(output), "tests": [f"test_{case.decision_id}" for case in cases]}
     show_facts(told, f"{output}: {len(cases)} {'test' if len(cases) == 1 else 'tests'}", as_json=as_json)
 

@@ -283,8 +283,10 @@ async def test_tests_are_made_of_decisions_and_of_each_class_of_a_backtest(
         for folder in (candidate, copy_with(file, tmp_path / "other"))
     ]
     assert [one.code for one in tested] == [0, 1]  # the policy in force answers neither so
-    again = await command("policy", *words, env=env)
-    assert (again.code, again.err) == (1, f"countersign: {file} cannot be written: File exists\n")
+    assert (await command("policy", *words, env=env)).code == 0  # it holds the same
+    edit_policy(candidate, CONFIG, '"quorum": 1', '"quorum": 3')
+    other = await command("policy", *words, env=env)
+    assert (other.code, f"{file} exists with other content: nothing is overwritten" in other.err) == (1, True)
     assert f"{file}: not formatted" not in (await command("policy", "check", str(candidate), env=env)).out
 
 
