@@ -56,7 +56,7 @@ class PolicyFolders:
 
 
 def strict_json(text: str | bytes, *, number: Callable[[str], Any] | None = None) -> Any:
-    """Parse JSON, numbers by a function if that is wished; refuse members that are named twice, and no numbers."""
+    """Parse JSON, numbers with a function if given; refuse duplicate members, NaN and infinities."""
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_int=number, parse_float=number)
 
 
@@ -155,9 +155,9 @@ def _tenant(file: Path) -> Any:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as OPA loads it, and the text that it holds. Whoever has the text can compute `revision` again.
+    """A bundle as OPA loads it, and the text that it holds. `revision` can be computed from the text.
 
-    It is signed by `policy.signing.sign_bundle` alone; unsigned it is for looking at, and no OPA of ours serves it.
+    Only `policy.signing.sign_bundle` signs it; an unsigned bundle is for checks, and is never served.
     """
 
     text: PolicyText

@@ -1,7 +1,7 @@
 """Explanations: why a decision fell as it did. Its question is asked again of the text that answered it, with a trace.
 
 The `opa` that does so has no network, no clock and no chance, an empty environment and a folder of its own, and is
-bounded in time, memory and bytes: whoever wrote the text need not be trusted.
+bounded in time, memory and bytes, so that the author of the text need not be trusted.
 """
 
 import asyncio

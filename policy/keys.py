@@ -30,21 +30,21 @@ _HALF = 32
 
 @dataclass(frozen=True)
 class VerificationKey:
-    """Whom a bundle's signature is checked against. `key_id` is the SHA-256 (hex) of the DER SubjectPublicKeyInfo."""
+    """A public key for bundles. `key_id` is the SHA-256 (hex) of its DER SubjectPublicKeyInfo."""
 
     key: ec.EllipticCurvePublicKey
 
     @property
     def key_id(self) -> str:
-        """Name the key, as signatures name it."""
+        """Return the id by which signatures name the key."""
         return hashlib.sha256(self._encoded(serialization.Encoding.DER)).hexdigest()
 
     def pem(self) -> bytes:
-        """Return the key as it stands in its file."""
+        """Return the key in PEM."""
         return self._encoded(serialization.Encoding.PEM)
 
     def has_signed(self, signature: bytes, data: bytes) -> bool:
-        """Return whether this is a signature, in the form of a JWS, of the private half over the data."""
+        """Return whether the signature (JWS form) over the data is by this key."""
         if len(signature) != 2 * _HALF:
             return False
         numbers = int.from_bytes(signature[:_HALF], "big"), int.from_bytes(signature[_HALF:], "big")

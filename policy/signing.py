@@ -36,7 +36,7 @@ def signed_payload(files: Mapping[str, str], key_id: str) -> bytes:
 
 
 def file_hash(name: str, text: str) -> str:
-    """Return the SHA-256 (hex) by which OPA knows a file of a bundle; raise ValueError where data is no JSON."""
+    """Return OPA's SHA-256 (hex) of a file in a bundle; raise ValueError if a data file is not JSON."""
     said = _meaning(text) if PurePosixPath(name).name in _BY_MEANING else text
     return hashlib.sha256(said.encode()).hexdigest()
 
@@ -62,7 +62,7 @@ class _Number(str):
 
 
 def _meaning(text: str) -> str:
-    """Return the JSON that OPA hashes in the place of a text."""
+    """Return the canonical JSON that OPA hashes for a data file."""
     return _written(strict_json(text, number=_Number))
 
 

@@ -57,10 +57,10 @@ def _value(text: str) -> Any:
 def candidate(
     served: PolicyText | None, modules: Mapping[str, str], config: Mapping[str, Any] | None, tenant: str
 ) -> PolicyText:
-    """Return a policy in which modules take the place of those of their names; raise PolicyError.
+    """Return a policy with replaced or added modules; raise PolicyError.
 
-    Without `served` they are all of it. `config` takes the place of the tenants' configuration. Where anything is
-    foreign, it comes to see the configuration of no other tenant.
+    Without `served` they are the whole policy. `config` replaces the tenants' configuration. A changed policy sees the
+    configuration of this tenant only.
     """
     if served is not None and not modules and config is None:
         return served

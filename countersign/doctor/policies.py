@@ -1,4 +1,4 @@
-"""What doctor says of the policy: that it answers, which one, and, where OPA is ours, that its bundle is signed."""
+"""Doctor's checks of policy: it answers, and in embedded mode its bundle is signed."""
 
 import asyncio
 from pathlib import Path
@@ -33,13 +33,13 @@ def _answers(settings: Settings, refused: str, digest: str) -> Fact:
 
 
 async def _bundle(settings: Settings, work: Path, digest: str) -> Fact:
-    """Tell about the bundle that embedded mode's OPA started from, and would start from again."""
+    """Check the bundle from which embedded mode's OPA started, and would start again."""
     file = served_bundle(work)
-    remedy = "Find out who changed it, and start `countersign up` again, which builds and signs it anew."
+    remedy = "Find out who changed it, and start `countersign up` again, which builds and signs a new one."
     try:
         found = await asyncio.to_thread(_verified, settings, file)
     except (PolicyError, ReceiptsError, OSError) as error:
-        return Fact("policy bundle", ok=False, detail=f"{file} would not be taken again: {error}", remedy=remedy)
+        return Fact("policy bundle", ok=False, detail=f"{file} would be refused: {error}", remedy=remedy)
     if found.text.digest != digest:
         detail = f"{file} holds the policy {found.text.digest}, and {digest} answers"
         return Fact("policy bundle", ok=False, detail=detail, remedy=remedy)

@@ -34,7 +34,7 @@ class OpaChild:
     The folders are read every `poll` seconds. A change that stays is bundled, signed, vetted and given to a new `opa`
     process, which verifies it and then takes the place of the one before: that one answers until then, so that either
     the old policy is served or the new one whole. OPA verifies at its start alone; were it told to watch the bundle, it
-    would load again whatever somebody puts there. What does not pass is logged once and said in a file
+    would load a replaced bundle without verifying it. What does not pass is logged once and said in a file
     (`why_refused`), and the old one stays.
     """
 

@@ -57,7 +57,7 @@ async def test_the_key_that_signed_the_bundle_is_named(settings: Settings) -> No
 async def test_a_bundle_that_somebody_put_there_is_found(settings: Settings, what: str, said: str) -> None:
     file = served_bundle(settings.home / "opa")
     file.write_bytes(SPOILED[what][0](file.read_bytes()))
-    assert f"{file} would not be taken again: {said}" in await fault_of(settings)
+    assert f"{file} would be refused: {said}" in await fault_of(settings)
 
 
 async def test_a_signed_bundle_of_another_policy_than_the_one_that_answers_is_found(settings: Settings) -> None:
@@ -72,7 +72,7 @@ async def test_a_signed_bundle_of_another_policy_than_the_one_that_answers_is_fo
 async def test_what_is_lost_is_found(settings: Settings, lost: str) -> None:
     file = public_path(settings.policy_key_path) if lost == "key" else served_bundle(settings.home / "opa")
     file.unlink()
-    assert "would not be taken again: " in await fault_of(settings)
+    assert "would be refused: " in await fault_of(settings)
 
 
 async def test_nothing_is_said_of_the_bundle_of_another_opa(settings: Settings, tmp_path: Path) -> None:
