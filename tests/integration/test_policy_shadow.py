@@ -89,6 +89,9 @@ async def test_a_shadow_asks_about_each_new_decision_once_and_keeps_what_differs
     one = await candidate(folder)
     await ask(shadows, one)
     await decide(bench, "ONE", "TWO", "THREE")
+    late = await find_report(shadows.conn, TENANT, None, 2)
+    assert late is not None
+    assert (late.behind > 6, late.window.counts) == (True, {})
     window = await ask(shadows, one)
     assert window.counts == {"fewer-signatures": 3, "unchanged": 3}
     assert (await ask(shadows, one)).counts == window.counts
@@ -190,6 +193,7 @@ async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
 
     none = await command("policy", "shadow", "show", env=env)
     assert (none.code, "there is no shadow yet" in none.err) == (1, True)
+    assert json.loads((await command("metrics", "--json", env=env)).out)["shadow"] is None
     edit_policy(folder, CONFIG, *FEWER)
     async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as beside:
         await until(lambda: shown(0))
@@ -203,6 +207,8 @@ async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
     metrics = [await command("metrics", *words, env=env) for words in ((), ("--json",))]
     assert "fewer-signatures: 2" in metrics[0].out.splitlines()[-1]
     assert json.loads(metrics[1].out)["shadow"]["counts"] == {"unchanged": 2, "fewer-signatures": 2}
+    unknown = await command("policy", "shadow", "show", "shd_0", env=env)
+    assert (unknown.code, "there is no shadow shd_0" in unknown.err) == (1, True)
     text = (await command("policy", "shadow", "show", env=env)).out
     assert "4 decisions asked, 0 leaves of the audit log behind" in text
     assert "register::file_report  writes.high_tier  requirement.quorum: 2 → 1" in text

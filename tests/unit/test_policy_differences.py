@@ -16,7 +16,7 @@ from policy.answer import parse_answer
 from policy.backtest.differences import DifferenceClass, differences
 from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
 from policy.backtest.report import html_report, json_report, markdown_report
-from policy.backtest.summary import EXAMPLES, Asked, GroupBy, summarize
+from policy.backtest.summary import EXAMPLES, MOST_GROUPS, Asked, GroupBy, Summary, summarize
 from policy.contract import Answer
 from policy.vetting import sample_question
 
@@ -313,6 +313,15 @@ def test_examples_show_different_rules_before_the_same_again() -> None:
     [worst, *_] = summarize(Asked("c" * 64, None, None, None), found, GroupBy.RULE).document["classes"]
     assert len(worst["examples"]) == EXAMPLES
     assert {one["decision_id"] for one in worst["examples"]} == {"dec_0", "dec_9", "dec_1"}
+
+
+def test_the_worst_groups_are_shown_and_the_others_counted() -> None:
+    found = [judged(ASKED, ASKED, number, tenant=f"t{number:03}") for number in range(MOST_GROUPS + 2)]
+    found.append(judged(DENIED, ALLOWED, 999, tenant="worst"))
+    document = summarize(Asked("c" * 64, None, None, None), found, GroupBy.TENANT).document
+    assert (document["groups"][0]["group"], len(document["groups"])) == ("worst", MOST_GROUPS)
+    assert document["groups_left_out"] == 3
+    assert "and 3 more" in markdown_report(Summary(document, {})).decode()
 
 
 @pytest.mark.parametrize("by", GroupBy)
