@@ -19,11 +19,11 @@ from countersign.connection import connected
 from countersign.foreseen_errors import OperateError
 from countersign.no_network import no_network
 from countersign.settings import Settings
-from policy.backtest.differences import DifferenceClass
 from policy.backtest.judging import JudgedDecision
 from policy.backtest.ledger import Ledger, Plan
 from policy.backtest.report import html_report, json_report, markdown_report
 from policy.backtest.summary import Asked, GroupBy, Summary, summarize
+from policy.differences import DifferenceClass
 from receipts.fields import timestamp
 from runtime.clock import utc_now
 from runtime.services.recorded_decisions import Key, RecordedDecisions, Selected

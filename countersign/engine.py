@@ -13,7 +13,10 @@ from countersign.settings import ConfigError, Settings, required, variable
 from countersign.slack import unconnected_handlers
 from countersign.storage import Storage
 from policy.client import OpaEngine
+from policy.keys import VerificationKey, load_verification_key
 from policy.transport import Access
+from policy.unserved import UnservedPolicies
+from receipts.signing import public_path
 from runtime.definitions.cel.expressions import install
 from runtime.definitions.entities import READ, WRITE
 from runtime.definitions.loading.catalog import OWN, Catalog, load_catalog
@@ -28,6 +31,7 @@ from runtime.model.subscription import Subscription
 from runtime.outbox.entities import entity_handlers
 from runtime.outbox.webhooks import tell_subscribers
 from runtime.services.definition_versions import definition_handlers, keep_own, take_in
+from runtime.services.policy_versions import policy_handlers
 from runtime.store import tenants as rows
 from runtime.store.definitions import DefinitionChangedError
 
@@ -44,6 +48,12 @@ def make_policy(settings: Settings) -> OpaEngine:
         files = [name for name in ("opa_ca", "opa_certificate", "opa_key") if getattr(settings, name)]
         named = ", ".join(map(variable, files))
         raise ConfigError(f"{named}: cannot be read as a certificate or key in PEM ({first_line(error)})") from error
+
+
+def policy_keys(settings: Settings) -> list[VerificationKey]:
+    """Return the keys whose bundles are taken; raise KeyFileError."""
+    own = public_path(settings.policy_key_path)
+    return [load_verification_key(file) for file in settings.policy_keys or ([own] if own.exists() else [])]
 
 
 def make_routing(settings: Settings) -> Routing:
@@ -79,6 +89,7 @@ def make_engine(
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
         subscriptions=subscriptions,
         listener=tell_subscribers if subscriptions else None,
+        unserved=UnservedPolicies(settings.opa),
         evaluator=Evaluator([folder.name for folder in settings.packs]),
     )
 
@@ -145,4 +156,4 @@ async def keep_definitions(engine: Engine, catalog: Catalog, rule: Activation) -
 def unmoving_handlers() -> dict[str, Handler]:
     """Return the handlers of the program's own definitions where none is called: only their names are looked at."""
     nothing: Any = None
-    return definition_handlers(nothing, nothing, nothing, {})
+    return {**definition_handlers(nothing, nothing, nothing, {}), **policy_handlers(nothing, nothing, ())}

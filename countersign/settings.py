@@ -99,6 +99,10 @@ class Settings(BaseSettings):
         None, description="`opa` program that explains and previews policies; commands take the pinned one if not set"
     )
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
+    policy_keys: list[Path] = Field(
+        [],
+        description="PEM files of the public keys whose policy bundles are taken; HOME/keys/policy.pub.pem if not set",
+    )
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
     overlay: Path | None = Field(None, description="YAML file of mocks: the program then writes nothing for real")

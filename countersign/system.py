@@ -17,6 +17,7 @@ from countersign.engine import (
     make_policy,
     make_routing,
     offered_handlers,
+    policy_keys,
 )
 from countersign.loaded_files import expect_loaded, note_configuration
 from countersign.parts import Role
@@ -35,6 +36,7 @@ from runtime.services.approvals import ApprovalService
 from runtime.services.cards import StoredCards
 from runtime.services.child_runs import child_handlers
 from runtime.services.definition_versions import definition_handlers
+from runtime.services.policy_versions import policy_handlers
 from runtime.services.requests import RequestService
 from runtime.store.database.signals import announcing
 
@@ -81,6 +83,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
             handlers.update(webhook_handlers(receivers, engine.clock, PATIENCE))
             handlers.update(child_handlers(engine))
             handlers.update(definition_handlers(engine.pool, engine.clock, engine.definitions, handlers))
+            handlers.update(policy_handlers(engine.pool, engine.clock, policy_keys(settings)))
         if overlay is not None:
             handlers.update(overlaid(handlers, overlay, completing(engine)))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from policy.backtest.differences import Difference, DifferenceClass, execute_difference, requirement_differences
 from policy.bundle import CONFIG_FILE
 from policy.contract import Requirement
+from policy.differences import Difference, DifferenceClass, execute_difference, requirement_differences
 from policy.execution_windows import ExecuteWhen
 from policy.trace import PolicyRule
 

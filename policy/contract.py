@@ -324,7 +324,8 @@ class Answer(Exact):
 class Verdict(Exact):
     """An answer with its provenance: OPA's decision id and version, the digest of the policy text, and the latency.
 
-    The id is that of the request, and the question's place in it; the latency is the request's.
+    The id is that of the request, and the question's place in it; the latency is the request's. `in_force` is the
+    policy version in force where another one was asked, which only a rollback does.
     """
 
     answer: Answer
@@ -332,6 +333,7 @@ class Verdict(Exact):
     policy_digest: str
     opa_version: str
     latency_ms: float
+    in_force: int | None = None
 
 
 class PolicyText(Exact):

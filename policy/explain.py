@@ -72,6 +72,25 @@ async def explain(
         raise PolicyError(f"the policy is not explained within {bounds.overall:g} s") from error
 
 
+@dataclass(frozen=True)
+class Answered:
+    """What a question is answered, with the policy's `flaws` and `milliseconds` as in an explanation."""
+
+    answer: Any
+    flaws: Any
+    milliseconds: float
+
+
+async def answered(opa: Path, files: Mapping[str, str], question: Mapping[str, Any], bounds: Bounds = DESK) -> Answered:
+    """Ask a policy's text a question, without an explanation; raise PolicyError."""
+    try:
+        async with asyncio.timeout(bounds.overall), _offline(opa, files, question, bounds) as asking:
+            answer, _, milliseconds = await asking.answered()
+            return Answered(answer, await asking.flaws(), milliseconds)
+    except TimeoutError as error:
+        raise PolicyError(f"the policy does not answer within {bounds.overall:g} s") from error
+
+
 async def _explained(asking: "_Offline") -> Explanation:
     answer, printed, milliseconds = await asking.answered()
     went = await asking.traced(DECISION)

@@ -29,6 +29,7 @@ from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
 from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
+from receipts.policy_acts import PolicyActivated, PolicyProposed, PolicySeen
 
 _CHAIN = "tenant_"
 
@@ -51,11 +52,6 @@ def life_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
     """Return name and digest of where a version stands since an act; `said` has the members of the act."""
     name = f"life of {definition_name(said['name'], said['version'])}"
     return {name: canonical.digest({"event": event, "by": by, **said})}
-
-
-def policy_name(digest: str) -> str:
-    """Return what a policy is called there."""
-    return f"policy {digest}"
 
 
 def key_name(key_id: str) -> str:
@@ -112,24 +108,6 @@ class DefinitionRetired(_LifeAct):
     """No new run starts with the version; those that there are go on."""
 
     event = "definition.retired"
-
-
-class PolicySeen(Act):
-    """A policy decided for the first time; `digest` is that of its text."""
-
-    event = "policy.seen"
-
-    digest: Sha256Hex
-
-    @property
-    def once(self) -> str:
-        """Return what the policy is called."""
-        return policy_name(self.digest)
-
-    @property
-    def record(self) -> dict[str, str]:
-        """Return the policy's name and digest."""
-        return {self.once: self.digest}
 
 
 class DirectoryLoaded(Act):
@@ -322,7 +300,8 @@ _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
-        *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
+        *(DefinitionStored, PolicySeen, PolicyProposed, PolicyActivated),
+        *(DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         *(CommandRefused, RequestRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(PasskeyRegistered, PasskeyRevoked),

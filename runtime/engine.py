@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from policy.contract import PolicyEngine, PolicyUnavailableError, Question, Verdict
+from policy.unserved import UnservedPolicies
 from receipts.chain import Actor
 from receipts.privacy import Privacy
 from runtime.clock import Clock, utc_now
@@ -145,8 +146,10 @@ class Engine:
     directory_seen: dict[str, str] = field(
         default_factory=dict
     )  # of each tenant, as open requests were last held to it
+    unserved: UnservedPolicies = field(default_factory=lambda: UnservedPolicies(None))  # asks the version before
     policy_seen: PolicySeen = field(default_factory=PolicySeen)
-    kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
+    # digests of the policy texts that the store has, each with its version; None where it is none
+    kept_texts: dict[str, int | None] = field(default_factory=dict)
     subscriptions: tuple[Subscription, ...] = ()
     listener: Callable[["Engine", RunTx], Awaitable[None]] | None = None  # tells subscribers, where there are any
     new_id: Callable[[str], str] = new_id

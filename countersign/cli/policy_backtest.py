@@ -16,7 +16,7 @@ from countersign.cli.policy_options import Packs, folders_of, opa_program
 
 if TYPE_CHECKING:
     from countersign.backtest import Progress
-    from policy.backtest.differences import DifferenceClass
+    from policy.differences import DifferenceClass
 
 
 @takes(period=between)
@@ -111,7 +111,7 @@ def bootstrap(
 
 
 def _classes(text: str) -> "list[DifferenceClass]":
-    from policy.backtest.differences import DifferenceClass
+    from policy.differences import DifferenceClass
 
     names = [] if text == "none" else text.split(",")
     if unknown := sorted(set(names) - set(DifferenceClass)):

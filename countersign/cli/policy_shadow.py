@@ -72,8 +72,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the changes that a candidate policy would have made since its shadow began, riskiest first."""
-    from policy.backtest.differences import DifferenceClass
     from policy.backtest.summary import TITLES
+    from policy.differences import DifferenceClass
     from runtime.services.policy_shadows import find_report
 
     named = f"shadow {shadow_id}" if shadow_id else "shadow yet: start one with `countersign policy shadow run`"

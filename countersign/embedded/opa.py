@@ -56,6 +56,11 @@ class OpaChild:
         self._revision = ""  # of the policy that is served
 
     @property
+    def revision(self) -> str:
+        """The digest of the policy that is served."""
+        return self._revision
+
+    @property
     def pid(self) -> int | None:
         """The process that answers now."""
         return self._child.process.pid if self._child and self._child.process else None

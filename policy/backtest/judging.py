@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from policy.answer import expect_editor_apart, parse_answer
-from policy.backtest.differences import Difference, DifferenceClass, differences
 from policy.contract import Answer, PolicyUnavailableError, Question
+from policy.differences import Difference, DifferenceClass, differences
 
 NO_QUESTION, NO_ANSWER_ON_RECORD = "question.invalid", "answer.invalid"
 """Why a decision cannot be replayed: its recorded question or answer does not parse."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from policy.backtest.differences import DifferenceClass
 from policy.backtest.judging import JudgedDecision
+from policy.differences import DifferenceClass
 
 EXAMPLES = 3
 """Examples of a class; different operations and rules come first."""

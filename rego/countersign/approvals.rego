@@ -26,6 +26,22 @@ demand := packs.demand if tiers.effective in {"low", "medium"}
 demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if {
 	tiers.effective == "high"
 	not input.effect.reads == true
+	input.effect.connector != "policy"
+}
+
+# METADATA
+# title: Change of the policy
+# description: >-
+#   A version of the policy comes into force, or is rolled back, with the signatures that the tenant's requirement
+#   `policy_activate` or `policy_rollback` asks for.
+# custom:
+#   short_name: policy.change
+#   failure_msg: Changes of the policy need signatures
+demand := {"requirement": concat("_", ["policy", input.effect.operation]), "reason": reason} if {
+	tiers.effective == "high"
+	not input.effect.reads == true
+	input.effect.connector == "policy"
+	reason := reasons.of(rego.metadata.rule())
 }
 
 # METADATA

@@ -252,3 +252,31 @@ test_break_glass_without_bound_is_no_configuration if {
 	boundless := json.remove(with_break_glass, ["/requirements/high/break_glass/at_most"])
 	outcome(given.filing([using_break_glass("eve", first)]), boundless) == "deny"
 }
+
+policy_change(votes) := object.union(given.filing(votes), {"effect": {
+	"connector": "policy",
+	"operation": "activate",
+	"target": "policy:2",
+	"fields": {"author": "dan", "version": 2},
+}})
+
+policy_tenant := json.patch(given.tenant, [
+	{"op": "add", "path": "/connectors/policy", "value": {
+		"chat": false,
+		"operations": {"activate": {"tier": "high", "targets": ["policy:*"]}},
+	}},
+	{"op": "add", "path": "/requirements/policy_activate", "value": given.tenant.requirements.high},
+])
+
+test_change_of_policy_is_signed_as_its_own_requirement_says if {
+	asked := decide(policy_change([]), policy_tenant)
+	asked.outcome == "needs_approval"
+	[reason.code | some reason in asked.reasons] == ["policy.change"]
+	"countersign_config.t1.requirements.policy_activate" in asked.rules
+	outcome(policy_change([given.approve("bob"), given.approve("cyd")]), policy_tenant) == "allow"
+}
+
+test_author_of_a_policy_does_not_sign_it if {
+	outcome(policy_change([given.approve("bob"), given.approve("dan")]), policy_tenant) == "needs_approval"
+	"dan" in decide(policy_change([]), policy_tenant).requirement.exclude
+}

@@ -9,8 +9,8 @@ import data.countersign.effect.reasons
 
 # METADATA
 # title: Excluded
-# description: The requester and the submitter, sorted, each once.
-excluded := sort({input.actor.id, input.actor.submitted_by})
+# description: The requester and the submitter and, of a change of policy, its author; sorted, each once.
+excluded := sort({input.actor.id, input.actor.submitted_by} | _author)
 
 # METADATA
 # title: Editors
@@ -26,6 +26,10 @@ permitted if {
 		person != ""
 	}
 }
+
+_author := {object.get(input.effect.fields, "author", "")} if input.effect.connector == "policy"
+
+_author := set() if input.effect.connector != "policy"
 
 _edited_by := [] if not "edited" in object.keys(input)
 

@@ -31,3 +31,9 @@ test_unknown_requester_is_denied if {
 	codes({"submitted_by": 7}) == {"duties.requester_unknown"}
 	codes(null) == {"duties.requester_unknown"}
 }
+
+test_author_of_a_policy_is_excluded if {
+	changed := {"connector": "policy", "fields": {"author": "cyd"}}
+	duties.excluded == ["ann", "cyd", "hook"] with input as object.union(given.question, {"effect": changed})
+	not duties.permitted with input as object.union(given.question, {"effect": object.union(changed, {"fields": null})})
+}

@@ -85,9 +85,11 @@ _SHORTEST = timedelta(milliseconds=1)
 async def record_decision(passage: EffectTx, question: Question, verdict: Verdict) -> Verdict:
     """Store the decision with its input, OPA's decision id and version, and the text of the policy that gave it.
 
-    Return it as it is on record: a policy's reasons are texts from outside.
+    One by a policy that nobody activated says `development`. Return it as it is on record: a policy's reasons are texts
+    from outside.
     """
     tx, attempt = passage.tx, passage.attempt
+    in_force = verdict.in_force or passage.engine.kept_texts.get(verdict.policy_digest)
     if verdict.answer.reasons:
         verdict = _cleaned(verdict, await tx.privacy())
     facts: dict[str, Any] = {
@@ -102,6 +104,7 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
         "opa_version": verdict.opa_version,
         "policy_digest": verdict.policy_digest,
         "latency_us": round(verdict.latency_ms * 1000),
+        **({} if in_force else {"development": True}),
     }
     attempt.decision_id = facts["id"]
     document = dumps(facts)
@@ -114,7 +117,7 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
             "reasons": [reason.code for reason in verdict.answer.reasons],
         },
     )
-    await records.insert_decision(tx.conn, tx.run_id, passage.effect.effect_id, seq, facts, document, tx.now)
+    await records.insert_decision(tx.conn, tx.run_id, passage.effect.effect_id, seq, facts, document, tx.now, in_force)
     return verdict
 
 

@@ -14,7 +14,7 @@ from runtime.definitions.problems import DefinitionError, hint
 from runtime.functions import FUNCTIONS_GROUP, Function
 from runtime.handlers import ENTRY_POINT_GROUP, SETTINGS_GROUP, Handler
 
-RESERVED_NAMESPACES = frozenset({"crud", "definition", "run", "slack", "timer", "webhook"})
+RESERVED_NAMESPACES = frozenset({"crud", "definition", "policy", "run", "slack", "timer", "webhook"})
 
 _FUNCTION = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"(?P<namespace>[a-z][a-z0-9_]*)::[a-z][a-z0-9_]*")

@@ -13,6 +13,7 @@ from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.gate.asking_ahead import ask_ahead
 from runtime.handlers import JsonObject
+from runtime.model.commands import POLICY_ROLLBACK
 from runtime.model.effect import ChainedLease, LeaseLostError
 from runtime.model.states import RunStatus
 from runtime.outbox.attempts import make_attempt, make_question
@@ -93,6 +94,8 @@ async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:
 
 async def _allowed(engine: Engine, tx: RunTx, question: Question) -> tuple[Question, Verdict] | None:
     """Return policy's plain yes with the question as it was asked, or None for whatever else it says, or does not."""
+    if question.run.definition == POLICY_ROLLBACK:  # which another version is asked about
+        return None
     at(Point.POLICY_ASKING)
     try:
         async with asyncio.timeout(AHEAD):

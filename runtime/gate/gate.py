@@ -31,10 +31,12 @@ from runtime.failpoints import Point, at
 from runtime.gate import gate_passage, settlement, windows
 from runtime.gate.beginning import begin
 from runtime.gate.doubts import clear_doubt
+from runtime.gate.emergency import ask_version_before
 from runtime.gate.gate_passage import GatePassage, MayChain, Void, kept
 from runtime.handlers import Answer, BlockedError, HandlerError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
-from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError
+from runtime.model.commands import POLICY_ROLLBACK
+from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError, PolicyReplacedError
 from runtime.model.limits import json_fault
 from runtime.model.states import EffectStatus, StepStatus, has_stopped
 from runtime.model.steps import ErrorCode
@@ -100,6 +102,10 @@ class _Gate(GatePassage):
             return
         try:
             begun = await self._follow(question, verdict)
+        except PolicyReplacedError as error:
+            self.engine.kept_texts.pop(verdict.policy_digest, None)  # it may have become a version
+            await self.postpone("policy.unavailable", str(error))
+            return
         except UNSTORABLE as error:  # policy's word counts only if it can be put on record
             await self.postpone("policy.unavailable", f"its answer cannot be recorded: {describe(error)}")
             return
@@ -180,7 +186,7 @@ class _Gate(GatePassage):
     async def _ask(self, question: Question) -> Verdict | None:
         try:
             at(Point.POLICY_ASKING)
-            verdict = await self.engine.ask(question)
+            verdict = await self._asked(question)
             at(Point.POLICY_ANSWERED)
             if verdict.answer.obligations:
                 raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
@@ -188,8 +194,15 @@ class _Gate(GatePassage):
         except PolicyUnavailableError as error:
             await self.postpone("policy.unavailable", str(error))
             return None
-        await self._keep_text(verdict.policy_digest)
+        if verdict.in_force is None:
+            await self._keep_text(verdict.policy_digest)
         return verdict
+
+    async def _asked(self, question: Question) -> Verdict:
+        """Return what policy says; of a rollback the version before says it, since the one in force may deny all."""
+        if question.run.definition == POLICY_ROLLBACK:
+            return await ask_version_before(self.engine, question)
+        return await self.engine.ask(question)
 
     async def _keep_text(self, digest: str) -> None:
         """Keep the exact text that gave the answer, before anything refers to it; once per process and digest."""
@@ -197,9 +210,9 @@ class _Gate(GatePassage):
         if digest in engine.kept_texts:
             return
         async with engine.pool.connection() as conn:
-            await records.keep_policy_text(conn, engine.tenant, engine.policy.text(digest), engine.clock())
+            version = await records.keep_policy_text(conn, engine.tenant, engine.policy.text(digest), engine.clock())
         at(Point.POLICY_TEXT_KEPT)
-        engine.kept_texts.add(digest)
+        engine.kept_texts[digest] = version
 
     # 4
     async def _deny(self, question: Question, verdict: Verdict) -> None:

@@ -17,7 +17,7 @@ from runtime.store.definitions import versions_of_runbook
 ACTIVATE, RETIRE = ("countersign-activate", 1), ("countersign-retire", 1)
 """The program's own definitions, which every start stores."""
 
-_MOST_CHANGES = 200
+MOST_CHANGES = 200
 """Lines of what changes on a card; all of it is in `countersign definitions diff`."""
 
 
@@ -26,10 +26,10 @@ async def apply_status_change(matter: NotificationContext, payload: ActivatePayl
     lives = await versions_of_runbook(matter.conn, matter.notification.tenant, payload.name)
     life = next((one for one in lives if one.version == payload.version), None)
     if life is None:
-        return _refused(f"there is no {payload.name} version {payload.version}")
+        return refused(f"there is no {payload.name} version {payload.version}")
     to = DefinitionStatus.ACTIVE if isinstance(payload, ActivatePayload) else DefinitionStatus.RETIRED
     if to not in DEFINITION[life.status]:
-        return _refused(f"{life} is {life.status}")
+        return refused(f"{life} is {life.status}")
     active = [one for one in lives if one.is_active and one != life]
     asked = {
         "name": life.name,
@@ -39,8 +39,8 @@ async def apply_status_change(matter: NotificationContext, payload: ActivatePayl
         "reason": matter.engine.privacy.text(payload.reason),
     }
     if isinstance(payload, ActivatePayload):
-        return await _claim(matter, ACTIVATE, {**asked, **await _what_changes(matter, payload, life, active)})
-    return await _claim(matter, RETIRE, asked)
+        return await claim_own(matter, ACTIVATE, {**asked, **await _what_changes(matter, payload, life, active)})
+    return await claim_own(matter, RETIRE, asked)
 
 
 async def _what_changes(
@@ -53,11 +53,12 @@ async def _what_changes(
     return {
         "active": sorted([life.version, *(versions if payload.beside else ())]),
         "in_place_of": [] if payload.beside else versions,
-        "changes": "\n".join(summary(found, _MOST_CHANGES)),
+        "changes": "\n".join(summary(found, MOST_CHANGES)),
     }
 
 
-async def _claim(matter: NotificationContext, own: tuple[str, int], asked: dict[str, Any]) -> ApplyResult:
+async def claim_own(matter: NotificationContext, own: tuple[str, int], asked: dict[str, Any]) -> ApplyResult:
+    """Claim a run of one of the program's own definitions, for what somebody asks."""
     engine, notification = matter.engine, matter.notification
     definition = await engine.definitions.get(matter.conn, *own)
     trigger = Trigger(
@@ -78,5 +79,6 @@ async def _definition(matter: NotificationContext, life: RunbookVersion) -> Defi
     return await matter.engine.definitions.get(matter.conn, life.name, life.version)
 
 
-def _refused(reason: str) -> ApplyResult:
+def refused(reason: str) -> ApplyResult:
+    """Return that nothing was done, and why."""
     return ApplyResult(NotificationStatus.REFUSED, {"reason": reason})

@@ -34,7 +34,7 @@ from runtime.planning.triggers import Trigger, claim_in
 from runtime.store import delegations, directory
 from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
-from runtime.store.definitions import keep_definition
+from runtime.store.definitions import keep_definitions
 from runtime.store.electorate import electorate_of
 from runtime.store.request_lists import open_in_groups
 from runtime.store.run_tx import RunTx
@@ -78,7 +78,7 @@ async def tell_of_delegation(
 ) -> None:
     """Start the run that tells both, in the transaction of the act."""
     conn, tenant, by = matter.conn, matter.notification.tenant, matter.notification.actor
-    await keep_definition(conn, tenant, delegation_definition(), matter.engine.clock())
+    await keep_definitions(conn, tenant, [delegation_definition()], matter.engine.clock())
     trigger = Trigger(
         tenant=tenant,
         type=DELEGATION,

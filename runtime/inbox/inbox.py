@@ -24,6 +24,7 @@ from runtime.inbox.delegations import apply_delegation, authorize_delegation
 from runtime.inbox.notification_context import NotificationContext, addressed_runs, addressed_waits
 from runtime.inbox.operator_acts import apply_install_link, judge
 from runtime.inbox.passkey_registration import apply_passkey_act, authorize_passkey_act
+from runtime.inbox.policy_activation import apply_policy_change
 from runtime.inbox.request_edits import apply_edit, foresee_edit
 from runtime.inbox.retries import apply_bundle_retry, apply_dead_letter, apply_redelivery, apply_retry
 from runtime.inbox.review_claims import apply_claim, apply_handover
@@ -61,6 +62,7 @@ from runtime.store import notifications
 from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import AWAY, Conn
+from runtime.store.records import expect_in_force
 from runtime.store.run_tx import RunTx
 from runtime.store.transaction_batcher import Look
 
@@ -303,6 +305,8 @@ async def _settle_one(
             asked.enter_context(tx.asked_by(notification.request_id))
         if standing.status not in _OPEN:
             return standing.outcome or {}
+        if found.judged is not None:
+            await expect_in_force(conn, found.judged.ruling.policy_digest)
         waits = addressed_waits(found)
         matter = NotificationContext(
             engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
@@ -354,6 +358,8 @@ APPLY: Mapping[str, Callable[[NotificationContext, Any], Awaitable[ApplyResult]]
     "delivery": apply_redelivery,
     "activate": apply_status_change,
     "retire": apply_status_change,
+    "activate_policy": apply_policy_change,
+    "rollback_policy": apply_policy_change,
     "delegate": apply_delegation,
     "undelegate": apply_delegation,
     "install_link": apply_install_link,

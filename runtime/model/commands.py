@@ -166,6 +166,25 @@ class RetirePayload(_RunbookVersionPayload):
     kind: Literal["retire"] = "retire"
 
 
+POLICY_ROLLBACK = "countersign-rollback-policy"
+"""The program's own runbook whose runs go by the policy version before the one in force."""
+
+
+class ActivatePolicyPayload(PayloadModel):
+    """Somebody wants a version of the policy to come into force."""
+
+    kind: Literal["activate_policy"] = "activate_policy"
+    version: int
+    reason: str
+
+
+class RollbackPolicyPayload(PayloadModel):
+    """Somebody wants the policy version before the one in force back."""
+
+    kind: Literal["rollback_policy"] = "rollback_policy"
+    reason: str
+
+
 class DelegatePayload(PayloadModel):
     """Somebody wants one person to vote for another, from `starts_at` until before `ends_at`.
 
@@ -208,6 +227,8 @@ TenantCommand = (
     | DeliveryPayload
     | ActivatePayload
     | RetirePayload
+    | ActivatePolicyPayload
+    | RollbackPolicyPayload
     | DelegatePayload
     | UndelegatePayload
     | InstallLinkPayload

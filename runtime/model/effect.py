@@ -18,6 +18,10 @@ class KeyInUseError(Exception):
     """Another effect is acting, or has acted, under the same idempotency key."""
 
 
+class PolicyReplacedError(Exception):
+    """The answer is of a policy that is not in force: another one is, and has to be asked."""
+
+
 class OnDoubt(StrEnum):
     """What to do about an attempt without an outcome (design, section 9, step 9)."""
 

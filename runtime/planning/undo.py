@@ -24,7 +24,7 @@ from runtime.planning.triggers import Claim, Trigger, claim_in
 from runtime.planning.undo_definition import POST_TASK, payload_of, undo_definition
 from runtime.store.batched_reads import BatchedReads
 from runtime.store.database.pool import Conn
-from runtime.store.definitions import keep_definition
+from runtime.store.definitions import keep_definitions
 from runtime.store.undo import effects_of, supplied_in, undoings_of
 
 
@@ -236,7 +236,7 @@ async def ask_for_undo(
     undoings = await undoings_of(conn, done.tenant, done.run_id)
     number = undoings[-1].number + 1 if undoings else 1
     definition = undo_definition(done.definition, done.run_id, number, items, engine.routing.doubt_groups)
-    await keep_definition(conn, done.tenant, definition, engine.clock())
+    await keep_definitions(conn, done.tenant, [definition], engine.clock())
     trigger = Trigger(
         tenant=done.tenant,
         type=UNDO,

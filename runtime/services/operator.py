@@ -10,6 +10,7 @@ from runtime.clock import Clock
 from runtime.engine import new_id
 from runtime.model.commands import (
     ActivatePayload,
+    ActivatePolicyPayload,
     CancelPayload,
     DelegatePayload,
     DropPayload,
@@ -21,6 +22,7 @@ from runtime.model.commands import (
     RetryBundlePayload,
     RetryPayload,
     RevokePasskeyPayload,
+    RollbackPolicyPayload,
     UndelegatePayload,
     UndoPayload,
 )
@@ -129,6 +131,15 @@ class OperatorService:
     async def retire(self, by: str, name: str, version: int, reason: str) -> str:
         """Ask for no new run to start with a version of a runbook."""
         return await self._record(by, name, RetirePayload(name=name, version=version, reason=reason))
+
+    async def activate_policy(self, by: str, version: int, reason: str) -> str:
+        """Ask for a version of the policy to come into force."""
+        payload = ActivatePolicyPayload(version=version, reason=reason)
+        return await self._record(by, f"policy:{version}", payload)
+
+    async def rollback_policy(self, by: str, reason: str) -> str:
+        """Ask for the policy version before the one in force."""
+        return await self._record(by, "policy", RollbackPolicyPayload(reason=reason))
 
     async def delegate(self, by: str, wish: DelegatePayload) -> str:
         """Ask for one person to vote for another for some time."""

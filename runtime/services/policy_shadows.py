@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policy.backtest.differences import DifferenceClass
 from policy.backtest.judging import JudgedDecision
+from policy.differences import DifferenceClass
 from runtime.clock import Clock
 from runtime.engine import new_id
 from runtime.store import policy_shadows as store

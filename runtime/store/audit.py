@@ -19,6 +19,7 @@ from receipts.acts import SlackInstalled, SlackRemoved, act_record
 from receipts.chain import GENESIS, PROGRAM
 from receipts.hashes import TreeHead
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
+from receipts.policy_acts import PolicyActivated, policy_name
 from receipts.tenant_acts import (
     DefinitionActivated,
     DefinitionRetired,
@@ -31,14 +32,21 @@ from receipts.tenant_acts import (
     directory_record,
     key_name,
     life_record,
-    policy_name,
 )
 from runtime.model.questions import Question
 from runtime.model.states import DefinitionStatus
 from runtime.store.delegations import delegation_of
 from runtime.store.passkeys import passkey_of
 from runtime.store.run_history import asked, edit_document, leaves_in, question_document, vote_document
-from runtime.store.tenants import ACCOUNTS, ACTORS, SETTINGS, rows_digest
+from runtime.store.tenants import (
+    ACCOUNTS,
+    ACTORS,
+    POLICY_ACTIVATIONS,
+    POLICY_VERSIONS,
+    SETTINGS,
+    policy_proposed,
+    rows_digest,
+)
 
 _AT_ONCE = 200
 """Runs that are read together."""
@@ -242,8 +250,7 @@ def tenant_rows(conn: View, tenant: str) -> TenantRows:
 def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT name, version, canonical FROM definitions"):
         yield definition_name(row["name"], row["version"]), hashlib.sha256(row["canonical"]).hexdigest()
-    for row in all_rows(conn, "SELECT digest, files FROM policy_texts"):
-        yield policy_name(row["digest"]), canonical.digest(row["files"])
+    yield from _policies(conn)
     for row in all_rows(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s", tenant):
         yield key_name(row["key_id"]), canonical.digest(row["entry"])
     for row in all_rows(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant):
@@ -266,6 +273,15 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
             ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
             yield from act_record(DelegationEnded, ended, row["ended_by"]).items()
     yield from _installations(conn, tenant)
+
+
+def _policies(conn: View) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT digest, files FROM policy_texts"):
+        yield policy_name(row["digest"]), canonical.digest(row["files"])
+    for row in all_rows(conn, POLICY_VERSIONS):
+        yield from policy_proposed(row).record.items()
+    for row in all_rows(conn, POLICY_ACTIVATIONS):
+        yield from PolicyActivated(**row).record.items()
 
 
 def _installations(conn: View, tenant: str) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from runtime.definitions.model import Definition
 from runtime.model.runbook_version import RunbookVersion
 from runtime.model.states import DEFINITION, DefinitionStatus, IllegalTransitionError
 from runtime.store.database.pool import Conn
-from runtime.store.tenants import put_act
+from runtime.store.tenants import put_act, put_acts
 
 
 class DefinitionChangedError(Exception):
@@ -22,11 +22,16 @@ class DefinitionChangedError(Exception):
 
 
 async def keep_definitions(conn: Conn, tenant: str, definitions: Collection[Definition], now: datetime) -> None:
-    """Do for each what `keep_definition` does; what is stored and on record already is known by one read."""
+    """Store each definition once, and put on the tenant's record that it came.
+
+    Raise DefinitionChangedError if the name and version of one mean something else here. What is stored and on record
+    already is known by one read.
+    """
     known = await _on_record(conn, tenant, definitions)
-    for definition in definitions:
-        if (definition.name, definition.version) not in known:
-            await keep_definition(conn, tenant, definition, now)
+    if new := [one for one in definitions if (one.name, one.version) not in known]:
+        async with conn.transaction():
+            await _insert(conn, new, now)
+            await put_acts(conn, tenant, [_stored(one) for one in new], PROGRAM, now)
 
 
 async def _on_record(conn: Conn, tenant: str, definitions: Collection[Definition]) -> set[tuple[str, int]]:
@@ -53,29 +58,29 @@ def _stored(definition: Definition) -> DefinitionStored:
     return DefinitionStored(name=definition.name, version=definition.version, digest=definition.digest)
 
 
-async def keep_definition(conn: Conn, tenant: str, definition: Definition, now: datetime) -> None:
-    """Store a definition once, and put on the tenant's record that it came.
-
-    Raise DefinitionChangedError if its name and version mean something else here.
-    """
-    async with conn.transaction():
-        await _insert(conn, definition, now)
-        await put_act(conn, tenant, _stored(definition), PROGRAM, now)
-
-
-async def _insert(conn: Conn, definition: Definition, now: datetime) -> None:
-    key = {"name": definition.name, "version": definition.version}
+async def _insert(conn: Conn, definitions: Sequence[Definition], now: datetime) -> None:
+    keys = {"names": [one.name for one in definitions], "versions": [one.version for one in definitions]}
     conn.put(
         "INSERT INTO definitions (name, version, digest, canonical, created_at)"
-        " VALUES (%(name)s, %(version)s, %(digest)s, %(canonical)s, %(now)s) ON CONFLICT DO NOTHING",
-        {**key, "digest": definition.digest, "canonical": definition.canonical, "now": now},
+        " SELECT *, %(now)s FROM unnest(%(names)s::text[], %(versions)s::int[], %(digests)s::text[],"
+        " %(canonicals)s::bytea[]) ON CONFLICT DO NOTHING",
+        {
+            **keys,
+            "digests": [one.digest for one in definitions],
+            "canonicals": [one.canonical for one in definitions],
+            "now": now,
+        },
     )
-    query = "SELECT digest FROM definitions WHERE name = %(name)s AND version = %(version)s"
-    row = await conn.read_row(query, key)
-    if row is None or row["digest"] != definition.digest:
-        raise DefinitionChangedError(
-            f"{definition.name} version {definition.version} is stored with another content; give it a new version"
-        )
+    query = """
+        SELECT name, version, digest FROM definitions
+         WHERE (name, version) IN (SELECT * FROM unnest(%(names)s::text[], %(versions)s::int[]))
+    """
+    there = {(row["name"], row["version"]): row["digest"] for row in await conn.read(query, keys)}
+    for one in definitions:
+        if there.get((one.name, one.version)) != one.digest:
+            raise DefinitionChangedError(
+                f"{one.name} version {one.version} is stored with another content; give it a new version"
+            )
 
 
 async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:

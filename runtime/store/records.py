@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
+from receipts.policy_acts import PolicySeen
 from receipts.receipt import Receipt
-from receipts.tenant_acts import PolicySeen
 from receipts.usage import ReadRecord, rollup, usages_of
-from runtime.model.effect import LeaseLostError
+from runtime.model.effect import LeaseLostError, PolicyReplacedError
 from runtime.store.database.pool import Conn
 from runtime.store.database.write_buffer import WriteKind, json_text
 from runtime.store.tenants import put_act
@@ -23,7 +23,9 @@ _DECIDED = WriteKind(
     "policy_decisions",
     """
     INSERT INTO policy_decisions (decision_id, run_id, effect_id, seq, outcome, document, policy_digest, at)
-    SELECT * FROM {r}
+    SELECT decision_id, run_id, effect_id, seq, outcome, document, policy_digest, at FROM {r}
+     WHERE in_force IS NOT DISTINCT FROM (SELECT policy_in_force())
+    RETURNING decision_id AS id
     """,
     (
         ("decision_id", "text"),
@@ -34,9 +36,13 @@ _DECIDED = WriteKind(
         ("document", "json"),
         ("policy_digest", "text"),
         ("at", "timestamptz"),
+        ("in_force", "int"),
     ),
     key=1,
+    lost=lambda decision_id: PolicyReplacedError(f"another policy came into force before decision {decision_id}"),
 )
+"""A decision counts only under the policy that was in force when it was asked for, and stays so until the commit."""
+
 _RECEIVED = WriteKind(
     "received",
     "receipts",
@@ -79,20 +85,43 @@ _READ = WriteKind(
 )
 
 
-async def keep_policy_text(conn: Conn, tenant: str, text: "PolicyText", now: datetime) -> None:
-    """Keep the exact text of a policy, once per digest, and put on the tenant's record that it decides."""
+async def keep_policy_text(conn: Conn, tenant: str, text: "PolicyText", now: datetime) -> int | None:
+    """Keep the exact text of a policy, once per digest, and put on the tenant's record that it decides.
+
+    Return the number of the policy version that has this text; None where none has.
+    """
     async with conn.transaction():
         await conn.execute(
             "INSERT INTO policy_texts (digest, files, first_seen) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
             (text.digest, json.dumps(text.files), now),
         )
         await put_act(conn, tenant, PolicySeen(digest=text.digest), PROGRAM, now)
+        row = await conn.read_row("SELECT version FROM policy_versions WHERE digest = %s", (text.digest,))
+    return int(row["version"]) if row else None
+
+
+async def expect_in_force(conn: Conn, digest: str) -> None:
+    """Raise PolicyReplacedError unless a policy is in force, and keep it so until the caller's transaction ends."""
+    query = "SELECT digest FROM policy_versions WHERE version = (SELECT policy_in_force())"
+    row = await conn.read_row(query, ())
+    if row is not None and row["digest"] != digest:
+        raise PolicyReplacedError(f"policy {row['digest']} is in force, and {digest} answered")
 
 
 async def insert_decision(
-    conn: Conn, run_id: str, effect_id: str, seq: int, facts: Mapping[str, Any], document: bytes, now: datetime
+    conn: Conn,
+    run_id: str,
+    effect_id: str,
+    seq: int,
+    facts: Mapping[str, Any],
+    document: bytes,
+    now: datetime,
+    in_force: int | None,
 ) -> None:
-    """Write a decision under the audit leaf `seq` that names it; `document` is the canonical JSON of `facts`."""
+    """Write a decision under the audit leaf `seq` that names it; `document` is the canonical JSON of `facts`.
+
+    The transaction fails with PolicyReplacedError unless the policy version `in_force` is in force at its end.
+    """
     await conn.gather(
         _DECIDED,
         (
@@ -104,6 +133,7 @@ async def insert_decision(
             document.decode(),
             facts["policy_digest"],
             now,
+            in_force,
         ),
     )
 

@@ -6,6 +6,7 @@ definitions and policies. What a start loads is put on record when it differs fr
 rest on acts, which are found by their names, whole.
 """
 
+import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,13 @@ import orjson
 from receipts import canonical
 from receipts.acts import Act, LoadedAct
 from receipts.chain import GENESIS, PROGRAM, Actor, Correlation, Head, Written, next_leaf
-from receipts.tenant_acts import DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen, chain_of
+from receipts.policy_acts import PolicyActivated, PolicyProposed, PolicySeen
+from receipts.tenant_acts import (
+    DefinitionStored,
+    DirectoryLoaded,
+    KeyRegistered,
+    chain_of,
+)
 from runtime.store.database.buffered_connection import at_once
 from runtime.store.database.pool import Conn
 
@@ -123,18 +130,40 @@ async def directory_digest(conn: Conn, tenant: str) -> str:
 
 async def existing_records(conn: Conn, tenant: str) -> list[Act]:
     """Return what was there before there was a chain to put it on."""
-    definitions, policies, directories, keys = await at_once(
+    definitions, policies, versions, activations, directories, keys = await at_once(
         _all(conn, "SELECT name, version, digest FROM definitions ORDER BY created_at, name, version"),
         _all(conn, "SELECT digest FROM policy_texts ORDER BY first_seen, digest"),
+        _all(conn, f"{POLICY_VERSIONS} ORDER BY version"),
+        _all(conn, f"{POLICY_ACTIVATIONS} ORDER BY number"),
         _all(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant),
         _all(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s ORDER BY number", tenant),
     )
     return [
         *(DefinitionStored(**row) for row in definitions),
         *(PolicySeen(**row) for row in policies),
+        *(policy_proposed(row) for row in versions),
+        *(PolicyActivated(**row) for row in activations),
         *[DirectoryLoaded(**row, rows=await directory_digest(conn, tenant)) for row in directories],
         *(KeyRegistered(key_id=row["key_id"], digest=canonical.digest(row["entry"])) for row in keys),
     ]
+
+
+POLICY_VERSIONS = """
+    SELECT version, digest, bundle, rules::text AS rules, report::text AS report, tenant, author, comment
+      FROM policy_versions
+"""
+POLICY_ACTIVATIONS = "SELECT number, version, replaces, activated_by AS by, run_id FROM policy_activations"
+
+
+def policy_proposed(row: Mapping[str, Any]) -> PolicyProposed:
+    """Return the act of a row that `POLICY_VERSIONS` gives: digests stand for the bundle and the texts."""
+    report = row["report"]
+    digests = {
+        "bundle": hashlib.sha256(row["bundle"]).hexdigest(),
+        "rules": hashlib.sha256(row["rules"].encode()).hexdigest(),
+        "report": None if report is None else hashlib.sha256(report.encode()).hexdigest(),
+    }
+    return PolicyProposed(**{**row, **digests})
 
 
 async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:
@@ -154,12 +183,28 @@ async def put_act(conn: Conn, tenant: str, act: Act, actor: Actor, at: datetime)
         return False
     end = await lock_chain(conn, tenant, act.once)
     if end.head.seq == 0:
-        before = [one for one in await existing_records(conn, tenant) if one != act]
-        end = _append(conn, tenant, end, before, PROGRAM, at)
+        end = await _begin(conn, tenant, end, act, at)
     if end.has:  # since somebody else put it there while we waited
         return False
     _append(conn, tenant, end, [act], actor, at)
     return True
+
+
+async def put_acts(conn: Conn, tenant: str, acts: Sequence[Act], actor: Actor, at: datetime) -> None:
+    """Put acts that are done only once on record, those that are not there yet, as `put_act` does."""
+    end = await lock_chain(conn, tenant)
+    if end.head.seq == 0:
+        end = await _begin(conn, tenant, end, None, at)
+    query = "SELECT once FROM tenant_leaves WHERE tenant = %(tenant)s AND once = ANY(%(names)s)"
+    there = await conn.read(query, {"tenant": tenant, "names": [act.once for act in acts]})
+    known = {row["once"] for row in there}
+    _append(conn, tenant, end, [act for act in acts if act.once not in known], actor, at)
+
+
+async def _begin(conn: Conn, tenant: str, end: ChainEnd, act: Act | None, at: datetime) -> ChainEnd:
+    """Begin a chain with what was there before it, all but the act that comes now; return its end."""
+    before = [one for one in await existing_records(conn, tenant) if one != act]
+    return _append(conn, tenant, end, before, PROGRAM, at)
 
 
 async def _is_on_record(conn: Conn, tenant: str, act: Act) -> bool:

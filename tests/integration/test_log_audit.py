@@ -19,7 +19,7 @@ from runtime.services.sequencer import Sequencer
 from runtime.store import checkpoints
 from runtime.store.audit import TenantRows
 from runtime.store.checkpoints import Signed
-from runtime.store.definitions import keep_definition
+from runtime.store.definitions import keep_definitions
 from tests.bench import TENANT, Bench
 from tests.integration.acts_stage import delegate, say, undelegate
 from tests.integration.policies_stage import register, revoke
@@ -299,7 +299,9 @@ async def test_a_history_that_was_rewritten_whole_shows_in_a_checkpoint_that_was
 async def test_what_another_tenant_brought_is_no_finding(office: Office) -> None:
     bench = office.bench
     async with bench.engine.pool.connection() as conn:
-        await keep_definition(conn, "other", replace(next(iter(bench.definitions.values())), name="new"), bench.clock())
+        await keep_definitions(
+            conn, "other", [replace(next(iter(bench.definitions.values())), name="new")], bench.clock()
+        )
     assert (await office.audit()).findings == []
 
 

@@ -24,6 +24,7 @@ from receipts import canonical
 from receipts.acts import Act, CommandRefused
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
 from receipts.fields import timestamp
+from receipts.policy_acts import PolicySeen
 from receipts.tenant_acts import (
     ActError,
     BundleFetched,
@@ -32,7 +33,6 @@ from receipts.tenant_acts import (
     HoldLifted,
     HoldSet,
     KeyRegistered,
-    PolicySeen,
     act_of,
     chain_of,
 )

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from countersign.no_network import NetworkError, no_network
 from policy.answer import parse_answer
-from policy.backtest.differences import DifferenceClass, differences
 from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
 from policy.backtest.report import html_report, json_report, markdown_report
 from policy.backtest.summary import EXAMPLES, MOST_GROUPS, Asked, GroupBy, Summary, summarize
 from policy.contract import Answer
+from policy.differences import DifferenceClass, differences
 from policy.vetting import sample_question
 
 GLASS = {

@@ -1,11 +1,54 @@
-"""Tables of policy shadows: windows of candidate policies, and the differences found.
+"""Tables of policies: their versions, which of them came into force when, and the shadows of candidates."""
 
-No decision reads them.
-"""
-
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+)
 
 from runtime.store.schema.base import document, insert_only, kept, metadata, moment, partial, words
+
+# A version of the policy, as it was proposed: all tenants of the database share it. Without any the database is for
+# development, and decides by what OPA serves.
+policy_versions = Table(
+    "policy_versions",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("digest", Text, ForeignKey("policy_texts.digest"), nullable=False, unique=True),
+    Column("bundle", LargeBinary, nullable=False),  # signed, as OPA takes it
+    words("tenant"),  # in which its activation is signed
+    words("author"),
+    words("comment"),
+    document("rules"),  # of its text, by title and place: for comparison without OPA
+    document("report", nullable=True),  # of its backtest; null for the version that came with the installation
+    moment("proposed_at"),
+    CheckConstraint("version >= 1", name="version"),
+    info=insert_only(),
+)
+
+
+# Each activation of a version, in order: the last one says which version is in force (`policy_in_force`).
+policy_activations = Table(
+    "policy_activations",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, ForeignKey("policy_versions.version"), nullable=False),
+    Column("replaces", Integer, ForeignKey("policy_versions.version"), nullable=True),  # null for the first one
+    words("activated_by"),
+    Column("run_id", Text, ForeignKey("runs.run_id"), nullable=True),  # that asked policy and people
+    moment("activated_at"),
+    CheckConstraint("number >= 1 AND (number = 1) = (replaces IS NULL)", name="number"),
+    partial("uq_policy_activations_run_id", "run_id", where="run_id IS NOT NULL", unique=True),
+    info=insert_only(),
+)
+
 
 # A window of a candidate policy: its digest, the range of the tenant's log that it was asked about, decisions by class.
 policy_shadows = Table(

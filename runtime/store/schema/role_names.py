@@ -5,5 +5,6 @@ READER = "countersign_reader"
 ROLES = (OWNER, PROGRAM, DIRECTORY, READER)
 
 REFRESH_USERGROUPS = "refresh_usergroups"
-CALLERS = {REFRESH_USERGROUPS: (PROGRAM, DIRECTORY)}
-"""Functions that do with their owner's rights what their callers have no right to, and who these are."""
+POLICY_IN_FORCE = "policy_in_force"
+CALLERS = {REFRESH_USERGROUPS: (PROGRAM, DIRECTORY), POLICY_IN_FORCE: (PROGRAM,)}
+"""Functions that are called by name, and the roles that may call them."""

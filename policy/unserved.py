@@ -1,0 +1,37 @@
+"""Asks a policy that no OPA serves, by its exact text: in an emergency the version before the one in force is asked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from policy.answer import dotted, parse_answer, parse_flaws, parse_version
+from policy.confined import FRONT, confined
+from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.errors import PolicyError
+from policy.explain import answered
+
+
+@dataclass(frozen=True)
+class UnservedPolicies:
+    """Asks with the program `opa`, in a confined process for each question; None where there is no such program."""
+
+    opa: Path | None
+
+    async def ask(self, text: PolicyText, question: Question) -> Verdict:
+        """Return the verdict of a text; raise PolicyUnavailableError."""
+        if self.opa is None:
+            raise PolicyUnavailableError("the version before is asked with an `opa` program: set COUNTERSIGN_OPA")
+        try:
+            version = (await confined(self.opa, "version", bounds=FRONT))[0].partition("\n")[0]
+            found = await answered(self.opa, text.files, question.model_dump(mode="json"), FRONT)
+        except PolicyError as error:
+            raise PolicyUnavailableError(str(error)) from error
+        if flaws := parse_flaws(found.flaws):
+            raise PolicyUnavailableError("; ".join(f"{question.tenant}: {flaw}" for flaw in flaws))
+        return Verdict(
+            answer=parse_answer(found.answer, "answer"),
+            decision_id=str(uuid4()),
+            policy_digest=text.digest,
+            opa_version=dotted(parse_version(version.removeprefix("Version: "))),
+            latency_ms=found.milliseconds,
+        )

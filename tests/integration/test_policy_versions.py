@@ -1,0 +1,143 @@
+"""Versions of the policy: who brings one into force, what decides meanwhile, and the way back."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policy.client import OpaEngine
+from policy.keys import load_or_create
+from policy.unserved import UnservedPolicies
+from runtime.model.effect import PolicyReplacedError
+from runtime.services.approvals import ApprovalService
+from runtime.services.policy_versions import policy_handlers
+from runtime.store.records import expect_in_force
+from runtime.worker import Worker
+from tests.bench import TENANT, open_bench
+from tests.integration.conftest import PACK, Targets
+from tests.integration.versions_stage import PolicyLife
+from tests.opa_server import copy_policies, opa_program, start_opa
+from tests.patience import MINUTE
+
+FILE = {"company": "ACME", "text": "report"}
+SIGNERS = ("ann", "sam")
+
+
+def more_writes(config: dict[str, Any]) -> None:
+    config["writes_per_run"] = 90
+
+
+def denies_all(config: dict[str, Any]) -> None:
+    config["connectors"] = {}
+
+
+def unsigned(config: dict[str, Any]) -> None:
+    config["requirements"]["policy_activate"] |= {"groups": ["onboarding"], "quorum": 1, "all_groups": False}
+
+
+@pytest.fixture
+async def life(dsn: str, targets: Targets, tmp_path: Path) -> AsyncIterator[PolicyLife]:
+    """Open an installation without a version, whose OPA serves a folder."""
+    folder = copy_policies(tmp_path / "rego")
+    key = load_or_create(tmp_path / "author/policy.pem")
+    async with (
+        start_opa(folder, tmp_path / "opa") as opa,
+        OpaEngine(opa.url, timeout=MINUTE, fresh=0.0) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers()) as bench,
+    ):
+        handlers = {**bench.engine.handlers, **policy_handlers(bench.engine.pool, bench.clock, [key.public])}
+        engine = replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program()))
+        own = replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
+        yield PolicyLife(own, folder, key, opa)
+
+
+async def decided(life: PolicyLife, ref: str) -> dict[str, Any]:
+    """Start a filing, and return the last decision on it, None where there is none."""
+    run_id = (await life.bench.start("bench.file", FILE, ref)).run_id
+    await life.bench.settle()
+    found = await life.bench.rows(
+        "SELECT document FROM policy_decisions WHERE run_id = %s AND document ->> 'step' <> '' ORDER BY seq", run_id
+    )
+    return dict(found[-1]["document"]) if found else {}
+
+
+async def test_a_version_comes_into_force_once_policy_and_people_agree(life: PolicyLife) -> None:
+    assert (await life.install()).version == 1
+    version = await life.propose(life.changed("next", more_writes))
+    facts = await life.activate(version)
+    assert (await life.bench.run(facts["run_id"]))["status"] == "waiting_approval"
+    assert await life.in_force() == 1
+    await life.sign(*SIGNERS)
+    assert (await life.bench.run(facts["run_id"]))["status"] == "succeeded"
+    assert await life.in_force() == version == 2
+
+
+async def test_people_sign_changes_backtest_and_digests(life: PolicyLife) -> None:
+    await life.install()
+    await life.activate(await life.propose(life.changed("next", more_writes)))
+    (row,) = await life.bench.rows("SELECT fields FROM effects WHERE connector = 'policy'")
+    (version,) = await life.bench.rows("SELECT digest, bundle FROM policy_versions WHERE version = 2")
+    assert row["fields"]["changes"] == "wider    acme.writes_per_run: 60 → 90"
+    assert row["fields"]["backtest"] == "no backtest was made"
+    assert row["fields"]["digest"] == version["digest"]
+    assert (row["fields"]["version"], row["fields"]["replaces"], row["fields"]["author"]) == (2, 1, "rita")
+
+
+async def test_an_author_does_not_sign_their_own_version(life: PolicyLife) -> None:
+    await life.install()
+    await life.activate(await life.propose(life.changed("next", more_writes), author="ann"))
+    assert not (await life.bench.click("ann", await life.bench.approval_id())).counted
+    await life.sign("ben", "sam")
+    assert await life.in_force() == 2
+
+
+async def test_no_attempt_begins_on_the_answer_of_an_older_version(life: PolicyLife, targets: Targets) -> None:
+    await life.install()
+    nxt = life.changed("next", more_writes)
+    await life.activate(await life.propose(nxt))
+    await life.sign(*SIGNERS)
+    assert await decided(life, "late") == {}  # OPA serves the version before
+    (effect,) = await life.bench.rows("SELECT status, error FROM effects WHERE connector = 'register'")
+    assert effect["status"] == "pending"
+    assert "another policy came into force" in effect["error"]
+    await life.serve(nxt)
+    await life.bench.later(minutes=1)
+    found = await life.bench.rows("SELECT policy_digest FROM policy_decisions ORDER BY at DESC LIMIT 1")
+    assert found[0]["policy_digest"] == life.opa.revision
+
+
+async def test_an_operator_may_nothing_by_the_answer_of_an_older_version(life: PolicyLife) -> None:
+    await life.install()
+    async with life.bench.engine.pool.connection() as conn, conn.transaction():
+        await expect_in_force(conn, life.opa.revision)
+        with pytest.raises(PolicyReplacedError, match="is in force, and 00 answered"):
+            await expect_in_force(conn, "00")
+
+
+async def test_decisions_without_a_version_say_development(life: PolicyLife) -> None:
+    assert (await decided(life, "before"))["development"] is True
+    await life.install()
+    await life.bench.later(minutes=1)
+    assert "development" not in await decided(life, "after")
+
+
+async def test_a_policy_that_denies_all_is_rolled_back_by_the_rules_of_the_version_before(life: PolicyLife) -> None:
+    await life.install()
+    nothing = life.changed("nothing", denies_all)
+    await life.activate(await life.propose(nothing))
+    await life.sign(*SIGNERS)
+    await life.serve(nothing)
+    assert (await decided(life, "denied"))["outcome"] == "deny"
+    facts = await life.rollback()
+    assert (await life.bench.run(facts["run_id"]))["status"] == "waiting_approval"
+    await life.sign(*SIGNERS)
+    assert await life.in_force() == 1
+    (decision,) = await life.bench.rows(
+        "SELECT policy_digest FROM policy_decisions WHERE run_id = %s AND outcome = 'allow'"
+        " AND effect_id IN (SELECT effect_id FROM effects WHERE connector = 'policy')",
+        facts["run_id"],
+    )
+    (first,) = await life.bench.rows("SELECT digest FROM policy_versions WHERE version = 1")
+    assert decision["policy_digest"] == first["digest"]

@@ -1,0 +1,103 @@
+"""A bench whose policy has versions: the folder that OPA serves, what is proposed of it, and who signs."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from countersign.embedded.opa import OpaChild
+from policy.bundle import PolicyFolders, read_policy
+from policy.explain import parsed_rules
+from policy.keys import PolicyKey
+from policy.signing import sign_bundle
+from policy.versions import ReadPolicy, rules_json
+from runtime.inbox import inbox
+from runtime.services import policy_versions
+from runtime.services.operator import OperatorService
+from runtime.services.policy_versions import INSTALLATION, InForce, NewPolicyVersion
+from tests.bench import TENANT, Bench
+from tests.opa_server import PACKS, opa_program
+from tests.patience import until
+
+CONFIG = "countersign_config/acme/data.json"
+
+
+@dataclass
+class PolicyLife:
+    """One installation: its bench, the policy folder that its OPA serves, and a key that signs."""
+
+    bench: Bench
+    folder: Path
+    key: PolicyKey
+    opa: OpaChild
+
+    async def made(self, folder: Path, author: str, comment: str = "", report: str | None = None) -> NewPolicyVersion:
+        """Return a version of what stands in a folder."""
+        text = read_policy(PolicyFolders(folder, PACKS))
+        rules = rules_json(await parsed_rules(opa_program(), text.files))
+        return NewPolicyVersion(text, sign_bundle(text, self.key).data, rules, TENANT, author, comment, report)
+
+    async def install(self) -> InForce:
+        """Bring the first version into force: what OPA serves."""
+        new = await self.made(self.folder, INSTALLATION, "came with the installation")
+        async with self.bench.engine.pool.connection() as conn:
+            return await policy_versions.install(conn, new, self.bench.clock())
+
+    async def propose(self, folder: Path, author: str = "rita", report: str | None = None) -> int:
+        """Propose what stands in a folder; return its number."""
+        new = await self.made(folder, author, "a change", report)
+        async with self.bench.engine.pool.connection() as conn:
+            read = ReadPolicy(new.text.files, await parsed_rules(opa_program(), new.text.files))
+            await policy_versions.changes_from_in_force(conn, read)
+            return await policy_versions.propose(conn, new, self.bench.clock())
+
+    def changed(self, name: str, change: Callable[[dict[str, Any]], object]) -> Path:
+        """Return a copy of the folder with another configuration."""
+        copy = shutil.copytree(self.folder, self.folder.parent / name)
+        with_config(copy, change)
+        return copy
+
+    async def serve(self, folder: Path) -> None:
+        """Have OPA serve what stands in a folder."""
+        digest = read_policy(PolicyFolders(folder, PACKS)).digest
+        shutil.copytree(folder, self.folder, dirs_exist_ok=True)
+        await until(lambda: self.opa.revision == digest)
+
+    async def activate(self, version: int, by: str = "omar") -> dict[str, Any]:
+        """Ask for a version to come into force; return what became of the wish."""
+        return await self._asked(await self._desk().activate_policy(by, version, "it is time"))
+
+    async def rollback(self, by: str = "omar") -> dict[str, Any]:
+        """Ask for the version before."""
+        return await self._asked(await self._desk().rollback_policy(by, "it was wrong"))
+
+    async def sign(self, *people: str) -> None:
+        """Have people approve what is asked for last."""
+        approval = await self.bench.approval_id()
+        for person in people:
+            assert (await self.bench.click(person, approval)).counted
+        await self.bench.settle()
+
+    async def in_force(self) -> int | None:
+        """Return the version in force."""
+        async with self.bench.engine.pool.connection() as conn:
+            found = await policy_versions.in_force(conn)
+        return found.version if found else None
+
+    def _desk(self) -> OperatorService:
+        return OperatorService(self.bench.engine.pool, self.bench.clock, TENANT)
+
+    async def _asked(self, notification_id: str) -> dict[str, Any]:
+        facts = await inbox.apply(self.bench.engine, notification_id)
+        await self.bench.settle()
+        return dict(facts)
+
+
+def with_config(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the tenant's configuration in a policy folder."""
+    file = folder / CONFIG
+    config = json.loads(file.read_text(encoding="utf-8"))
+    change(config)
+    file.write_text(json.dumps(config), encoding="utf-8")
