@@ -44,6 +44,9 @@ DESK = Bounds(seconds=10.0, overall=120.0, near=60.0, memory=1024 * MIB, printed
 FRONT = Bounds(seconds=5.0, overall=20.0, near=10.0, memory=256 * MIB, printed=16 * MIB, said=MIB // 4)
 """For a process that also answers others."""
 
+RESCUE = Bounds(seconds=20.0, overall=60.0, near=0.0, memory=256 * MIB, printed=16 * MIB, said=MIB // 4)
+"""For a rollback of the policy, for which it is better to wait on a busy machine than to have no answer."""
+
 
 class NoOpaError(PolicyError):
     """There is no `opa` to ask."""

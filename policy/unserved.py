@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from policy.answer import dotted, parse_answer, parse_flaws, parse_version
-from policy.confined import FRONT, confined
+from policy.confined import RESCUE, confined
 from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdict
 from policy.errors import PolicyError
 from policy.explain import answered
@@ -22,8 +22,8 @@ class UnservedPolicies:
         if self.opa is None:
             raise PolicyUnavailableError("the version before is asked with an `opa` program: set COUNTERSIGN_OPA")
         try:
-            version = (await confined(self.opa, "version", bounds=FRONT))[0].partition("\n")[0]
-            found = await answered(self.opa, text.files, question.model_dump(mode="json"), FRONT)
+            version = (await confined(self.opa, "version", bounds=RESCUE))[0].partition("\n")[0]
+            found = await answered(self.opa, text.files, question.model_dump(mode="json"), RESCUE)
         except PolicyError as error:
             raise PolicyUnavailableError(str(error)) from error
         if flaws := parse_flaws(found.flaws):

@@ -1,4 +1,4 @@
-"""The group `policy`: check, test, format and sign policies; explain a decision; try what a policy would answer."""
+"""The group `policy`: check, test, format, sign, propose and activate policies; explain a decision; try an answer."""
 
 import json
 import sys
@@ -14,6 +14,7 @@ from countersign.cli.policy_bundles import build, verify
 from countersign.cli.policy_diff import diff
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
+from countersign.cli.policy_versions import activate, list_, propose, rollback, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,11 @@ policy.command()(diff)
 policy.add_typer(shadow, name="shadow", help="Run a candidate policy beside the one in force.")
 policy.command()(build)
 policy.command()(verify)
+policy.command()(propose)
+policy.command()(activate)
+policy.command()(rollback)
+policy.command("list")(list_)
+policy.command()(show)
 
 
 @policy.command()

@@ -10,14 +10,15 @@ import typer
 from countersign.cli.command import find_one, out, run, show_json
 from countersign.cli.options import AsJson
 from countersign.cli.policy_options import Packs, folders_of, opa_program
+from countersign.cli.policy_versions import policy_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policy.changes import RuleChange
 
-_DIGEST = re.compile(r"[0-9a-f]{8,64}")
-_Named = "A policy folder, or the digest (or its beginning) of a policy in the database."
+_DIGEST, _VERSION = re.compile(r"[0-9a-f]{8,64}"), re.compile(r"[1-9][0-9]{0,6}")
+_Named = "A policy folder, or in the database a version, or the digest (or its beginning) of a policy."
 
 
 def diff(
@@ -48,6 +49,8 @@ def _files(named: str, packs: list[Path] | None) -> "Mapping[str, str]":
     from policy.bundle import read_policy
     from runtime.services.listings import find_policy
 
+    if _VERSION.fullmatch(named) and not Path(named).is_dir():
+        return policy_named(named)
     if _DIGEST.fullmatch(named) and not Path(named).is_dir():
         files: Mapping[str, str] = find_one(
             f"single policy in the database with the digest {named}", find_policy, named

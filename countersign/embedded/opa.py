@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +19,7 @@ from policy.errors import PolicyError
 from policy.keys import ALGORITHM, PolicyKey, load_or_create
 from policy.signing import sign_bundle
 from policy.transport import connect
+from policy.verifying import verify_bundle
 from policy.vetting import vet_binary, vet_bundle
 from receipts.signing import public_path
 
@@ -27,11 +30,23 @@ _REFUSED = "refused.txt"
 _ROOM = {"GOGC": "400"}  # evaluation makes much garbage and keeps little: a fifth as many collections
 _STOP_LIMIT, _ANSWER_LIMIT = 5.0, 10.0  # seconds
 
+InForce = Callable[[], Awaitable[tuple[str, bytes] | None]]
+"""Returns digest and signed bundle of the policy version in force, None without one; raises OSError if unknown."""
+
+
+@dataclass(frozen=True)
+class _Version:
+    """The policy version in force, as it was signed. People have agreed to it, so that it is not vetted again."""
+
+    revision: str
+    data: bytes
+
 
 class OpaChild:
     """OPA for as long as the context lasts; it answers at `url`, our user alone, also when it was started again.
 
-    The folders are read every `poll` seconds. A change that stays is bundled, signed, vetted and given to a new `opa`
+    Once it is told how to find the version in force (`follow_versions`) and there is one, that is served. Until then
+    the folders are read every `poll` seconds. A change that stays is bundled, signed, vetted and given to a new `opa`
     process, which verifies it and then takes the place of the one before: that one answers until then, so that either
     the old policy is served or the new one whole. OPA verifies at its start alone; were it told to watch the bundle, it
     would load a replaced bundle without verifying it. What does not pass is logged once and said in a file
@@ -52,8 +67,13 @@ class OpaChild:
         self._child: Child | None = None
         self._before: Child | None = None
         self._serving, self._following = AsyncExitStack(), AsyncExitStack()
+        self._in_force: InForce | None = None
         self._starts = 0
         self._revision = ""  # of the policy that is served
+
+    def follow_versions(self, in_force: InForce) -> None:
+        """Serve the version in force from now on, if there is one."""
+        self._in_force = in_force
 
     @property
     def revision(self) -> str:
@@ -96,14 +116,21 @@ class OpaChild:
         before = handled
         while True:
             await asyncio.sleep(self._poll)
-            found = await asyncio.to_thread(_look, self._policies)
-            now = found.revision if isinstance(found, Bundle) else str(found)
+            try:
+                found = await self._found()
+            except OSError:  # nobody knows what is in force: what is served stays
+                continue
+            now = str(found) if isinstance(found, PolicyError) else found.revision
             if now == before != handled:  # twice the same: nothing is being saved just now
                 handled = now
                 await self._replace(found, key)
             before = now
 
-    async def _replace(self, found: Bundle | PolicyError, key: PolicyKey) -> None:
+    async def _found(self) -> _Version | Bundle | PolicyError:
+        version = None if self._in_force is None else await self._in_force()
+        return _Version(*version) if version else await asyncio.to_thread(_look, self._policies)
+
+    async def _replace(self, found: _Version | Bundle | PolicyError, key: PolicyKey) -> None:
         try:
             if isinstance(found, PolicyError):
                 raise found
@@ -113,10 +140,14 @@ class OpaChild:
             with suppress(OSError):  # of a full disk, too: changes are followed all the same
                 (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8", errors="replace")
 
-    async def _publish(self, bundle: Bundle, key: PolicyKey) -> None:
+    async def _publish(self, bundle: Bundle | _Version, key: PolicyKey) -> None:
         candidate = self._work / _BUNDLE
-        candidate.write_bytes(sign_bundle(bundle.text, key).data)
-        await vet_bundle(self._opa, bundle, candidate, self._policies.schemas)
+        if isinstance(bundle, _Version):
+            verify_bundle(bundle.data, [key.public])
+            candidate.write_bytes(bundle.data)
+        else:
+            candidate.write_bytes(sign_bundle(bundle.text, key).data)
+            await vet_bundle(self._opa, bundle, candidate, self._policies.schemas)
         candidate.replace(served_bundle(self._work))
         await self._change_process()
         self._revision = bundle.revision

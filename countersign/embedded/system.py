@@ -10,14 +10,17 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import yaml
 from pydantic import SecretStr
 from rich.console import Console
 
+from countersign.connection import DatabaseError, connected
 from countersign.directory import read_directory
 from countersign.embedded.case import Outside
 from countersign.embedded.children import Child, Supervisor, python_child
@@ -34,6 +37,7 @@ from countersign.settings import Settings, variable
 from policy.bundle import PolicyFolders
 from runtime.handlers import Demo
 from runtime.model.runbook_version import Activation
+from runtime.services.policy_versions import served_bundle
 
 FILES = Path(__file__).parent / "files"
 OPA_PATIENCE = 5.0
@@ -116,6 +120,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
         policies = PolicyFolders(settings.policies, tuple(settings.packs))
         opa = OpaChild(program, policies, home / "opa", supervisor, key=settings.policy_key_path)
         logins = await _servers(stack, home, opa)
+        opa.follow_versions(partial(_in_force, settings, logins.program))
         await supervisor.until_answers(chat)
         directory = settings.directory or _directory(home, offered)
         loading = {"directory_database_url": SecretStr(logins.directory)}
@@ -167,6 +172,16 @@ async def _servers(stack: AsyncExitStack, home: Path, opa: OpaChild) -> Logins:
     if isinstance(served, BaseException):
         raise served
     return logins
+
+
+async def _in_force(settings: Settings, dsn: str) -> tuple[str, bytes] | None:
+    """Return digest and bundle of the policy version in force, None without one; raise OSError if it is unknown."""
+    try:
+        async with connected(settings.model_copy(update={"database_url": SecretStr(dsn)})) as conn:
+            found = await served_bundle(conn)
+    except (DatabaseError, psycopg.Error) as error:
+        raise OSError(str(error)) from error
+    return None if found is None else (found[0].digest, found[1])
 
 
 async def _database(stack: AsyncExitStack, folder: Path) -> Logins:

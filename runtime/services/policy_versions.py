@@ -31,8 +31,8 @@ INSTALLATION = "installation"
 """The author of the first version."""
 
 
-class VersionRefusedError(Exception):
-    """A version cannot be installed or proposed as it is; the message says why."""
+class VersionRefusedError(PolicyError):
+    """A version cannot be proposed as it is; the message says why."""
 
 
 async def install(conn: Conn, new: NewPolicyVersion, now: datetime) -> InForce:

@@ -75,6 +75,7 @@ async def test_each_command_that_looks_prints_one_object_whose_moments_are_in_ut
         assert local == [], path
     full = {path: found for path, found in told.items() if path.endswith(" list")}
     assert {path for path, found in full.items() if not any(map(bool, found.values()))} == {
-        *("keys list", "people passkeys list", "slack list", "steps list", "subscriptions list", "tasks list"),
+        *("keys list", "people passkeys list", "policy list", "slack list", "steps list", "subscriptions list"),
+        "tasks list",
     }
     assert all(found["next"] is None for found in full.values())

@@ -74,11 +74,19 @@ class PolicyLife:
         return await self._asked(await self._desk().rollback_policy(by, "it was wrong"))
 
     async def sign(self, *people: str) -> None:
-        """Have people approve what is asked for last."""
-        approval = await self.bench.approval_id()
+        """Have people approve the change of policy that is asked for."""
+        (row,) = await self.bench.rows(
+            "SELECT approvals.approval_id FROM approvals JOIN effects USING (effect_id) WHERE connector = 'policy'"
+            " AND approvals.status = 'requested'"
+        )
+        approval = row["approval_id"]
         for person in people:
             assert (await self.bench.click(person, approval)).counted
         await self.bench.settle()
+        left = await self.bench.rows(
+            "SELECT status, error, next_try_at FROM effects WHERE connector = 'policy' AND status <> 'dispatched'"
+        )
+        assert left == [], str(left)
 
     async def in_force(self) -> int | None:
         """Return the version in force."""

@@ -85,6 +85,7 @@ _NEED_ANOTHER_THING_FIRST = {
     ("evidence", "export"),
     ("slack", "rekey"),
     ("policy", "backtest"),
+    ("policy", "propose"),
     ("policy", "shadow", "run"),
 }
 

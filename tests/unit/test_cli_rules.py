@@ -49,7 +49,7 @@ _READ = {
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
     *("policy check", "policy test", "policy verify", "policy explain", "policy try", "policy backtest"),
-    *("policy bootstrap", "policy shadow show", "policy diff"),
+    *("policy bootstrap", "policy shadow show", "policy diff", "policy list", "policy show"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -81,7 +81,7 @@ _WITHOUT_MOMENTS = {
     "slack list": "each has a beginning or an end",
     "keys list": "a register of few lines, which is read whole",
 }
-_STATUSES = {"runs list", "waits list", "effects list", "dead-letters list", "definitions list"}
+_STATUSES = {"runs list", "waits list", "effects list", "dead-letters list", "definitions list", "policy list"}
 _WRITE = {
     *(
         "evidence export",

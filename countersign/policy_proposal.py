@@ -1,0 +1,93 @@
+"""Proposes a policy version: the folder is checked and backtested, its bundle signed, and the version added."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from countersign.backtest import Backtest, write_reports
+from countersign.candidate import vetted
+from countersign.connection import connected, naming
+from countersign.engine import policy_keys
+from countersign.foreseen_errors import OperateError
+from countersign.settings import Settings
+from policy.backtest.ledger import Ledger
+from policy.backtest.summary import GroupBy
+from policy.bundle import PolicyFolders, read_policy
+from policy.checks import faults_in
+from policy.explain import parsed_rules
+from policy.keys import load_or_create
+from policy.signing import sign_bundle
+from policy.versions import PolicyChanges, ReadPolicy, backtest_lines, rules_json
+from runtime.clock import utc_now
+from runtime.services.policy_versions import NewPolicyVersion, changes_from_in_force, propose
+
+Asked = tuple[datetime | None, datetime | None, int | None]
+"""The period and sample of the backtest."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is proposed: the folders, the meta-policy that they must satisfy, the author, a comment, the signing key."""
+
+    folders: PolicyFolders
+    meta: Path
+    author: str
+    comment: str
+    key: Path
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """The new version: its number and digest, and for people its changes and its backtest."""
+
+    version: int
+    digest: str
+    changes: Sequence[str]
+    backtest: Sequence[str]
+
+
+async def propose_policy(settings: Settings, opa: Path, wish: Proposal, asked: Asked, folder: Path) -> Proposed:
+    """Add a version; `folder` is for the backtest's files. Raise OperateError, PolicyError, KeyFileError."""
+    if faults := await asyncio.to_thread(faults_in, opa, wish.folders, wish.meta):
+        raise OperateError("\n".join(["the policy has faults, and is not proposed:", *faults]))
+    key = load_or_create(wish.key)
+    if settings.policy_keys and key.public not in policy_keys(settings):
+        raise OperateError(f"{wish.key} is none of the keys in COUNTERSIGN_POLICY_KEYS: no OPA would take the bundle")
+    text = read_policy(wish.folders)
+    rules = await parsed_rules(opa, text.files)
+    changes = await _changes(settings, ReadPolicy(text.files, rules))
+    report = await _backtested(settings, opa, wish, asked, folder)
+    new = NewPolicyVersion(
+        text=text,
+        bundle=sign_bundle(text, key).data,
+        rules=rules_json(rules),
+        tenant=settings.tenant,
+        author=wish.author,
+        comment=wish.comment,
+        report=report,
+    )
+    async with connected(settings) as conn:
+        with naming():
+            version = await propose(conn, new, utc_now())
+    return Proposed(version, text.digest, changes.lines(), list(backtest_lines(json.loads(report))))
+
+
+async def _changes(settings: Settings, new: ReadPolicy) -> PolicyChanges:
+    """Return the changes against the version in force, which are signed in the tenant of the settings."""
+    async with connected(settings) as conn:
+        changes, tenant = await changes_from_in_force(conn, new)
+    if tenant != settings.tenant:
+        raise OperateError(
+            f"this change is signed in tenant {tenant}: propose it there, with COUNTERSIGN_TENANT={tenant}"
+        )
+    return changes
+
+
+async def _backtested(settings: Settings, opa: Path, wish: Proposal, asked: Asked, folder: Path) -> str:
+    """Return the JSON report of a backtest."""
+    candidate = await vetted(opa, wish.folders)
+    await Backtest(candidate, Ledger(folder), lambda _, __: None).begin(settings, *asked)
+    return json.dumps(write_reports(folder, GroupBy.RULE).document, ensure_ascii=False)

@@ -1,0 +1,98 @@
+"""`policy propose`, `activate`, `rollback`, `list` and `show`, as authors and officers use them."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.inbox import inbox
+from tests.integration.program_stage import Finished, command, environment, settings_of
+from tests.integration.test_policy_versions import FILE, SIGNERS, life, more_writes
+from tests.integration.versions_stage import PolicyLife
+from tests.opa_server import opa_program
+
+__all__ = ["life"]
+
+RAISED = ("--as", "rita", "--comment", "campaigns need more")
+WISHED = ("--as", "omar", "--reason", "agreed")
+
+
+@pytest.fixture
+async def env(life: PolicyLife, dsn: str, tmp_path: Path) -> dict[str, str]:
+    """Return the settings of somebody at the desk, where one filing was decided and the first version is in force."""
+    await life.install()
+    await life.bench.start("bench.file", FILE, "past")
+    await life.bench.settle()
+    found = environment(settings_of(dsn, life.opa.url, tmp_path))
+    return {**found, "COUNTERSIGN_OPA": str(opa_program())}
+
+
+async def policy(env: dict[str, str], *words: str) -> Finished:
+    return await command("policy", *words, env=env)
+
+
+async def told(env: dict[str, str], *words: str) -> Any:
+    done = await policy(env, *words, "--json")
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+async def test_a_folder_is_checked_backtested_and_proposed(life: PolicyLife, env: dict[str, str]) -> None:
+    folder = life.changed("next", more_writes)
+    proposed = await told(env, "propose", str(folder), *RAISED)
+    assert (proposed["version"], proposed["changes"]) == (2, ["wider    acme.writes_per_run: 60 → 90"])
+    assert proposed["backtest"][-1] == "all unchanged"
+    shown = await told(env, "show", "2")
+    assert (shown["status"], shown["author"], shown["comment"]) == ("draft", "rita", "campaigns need more")
+    assert shown["report"]["candidate"] == shown["digest"] == proposed["policy_digest"]
+    assert [(one["version"], one["status"]) for one in (await told(env, "list"))["versions"]] == [
+        (2, "draft"),
+        (1, "active"),
+    ]
+    (first,) = (await told(env, "list", "--status", "active"))["versions"]
+    assert (first["author"], first["comment"]) == ("installation", "came with the installation")
+    assert (await policy(env, "diff", "1", "2")).out == "wider    acme.writes_per_run: 60 → 90\n"
+
+
+async def test_what_is_wrong_with_a_proposal_is_said_and_nothing_is_added(
+    life: PolicyLife, env: dict[str, str]
+) -> None:
+    broken = life.changed("broken", lambda config: config.pop("requirements"))
+    faults = await policy(env, "propose", str(broken), *RAISED)
+    assert (faults.code, "the policy has faults, and is not proposed" in faults.err) == (1, True)
+    same = await policy(env, "propose", str(life.folder), *RAISED)
+    assert "version 1 has this very text: activate that one" in same.err
+    stranger = await policy(env, "propose", str(life.changed("next", more_writes)), "--as", "nobody", "--comment", "x")
+    assert (stranger.code, "nobody" in stranger.err) == (1, True)
+    assert [one["version"] for one in (await told(env, "list"))["versions"]] == [1]
+
+
+async def acted(life: PolicyLife, env: dict[str, str], *words: str) -> Finished:
+    """Run a command while somebody works for it."""
+    acting = asyncio.create_task(policy(env, *words))
+    while not acting.done():
+        for row in await life.bench.rows("SELECT notification_id FROM notifications WHERE status = 'received'"):
+            await inbox.apply(life.bench.engine, row["notification_id"])
+        await life.bench.settle()
+        await asyncio.wait([acting], timeout=0.05)
+    return await acting
+
+
+async def test_a_version_is_activated_and_rolled_back_at_the_desk(life: PolicyLife, env: dict[str, str]) -> None:
+    key = str(life.folder.parent / "author/policy.pem")
+    await told(env, "propose", str(life.changed("next", more_writes)), *RAISED, "--key", key)
+    asked = await acted(life, env, "activate", "2", *WISHED)
+    assert "policy requires signatures, which are requested now" in asked.out
+    await life.sign(*SIGNERS)
+    shown = await told(env, "show")
+    assert (shown["version"], shown["status"], [one["replaces"] for one in shown["activations"]]) == (2, "active", [1])
+    again = await acted(life, env, "activate", "2", *WISHED)
+    assert "nothing was done: policy version 2 is in force" in again.err
+    assert "there is no policy version 9" in (await acted(life, env, "activate", "9", *WISHED)).err
+    assert (await acted(life, env, "rollback", *WISHED)).code == 0
+    await life.sign(*SIGNERS)
+    assert (await told(env, "show"))["version"] == 1
+    first = await acted(life, env, "rollback", *WISHED)
+    assert "policy version 1 is the first one: there is none before it" in first.err
