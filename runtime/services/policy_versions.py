@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from psycopg.errors import DeadlockDetected
 from pydantic import BaseModel, ConfigDict
 
 from policy.errors import PolicyError
@@ -18,7 +19,7 @@ from policy.verifying import verify_bundle
 from policy.versions import PolicyChanges, ReadPolicy
 from receipts.chain import PROGRAM
 from runtime.clock import Clock
-from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, TransientError, Untouched
 from runtime.services.people import person_of
 from runtime.store import policy_versions as store
 from runtime.store.database.pool import Conn, Pool
@@ -98,11 +99,14 @@ class PolicyConnector:
     async def activate(self, call: Call) -> JsonObject:
         """Bring a version into force, if all is still as it was when people were asked."""
         params = _Params.model_validate(call.params)
-        async with self._moving(call) as (conn, there):
-            if there is not None:
-                await self._expect_as_signed(conn, call, params)
-                by = await requester_of(conn, call.run_id)
-                await store.activate_version(conn, Activation(params.version, by, call.run_id), self.clock())
+        try:
+            async with self._moving(call) as (conn, there):
+                if there is not None:
+                    await self._expect_as_signed(conn, call, params)
+                    by = await requester_of(conn, call.run_id)
+                    await store.activate_version(conn, Activation(params.version, by, call.run_id), self.clock())
+        except DeadlockDetected as error:  # with a transaction that puts an act on record: nothing was done
+            raise TransientError("the database is busy with acts of the tenants") from error
         return {"version": params.version}
 
     async def rollback(self, call: Call) -> JsonObject:

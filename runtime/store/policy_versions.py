@@ -82,7 +82,7 @@ async def activate_version(conn: Conn, activation: Activation, now: datetime) ->
     """Bring a version into force; the caller has locked the versions.
 
     The lock at the end waits for transactions that go by the version before (`policy_in_force`). Those that come later
-    see this one.
+    see this one. It is the last one: who waits for it has all that it needs.
     """
     row = await conn.read_row("SELECT number, version FROM policy_activations ORDER BY number DESC LIMIT 1", ())
     act = PolicyActivated(
@@ -93,12 +93,12 @@ async def activate_version(conn: Conn, activation: Activation, now: datetime) ->
         run_id=activation.run_id,
     )
     await _put_acts(conn, act, activation.by, now)
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('policy_in_force', 0))")
     await conn.execute(
         "INSERT INTO policy_activations (number, version, replaces, activated_by, run_id, activated_at)"
         " VALUES (%(number)s, %(version)s, %(replaces)s, %(by)s, %(run_id)s, %(now)s)",
         {**act.model_dump(), "now": now},
     )
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('policy_in_force', 0))")
     found = await in_force(conn)
     if found is None:
         raise LookupError("no policy is in force")

@@ -42,7 +42,7 @@ policy_activations = Table(
     Column("version", Integer, ForeignKey("policy_versions.version"), nullable=False),
     Column("replaces", Integer, ForeignKey("policy_versions.version"), nullable=True),  # null for the first one
     words("activated_by"),
-    Column("run_id", Text, ForeignKey("runs.run_id"), nullable=True),  # that asked policy and people
+    words("run_id", nullable=True),  # that asked policy and people; no foreign key: it would wait for the run's lock
     moment("activated_at"),
     CheckConstraint("number >= 1 AND (number = 1) = (replaces IS NULL)", name="number"),
     partial("uq_policy_activations_run_id", "run_id", where="run_id IS NOT NULL", unique=True),

@@ -15,7 +15,8 @@ CREATE TABLE policy_versions (
     CONSTRAINT ck_policy_versions_version CHECK (version >= 1)
 );
 
--- Which version came into force when. The last row says which one is.
+-- Which version came into force when. The last row says which one is. There is no reference to the run: it would wait for
+-- the run's lock, and whoever has that may wait for the version in force.
 CREATE TABLE policy_activations (
     number INTEGER NOT NULL,
     version INTEGER NOT NULL,
@@ -26,7 +27,6 @@ CREATE TABLE policy_activations (
     CONSTRAINT pk_policy_activations PRIMARY KEY (number),
     CONSTRAINT fk_policy_activations_version FOREIGN KEY (version) REFERENCES policy_versions (version),
     CONSTRAINT fk_policy_activations_replaces FOREIGN KEY (replaces) REFERENCES policy_versions (version),
-    CONSTRAINT fk_policy_activations_run_id FOREIGN KEY (run_id) REFERENCES runs (run_id),
     CONSTRAINT ck_policy_activations_number CHECK (number >= 1 AND (number = 1) = (replaces IS NULL))
 );
 CREATE UNIQUE INDEX uq_policy_activations_run_id ON policy_activations (run_id) WHERE run_id IS NOT NULL;
