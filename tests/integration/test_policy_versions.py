@@ -1,5 +1,6 @@
 """Versions of the policy: who brings one into force, what decides meanwhile, and the way back."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,19 +8,25 @@ from typing import Any
 
 import pytest
 
+from evidence.local import LocalArchive
+from evidence.replay import Opa, replayed_by
+from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from policy.keys import load_or_create
 from policy.unserved import UnservedPolicies
+from receipts.signing import public_path
 from runtime.model.effect import PolicyReplacedError
 from runtime.services.approvals import ApprovalService
+from runtime.services.audit import audit
 from runtime.services.policy_versions import policy_handlers
 from runtime.store.records import expect_in_force
 from runtime.worker import Worker
 from tests.bench import TENANT, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.versions_stage import PolicyLife
-from tests.opa_server import copy_policies, opa_program, start_opa
+from tests.opa_server import POLICIES, copy_policies, opa_program, start_opa
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
 SIGNERS = ("ann", "sam")
@@ -141,3 +148,25 @@ async def test_a_policy_that_denies_all_is_rolled_back_by_the_rules_of_the_versi
     )
     (first,) = await life.bench.rows("SELECT digest FROM policy_versions WHERE version = 1")
     assert decision["policy_digest"] == first["digest"]
+
+
+async def test_the_evidence_of_an_activation_and_of_a_rollback_verifies(life: PolicyLife, tmp_path: Path) -> None:
+    await life.install()
+    nothing = life.changed("nothing", denies_all)
+    activated = await life.activate(await life.propose(nothing))
+    await life.sign(*SIGNERS)
+    await life.serve(nothing)
+    rolled_back = await life.rollback()
+    await life.sign(*SIGNERS)
+    await life.serve(POLICIES)
+    await life.bench.later(minutes=1)
+    key = tmp_path / "keys/evidence.pem"
+    sealer = sealer_of(life.bench.engine, LocalArchive(tmp_path / "evidence"), key)
+    while await sealer():
+        pass
+    for run_id in (activated["run_id"], rolled_back["run_id"]):
+        assert (await life.bench.run(run_id))["status"] == "succeeded"
+        bundle = tmp_path / f"evidence/{run_id}.zip"
+        assert verify(bundle, public_path(key), replayed_by(Opa(opa_program()))).run_id == run_id
+    found = await asyncio.to_thread(audit, life.bench.superuser, TENANT, ())
+    assert found.findings == []
