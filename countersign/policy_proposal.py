@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from policy.checks import faults_in
 from policy.explain import parsed_rules
 from policy.keys import load_or_create
 from policy.signing import sign_bundle
-from policy.versions import PolicyChanges, ReadPolicy, backtest_lines, rules_json
+from policy.versions import PolicyChanges, ReadPolicy, backtest_rows, rules_json, worst_example
 from runtime.clock import utc_now
 from runtime.services.policy_versions import NewPolicyVersion, changes_from_in_force, propose
 
@@ -41,12 +41,13 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Proposed:
-    """The new version: its number and digest, and for people its changes and its backtest."""
+    """The new version: its number and digest, and for people its changes, and its backtest with the worst example."""
 
     version: int
     digest: str
     changes: Sequence[str]
-    backtest: Sequence[str]
+    backtest: Sequence[Mapping[str, str]]
+    worst: str
 
 
 async def propose_policy(settings: Settings, opa: Path, wish: Proposal, asked: Asked, folder: Path) -> Proposed:
@@ -72,7 +73,8 @@ async def propose_policy(settings: Settings, opa: Path, wish: Proposal, asked: A
     async with connected(settings) as conn:
         with naming():
             version = await propose(conn, new, utc_now())
-    return Proposed(version, text.digest, changes.lines(), list(backtest_lines(json.loads(report))))
+    told = json.loads(report)
+    return Proposed(version, text.digest, changes.lines(), backtest_rows(told), worst_example(told))
 
 
 async def _changes(settings: Settings, new: ReadPolicy) -> PolicyChanges:

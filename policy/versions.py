@@ -1,7 +1,7 @@
 """Versions of a policy: the stored list of their rules, what changes between two, and which tenant signs a change."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -71,11 +71,16 @@ class PolicyChanges:
         """Return the Rego files that changed."""
         return file_changes(self.old.files, self.new.files)
 
+    def rows(self) -> list[dict[str, str]]:
+        """Return the changes as `kind`, `what` and `detail`: rules by title, configuration from old to new, files."""
+        rules = [{"kind": str(one.kind), "what": _rule(one), "detail": _place(one)} for one in self.rules]
+        config = [{"kind": str(one.direction), "what": _member(one), "detail": _values(one)} for one in self.config]
+        files = [{"kind": "file", "what": name, "detail": ""} for name in self.files]
+        return [*rules, *config, *files]
+
     def lines(self) -> list[str]:
-        """Return the changes for people: rules by title, configuration with old and new values, files by name."""
-        found = [*map(_rule_line, self.rules), *map(_config_line, self.config)]
-        files = [f"files    {', '.join(self.files)}"] if self.files else []
-        return [*(found or ["no rule and no configuration changed"]), *files]
+        """Return the changes as lines of text."""
+        return [f"{one['kind']:<8} {one['what']}  {one['detail']}".rstrip() for one in self.rows()]
 
     def signed_in(self, tenant_of_rules: str) -> str:
         """Return the tenant in which the change is signed; raise PolicyError if it concerns more than one.
@@ -96,15 +101,20 @@ def _changed_tenants(old: Mapping[str, str], new: Mapping[str, str]) -> set[str]
     return {tenant for tenant in was.keys() | now.keys() if was.get(tenant) != now.get(tenant)}
 
 
-def _rule_line(one: RuleChange) -> str:
-    rule = one.rule
-    code = f" ({rule.code})" if rule.code else ""
-    return f"{one.kind:<8} {rule.title or rule.path}{code}  {rule.place.file}:{rule.place.row}"
+def _rule(one: RuleChange) -> str:
+    return f"{one.rule.title or one.rule.path}{f' ({one.rule.code})' if one.rule.code else ''}"
 
 
-def _config_line(one: ConfigChange) -> str:
-    place = ".".join((one.tenant, *one.path))
-    return f"{one.direction:<8} {place}: {_value(one.old)} → {_value(one.new)}"
+def _place(one: RuleChange) -> str:
+    return f"{one.rule.place.file}:{one.rule.place.row}"
+
+
+def _member(one: ConfigChange) -> str:
+    return ".".join((one.tenant, *one.path))
+
+
+def _values(one: ConfigChange) -> str:
+    return f"{_value(one.old)} → {_value(one.new)}"
 
 
 def _value(value: Any) -> str:
@@ -114,20 +124,27 @@ def _value(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def backtest_lines(report: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the counts of a backtest, worst class first, and the worst example; `report` is its JSON report."""
-    if report is None:
-        yield "no backtest was made"
-        return
-    yield f"{report['decisions']:,} recorded decisions"
-    changed = [one for one in report["classes"] if one["decisions"] and one["class"] != "unchanged"]
-    for one in changed:
-        yield f"{one['title']}: {one['decisions']:,} ({float(one['share']) * 100:.2f} %)"
-    if not changed:
-        yield "all unchanged"
-        return
-    if example := next(iter(changed[0]["examples"]), None):
-        rules = f", {', '.join(example['rules'])}" if example["rules"] else ""
-        yield f"worst example: {example['decision_id']} of {example['run_id']}, {example['operation']}{rules}"
-        for each in example["differences"]:
-            yield f"  {each['member']}: {_value(each['recorded'])} → {_value(each['candidate'])}"
+def backtest_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the classes of a backtest's JSON report that are not empty: `class`, `decisions` and `share`."""
+    return [
+        {
+            "class": one["title"],
+            "decisions": f"{one['decisions']:,}",
+            "share": f"{float(one['share']) * 100:.2f} %",
+        }
+        for one in report["classes"]
+        if one["decisions"]
+    ]
+
+
+def worst_example(report: Mapping[str, Any]) -> str:
+    """Return the first example of the worst class of a backtest, "" if nothing changed."""
+    examples = (one["examples"][0] for one in report["classes"] if one["examples"])
+    worst = next(examples, None)
+    if worst is None:
+        return ""
+    rules = f", by {', '.join(worst['rules'])}" if worst["rules"] else ""
+    members = [
+        f"{one['member']}: {_value(one['recorded'])} → {_value(one['candidate'])}" for one in worst["differences"]
+    ]
+    return "\n".join([f"{worst['operation']} ({worst['decision_id']} of {worst['run_id']}){rules}", *members])

@@ -42,7 +42,7 @@ def diff(
         config = [asdict(one) for one in found.config]
         show_json({"rules": [_rule_json(one) for one in found.rules], "config": config, "files": found.files})
         return
-    out.print("\n".join(found.lines()))
+    out.print("\n".join(found.lines() or ["no rule and no configuration changed"]))
 
 
 def _files(named: str, packs: list[Path] | None) -> "Mapping[str, str]":

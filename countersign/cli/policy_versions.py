@@ -48,12 +48,12 @@ def propose(
     with TemporaryDirectory(prefix="countersign-proposal-") as made:
         asked = (period.since, period.until, sample)
         found = run(propose_policy(settings, opa_program(), wish, asked, Path(made)))
-    version, changes, backtest = found.version, found.changes, found.backtest
-    facts = {"version": version, "policy_digest": found.digest, "changes": changes, "backtest": backtest}
+    version, backtest = found.version, {"backtest": found.backtest, "worst": found.worst}
+    facts = {"version": version, "policy_digest": found.digest, "changes": found.changes, **backtest}
     lines = [
         f"policy version {version} is proposed: {found.digest}",
-        *_section("Changes", changes),
-        *_section("Backtest", backtest),
+        *_section("Changes", found.changes),
+        *_backtest(backtest),
         "",
         f"countersign policy activate {version} --as PERSON --reason TEXT asks for the signatures",
     ]
@@ -117,7 +117,7 @@ def show(
     out.print("\n".join(_about(found)))
     if found["activations"]:
         show_rows(found["activations"], _ACTIVATION_COLUMNS)
-    out.print("\n".join([*_section("Changes", found["changes"]), *_section("Backtest", found["backtest"])]))
+    out.print("\n".join([*_section("Changes", found["changes"]), *_backtest(found)]))
 
 
 def _about(found: Row) -> list[str]:
@@ -127,6 +127,11 @@ def _about(found: Row) -> list[str]:
         f"bundle  {found['bundle']}",
         f"author  {found['author']}: {found['comment']}",
     ]
+
+
+def _backtest(found: Row) -> list[str]:
+    counts = [f"{one['class']}: {one['decisions']} ({one['share']})" for one in found["backtest"]]
+    return [*_section("Backtest", counts), *_section("Worst example", found["worst"].splitlines())]
 
 
 def _section(heading: str, lines: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from policy.errors import PolicyError
-from policy.versions import PolicyChanges, backtest_lines
+from policy.versions import PolicyChanges, backtest_rows, worst_example
 from runtime.inbox.definition_activation import MOST_CHANGES, claim_own, refused
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.commands import POLICY_ROLLBACK, ActivatePolicyPayload, RollbackPolicyPayload
@@ -52,13 +52,15 @@ async def _claim(
         "replaces": there.version,
         "author": found["author"],
         "comment": found["comment"],
-        "changes": "\n".join(_first(changes.lines())),
-        "backtest": "\n".join(backtest_lines(found["report"])),
+        "changes": _first(changes.rows()),
+        "backtest": backtest_rows(found["report"]) if found["report"] else [],
+        "worst": worst_example(found["report"]) if found["report"] else "",
         "reason": matter.engine.privacy.text(reason),
     }
     return await claim_own(matter, own, asked)
 
 
-def _first(lines: list[str]) -> list[str]:
-    left = len(lines) - MOST_CHANGES
-    return lines if left <= 0 else [*lines[:MOST_CHANGES], f"and {left} more: `countersign policy diff` has all"]
+def _first(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    left = len(rows) - MOST_CHANGES
+    more = {"kind": "more", "what": f"{left} more changes", "detail": "countersign policy diff"}
+    return rows if left <= 0 else [*rows[:MOST_CHANGES], more]

@@ -83,8 +83,9 @@ class _Params(BaseModel):
     replaces: int
     author: str
     comment: str
-    changes: str
-    backtest: str
+    changes: list[dict[str, str]]
+    backtest: list[dict[str, str]]
+    worst: str
     reason: str
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from policy.versions import PolicyChanges, backtest_lines
+from policy.versions import PolicyChanges, backtest_rows, worst_example
 from runtime.model.states import DefinitionStatus
 from runtime.store import policy_versions as store
 from runtime.store.database.pool import Conn
@@ -43,7 +43,8 @@ async def show_version(conn: Conn, _: str, version: int | None) -> dict[str, Any
         **found,
         "activations": activations,
         "changes": await _changes(conn, before, number),
-        "backtest": list(backtest_lines(report)) if report else [],
+        "backtest": backtest_rows(report) if report else [],
+        "worst": worst_example(report) if report else "",
     }
 
 

@@ -42,8 +42,9 @@ async def told(env: dict[str, str], *words: str) -> Any:
 async def test_a_folder_is_checked_backtested_and_proposed(life: PolicyLife, env: dict[str, str]) -> None:
     folder = life.changed("next", more_writes)
     proposed = await told(env, "propose", str(folder), *RAISED)
-    assert (proposed["version"], proposed["changes"]) == (2, ["wider    acme.writes_per_run: 60 → 90"])
-    assert proposed["backtest"][-1] == "all unchanged"
+    changes = ["wider    acme.writes_per_run  60 → 90"]
+    assert (proposed["version"], proposed["changes"], proposed["worst"]) == (2, changes, "")
+    assert [(one["class"], one["share"]) for one in proposed["backtest"]] == [("Unchanged", "100.00 %")]
     shown = await told(env, "show", "2")
     assert (shown["status"], shown["author"], shown["comment"]) == ("draft", "rita", "campaigns need more")
     assert shown["report"]["candidate"] == shown["digest"] == proposed["policy_digest"]
@@ -53,7 +54,7 @@ async def test_a_folder_is_checked_backtested_and_proposed(life: PolicyLife, env
     ]
     (first,) = (await told(env, "list", "--status", "active"))["versions"]
     assert (first["author"], first["comment"]) == ("installation", "came with the installation")
-    assert (await policy(env, "diff", "1", "2")).out == "wider    acme.writes_per_run: 60 → 90\n"
+    assert (await policy(env, "diff", "1", "2")).out == f"{changes[0]}\n"
 
 
 async def test_what_is_wrong_with_a_proposal_is_said_and_nothing_is_added(
