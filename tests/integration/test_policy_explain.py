@@ -239,7 +239,8 @@ async def test_the_policy_that_decided_is_named_by_its_version_and_as_one_for_de
     before, _ = await filing(bench, "before")
     assert await policy_line(before) == f"policy {text.digest}, for development: nobody had activated it"
     bench.engine.kept_texts.clear()
-    await install_first(bench.engine.pool, text, load_or_create(tmp_path / "policy.pem"), bench.clock())
+    async with bench.engine.pool.connection() as conn:
+        await install_first(conn, text, load_or_create(tmp_path / "policy.pem"), bench.clock())
     after, _ = await filing(bench, "after")
     assert await policy_line(after) == f"policy version 1, {text.digest}"
     assert await policy_line(before) == f"policy version 1, {text.digest}, for development: nobody had activated it"
