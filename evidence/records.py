@@ -22,6 +22,16 @@ def _must_be_said(value: T | None) -> T:
 OmittedIfNone = Annotated[T | None, BeforeValidator(_must_be_said), Field(exclude_if=lambda value: value is None)]
 """A member that a record has only where there is something to say: None stands for its absence, and null is a fault."""
 
+
+def _must_be_true(value: object) -> object:
+    if value is not True:
+        raise ValueError("must be true")
+    return value
+
+
+TrueAlone = Annotated[Literal[True], BeforeValidator(_must_be_true)]
+"""The literal true; 1, which Python takes for equal, is a fault."""
+
 _Second = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
@@ -198,7 +208,7 @@ class Answered(Extensible):
 
 
 class DecisionRecord(Extensible):
-    """One file of `decisions/`."""
+    """One file of `decisions/`. With `development` nobody had activated the policy that decided."""
 
     id: Identifier
     effect_id: Identifier
@@ -206,6 +216,7 @@ class DecisionRecord(Extensible):
     input: Asked
     answer: Answered
     policy_digest: Sha256Hex
+    development: OmittedIfNone[TrueAlone] = None
 
 
 class ApprovalRecord(Extensible):

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from evidence.log_proofs import Acts, Inclusion
 from evidence.names import MEMBERS
-from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, OmittedIfNone, RunRecord
+from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, OmittedIfNone, RunRecord, TrueAlone
 from evidence.statement import Statement
 from evidence.verify import forms
 from evidence.verify.child_runs import ChildEnded
@@ -55,8 +55,8 @@ _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}
 _OMITTED = get_args(OmittedIfNone)[1]
 _MOMENT = get_args(Timestamp)[1]
-_PLAINLY = (*get_args(Texts)[1:], *get_args(Object)[1:], get_args(forms.WrittenLeaf)[1])
-"""What shapes say anyhow: lists of texts and objects, which may stand apart, and `WHOLE`."""
+_PLAINLY = (*(one for kind in (Texts, Object, TrueAlone) for one in get_args(kind)[1:]), get_args(forms.WrittenLeaf)[1])
+"""What shapes say anyhow: lists of texts and objects, which may stand apart, true alone, and `WHOLE`."""
 
 
 class ShapeError(Exception):

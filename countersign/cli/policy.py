@@ -114,7 +114,8 @@ def explain(
         return
     explanation = run(asked_again(opa_program(), found["files"], found["document"]["input"]))
     if as_json:
-        show_json({"decision": found["document"], "asked_again": explanation.answer, "rules": rules_of(explanation)})
+        said = {"decision": found["document"], "version": found["version"]}
+        show_json({**said, "asked_again": explanation.answer, "rules": rules_of(explanation)})
     else:
         out.print("\n".join(decision_lines(found, explanation)))
 

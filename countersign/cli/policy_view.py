@@ -28,9 +28,17 @@ def decision_lines(found: Row, explanation: Explanation) -> list[str]:
         "",
         *_said(answer),
         _asked_again(answer, explanation.answer),
-        f"policy {document['policy_digest']}",
+        _policy(found),
         *_rules(answer, explanation),
     ]
+
+
+def _policy(found: Row) -> str:
+    """Name the policy that decided: its version, where its text is one, and that nobody had activated it, if so."""
+    document = found["document"]
+    version = f"version {found['version']}, " if found["version"] else ""
+    development = ", for development: nobody had activated it" if "development" in document else ""
+    return f"policy {version}{document['policy_digest']}{development}"
 
 
 def answer_lines(

@@ -13,7 +13,7 @@ from countersign.doctor import database, evidence
 from countersign.doctor.diagnosis import remedy_of
 from countersign.doctor.evidence import time_stamps
 from countersign.doctor.needs_attention import stopped_work
-from countersign.doctor.policies import policy
+from countersign.doctor.policies import policy, policy_version
 from countersign.doctor.slack import links, members, slack, user_groups
 from countersign.engine import load_overlay, offered_handlers, validated_catalog
 from countersign.parts import Role
@@ -37,6 +37,12 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("database", partial(database.database, clock=clock), _ALL, _REACH),
         ("migrations", database.migrations, _ALL, _REACH),
         ("policy", partial(policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
+        (
+            "policy version",
+            partial(policy_version, clock=clock, needs_keys=bool(_WORK & roles)),
+            _ALL,
+            "Repair database and policy first.",
+        ),
         ("definitions", _definitions, _ALL, "Correct COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
         ("directory file", database.file, _CALLERS, "Correct the file; the message says where."),
         ("groups", partial(database.groups, clock=clock), _ALL, "Repair database, policy and channels first."),

@@ -11,6 +11,7 @@ from countersign.system import System
 from policy.contract import PolicyUnavailableError
 from runtime.model.limits import first_line
 from runtime.services import health as inspection
+from runtime.services import policy_versions
 
 PATIENCE = 3.0
 FRESH = 0.5
@@ -73,7 +74,18 @@ class Readiness:
             self._passed = await examined(engine.policy, self._system.settings.tenant, engine.clock(), self._passed)
         except PolicyUnavailableError as error:
             return str(error)
-        return ""
+        return await self._not_in_force(self._passed)
+
+    async def _not_in_force(self, served: str) -> str:
+        """Say that another policy than the served one is in force: no answer of this one counts."""
+        try:
+            async with self._system.engine.pool.connection(timeout=PATIENCE) as conn, asyncio.timeout(PATIENCE):
+                there = await policy_versions.in_force(conn)
+        except (psycopg.Error, OSError):  # the database is a part by itself
+            return ""
+        if there is None or there.digest == served:
+            return ""
+        return f"OPA serves {served}, and policy version {there.version} is in force, {there.digest}"
 
     def _tell(self, faults: dict[str, str]) -> None:
         for part, why in faults.items():

@@ -24,7 +24,7 @@ export const SENTENCES = new Map([
   ["log.witnessed", "As many of the witnesses as are asked for cosigned the checkpoint, and no cosignature of theirs is wrong."],
   ["log.inclusion", "`log/inclusion.json` gives each leaf its place, in the order of the chain, and the leaves and its hashes give the checkpoint's root."],
   ["log.stamped", "`log/checkpoint.tsr`, where it is there, is a time stamp (RFC 3161) of `log/checkpoint.txt`. Where certificates of an authority are given, it, or one of a later checkpoint that is given, is by that authority, and not an hour before the last leaf's `at`."],
-  ["decisions.on-record", "The `decision.recorded` leaves name each decision with its digest, in the order of their numbers, and no others."],
+  ["decisions.on-record", "The `decision.recorded` leaves name each decision with its digest, in the order of their numbers, and no others. A decision that has `development` says true."],
   ["receipts.on-record", "The `receipt.written` leaves name each receipt with its digest, in the order of their numbers, and no others."],
   ["receipts.of-run", "Each receipt's `run_id` and `tenant` are the run's, and it is `mocked` if and only if `run.queued` is."],
   ["decisions.as-answered", "A decision's `outcome` is its answer's."],

@@ -188,10 +188,10 @@ const ANSWERED_SHAPE = open({
   "execute?": EXECUTE_RECORD_SHAPE,
 });
 
-/** One file of `decisions/`. */
+/** One file of `decisions/`. With `development` nobody had activated the policy that decided. */
 export const DECISION_RECORD_SHAPE = open({
   id: identifier, effect_id: identifier, outcome: oneOf("allow", "deny", "needs_approval"), input: ASKED_SHAPE,
-  answer: ANSWERED_SHAPE, policy_digest: hex64,
+  answer: ANSWERED_SHAPE, policy_digest: hex64, "development?": oneOf(true),
 });
 
 /** Who wanted the effect, and who sent the trigger. */
@@ -246,7 +246,8 @@ const ANSWER_FORM_SHAPE = open({
 /** One file of `decisions/`. */
 export const DECISION_FORM_SHAPE = open({
   id: identifier, effect_id: identifier, outcome: oneOf("allow", "deny", "needs_approval"), input: QUESTION_FORM_SHAPE,
-  answer: ANSWER_FORM_SHAPE, policy_digest: hex64, run_id: text, step: text, opa_version: someText,
+  answer: ANSWER_FORM_SHAPE, policy_digest: hex64, "development?": oneOf(true), run_id: text, step: text,
+  opa_version: someText,
 });
 
 /** One file of `approvals/`. `digest` is what the approval is bound to: for an effect, the effect's digest. */

@@ -130,6 +130,15 @@ function showReceipt(bundle, {connector, operation, target, step, outcome, start
   ];
 }
 
+/** Say how many decisions are by a policy that nobody had activated. */
+function showDevelopment(decisions) {
+  const count = decisions.filter(({development}) => development).length;
+  if (!count) return [];
+  const asked = some(decisions.length, "decision", "decisions");
+  const words = `For development: ${count} of ${asked} came from a policy that nobody had activated.`;
+  return [make("p", {}, make("strong", {}, words))];
+}
+
 /** Show the text that the sealer wrote for people, as text. */
 function showWords({members}) {
   if (!members.has(SUMMARY)) return [];
@@ -145,11 +154,12 @@ export function summaryOf(bundle) {
   const placeOf = new Map(leavesOf(bundle, "approval.requested").map(({data, seq}) => [data.approval_id, seq]));
   const approvals = [...bundle.approvals.values()].sort((one, other) => placeOf.get(one.id) - placeOf.get(other.id));
   const receipts = [...bundle.receipts.values()], ofSteps = receipts.filter(({step}) => step !== "");
-  const answers = [...bundle.decisions.values()].map(({outcome}) => outcome);
+  const decisions = [...bundle.decisions.values()], answers = decisions.map(({outcome}) => outcome);
   const count = (outcome) => answers.filter((answer) => answer === outcome).length;
   const other = some(receipts.length - ofSteps.length, "receipt", "receipts");
   return [
     ...showRun(bundle),
+    ...showDevelopment(decisions),
     heading("What people decided"),
     ...entries(approvals, (approval) => showApproval(bundle, approval), "Nobody was asked."),
     heading("What was done"),

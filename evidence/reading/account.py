@@ -43,7 +43,8 @@ class Account:
     """All of it.
 
     `about` are the names under which the matter is known: its reference, reviews' titles, targets. `outcome` is the
-    word with which the runbook ended it, "" where it named none.
+    word with which the runbook ended it, "" where it named none. `development` is the number of decisions by a policy
+    that nobody had activated.
     """
 
     title: str
@@ -70,6 +71,7 @@ class Account:
     not_begun: Sequence[str]
     handled: Sequence[Handled]
     answers: dict[str, int]
+    development: int
     messages: int
     mocked: bool
 
@@ -77,6 +79,14 @@ class Account:
     def ending(self) -> str:
         """Return what people are told that it came to."""
         return self.outcome or self.status
+
+    @property
+    def policy_notice(self) -> str:
+        """Return how many decisions are by a policy that nobody had activated; "" if none is."""
+        if not self.development:
+            return ""
+        asked = counted(sum(self.answers.values()), "decision")
+        return f"For development: {self.development:,} of {asked} came from a policy that nobody had activated."
 
     @property
     def undone(self) -> list[Act]:
@@ -89,6 +99,7 @@ def account_of(material: Material) -> Account:
     run, definition = material.run, material.definition
     requested_by = text(run, "requested_by")
     requests = requests_of(material)
+    answers, development = _decided(material)
     return Account(
         title=text(definition, "title") or text(run, "definition", "name"),
         name=text(run, "definition", "name"),
@@ -113,7 +124,8 @@ def account_of(material: Material) -> Account:
         skipped=_skipped(material),
         not_begun=_not_begun(material),
         handled=handled_of(material),
-        answers=_answers(material),
+        answers=answers,
+        development=development,
         messages=sum(not text(receipt, "step") for receipt in material.receipts.values()),
         mocked=run.get("mocked") is True,
     )
@@ -164,7 +176,9 @@ def _step(material: Material, leaf: Record) -> str:
     return material.in_words(text(leaf, "correlation", "step"))
 
 
-def _answers(material: Material) -> dict[str, int]:
-    """Return how often policy gave each answer."""
-    outcomes = [text(decision, "outcome") for decision in material.decisions.values()]
-    return {outcome: outcomes.count(outcome) for outcome in ("allow", "needs_approval", "deny")}
+def _decided(material: Material) -> tuple[dict[str, int], int]:
+    """Return how often policy gave each answer, and how often a policy that nobody had activated did."""
+    told = [(text(one, "outcome"), one.get("development") is True) for one in material.decisions.values()]
+    outcomes = [outcome for outcome, _ in told]
+    answers = {outcome: outcomes.count(outcome) for outcome in ("allow", "needs_approval", "deny")}
+    return answers, sum(is_development for _, is_development in told)

@@ -56,6 +56,7 @@ def summary(material: Material) -> bytes:
     parts = [
         f"# {prose(account.title, _NAME) or 'A run'}: {_ending(account) or 'not ended'}\n",
         *([_MOCKED] if account.mocked else []),
+        *([f"**{account.policy_notice}**\n"] if account.policy_notice else []),
         _HEAD,
         *_lines("", _facts(account)),
         *_part("Policy decisions", _policy(account)),

@@ -35,7 +35,8 @@ _SAID = ("status", "votes", "cards", "edited", "questions")  # the members of an
 
 @rule(
     "decisions.on-record",
-    "The `decision.recorded` leaves name each decision with its digest, in the order of their numbers, and no others.",
+    "The `decision.recorded` leaves name each decision with its digest, in the order of their numbers, and no others. A"
+    " decision that has `development` says true.",
 )
 def decisions_on_record(contents: Contents) -> str:
     """Look for each decision on the chain."""

@@ -24,9 +24,9 @@ from runtime.services.people import person_of
 from runtime.store import policy_versions as store
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import requester_of
-from runtime.store.policy_versions import Activation, InForce, NewPolicyVersion, read_version
+from runtime.store.policy_versions import Activation, InForce, NewPolicyVersion, find_version, read_version
 
-__all__ = ["InForce", "NewPolicyVersion"]
+__all__ = ["InForce", "NewPolicyVersion", "find_version"]
 
 INSTALLATION = "installation"
 """The author of the first version."""

@@ -19,7 +19,7 @@ from receipts.acts import SlackInstalled, SlackRemoved, act_record
 from receipts.chain import GENESIS, PROGRAM
 from receipts.hashes import TreeHead
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
-from receipts.policy_acts import PolicyActivated, policy_name
+from receipts.policy_acts import PolicyActivated, PolicyProposed, policy_name
 from receipts.tenant_acts import (
     DefinitionActivated,
     DefinitionRetired,
@@ -44,8 +44,8 @@ from runtime.store.tenants import (
     POLICY_ACTIVATIONS,
     POLICY_VERSIONS,
     SETTINGS,
-    policy_proposed,
     rows_digest,
+    said_of_version,
 )
 
 _AT_ONCE = 200
@@ -278,10 +278,11 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
 def _policies(conn: View) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT digest, files FROM policy_texts"):
         yield policy_name(row["digest"]), canonical.digest(row["files"])
+    # rows that somebody changed may say what no act can, and are compared all the same
     for row in all_rows(conn, POLICY_VERSIONS):
-        yield from policy_proposed(row).record.items()
+        yield from PolicyProposed.model_construct(**said_of_version(row)).record.items()
     for row in all_rows(conn, POLICY_ACTIVATIONS):
-        yield from PolicyActivated(**row).record.items()
+        yield from PolicyActivated.model_construct(**row).record.items()
 
 
 def _installations(conn: View, tenant: str) -> Iterator[tuple[str, str]]:

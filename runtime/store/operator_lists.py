@@ -209,14 +209,16 @@ _DECISIONS = {
 async def find_decision(conn: Conn, tenant: str, id_: str) -> dict[str, Any] | None:
     """Return a decision of policy by its id, or the last one on an approval, an effect or a run's steps, or None.
 
-    It is what is on record of it, with the text of the policy that gave it (`files`).
+    It is what is on record of it, with the text of the policy that gave it (`files`), and the `version` that has this
+    text, None where none has.
     """
     narrowed = _DECISIONS.get(id_.partition("_")[0])
     if narrowed is None:
         return None
     query = f"""
-        SELECT d.document, d.at, t.files, r.reference, r.definition_name
+        SELECT d.document, d.at, t.files, v.version, r.reference, r.definition_name
           FROM policy_decisions d JOIN runs r USING (run_id) JOIN policy_texts t ON t.digest = d.policy_digest
+          LEFT JOIN policy_versions v ON v.digest = d.policy_digest
          WHERE r.tenant = %(tenant)s AND {narrowed} ORDER BY d.seq DESC LIMIT 1
     """  # noqa: S608 - our own words
     return await conn.row(query, {"tenant": tenant, "id": id_})

@@ -92,9 +92,14 @@ async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
 
 
 async def _make_tenant(conn: Conn, tenant: str) -> None:
-    """Make the tenant's row; where it is there, this would wait for whoever appends to the chain."""
+    """Make the tenant's row; where it is there, this would wait for whoever appends to the chain.
+
+    Whoever adds or activates a policy version goes first, or sees the row and puts that in this chain too.
+    """
     await conn.execute(
-        "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
+        "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(hashtextextended('policy_versions', 0)))"
+        " INSERT INTO tenants (tenant, salt) SELECT %s, %s FROM held ON CONFLICT DO NOTHING",
+        (tenant, secrets.token_hex(16)),
     )
 
 
@@ -156,14 +161,19 @@ POLICY_ACTIVATIONS = "SELECT number, version, replaces, activated_by AS by, run_
 
 
 def policy_proposed(row: Mapping[str, Any]) -> PolicyProposed:
-    """Return the act of a row that `POLICY_VERSIONS` gives: digests stand for the bundle and the texts."""
+    """Return the act of a row that `POLICY_VERSIONS` gives."""
+    return PolicyProposed(**said_of_version(row))
+
+
+def said_of_version(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what that act says: digests stand for the bundle and the texts."""
     report = row["report"]
     digests = {
         "bundle": hashlib.sha256(row["bundle"]).hexdigest(),
         "rules": hashlib.sha256(row["rules"].encode()).hexdigest(),
         "report": None if report is None else hashlib.sha256(report.encode()).hexdigest(),
     }
-    return PolicyProposed(**{**row, **digests})
+    return {**row, **digests}
 
 
 async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:

@@ -166,6 +166,10 @@ DECISIONS: dict[str, Lie] = {
     ),
     "by rules, and names none": ("decisions.as-told", "filed", _ruled(lambda _: [])),
     "by a rule of no name": ("decisions.as-told", "filed", _ruled(lambda rules: ["", *rules])),
+    "not for development": ("decisions.on-record", "filed", _asked("development", value=False)),
+    "for development as null": ("decisions.on-record", "filed", _asked("development", None)),
+    "for development in a word": ("decisions.on-record", "filed", _asked("development", "yes")),
+    "for development as a number": ("decisions.on-record", "filed", _asked("development", 1)),
     "another outcome in the leaf": (
         "decisions.as-told",
         "filed",

@@ -187,6 +187,16 @@ async def test_a_shape_takes_what_its_model_takes(
     ] == []
 
 
+@pytest.mark.parametrize("model", [DecisionRecord, forms.DecisionForm])
+async def test_a_decision_says_development_as_true_or_not_at_all(
+    page: Page, records: dict[type[BaseModel], list[Any]], model: type[BaseModel]
+) -> None:
+    values = [{**records[model][0], "development": value} for value in (True, False, None, "yes", 1, 0)]
+    only_true = [True, *[False] * 5]
+    assert [takes(model, value) for value in values] == only_true
+    assert await shown_by(page, name_of(model), values) == only_true
+
+
 def is_whole(value: Any) -> bool:
     """Return whether a record names each member that records have, whatever the program takes for a missing one."""
     return all(

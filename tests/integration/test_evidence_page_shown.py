@@ -118,6 +118,21 @@ async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(
     await expect(checks).to_have_count(12)
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+async def test_decisions_by_a_policy_that_nobody_had_activated_are_counted(
+    page: Page, office: Office, count: int
+) -> None:
+    told = story()
+    for decision in [*told.decisions.values()][:count]:
+        decision["development"] = True
+    await choose(page, office.seal(told.dossier()), office.public)
+    await expect(page.get_by_role("status").filter(has_text=HOLDS)).to_be_visible()
+    said = page.get_by_text(f"For development: {count} of 3 decisions came from a policy that nobody had activated.")
+    notice = page.locator("#summary > p > strong").filter(has_text="development")
+    await expect(notice).to_have_count(min(count, 1))
+    await expect(notice.and_(said)).to_have_count(min(count, 1))
+
+
 @pytest.mark.parametrize(
     ("told", "words"),
     [

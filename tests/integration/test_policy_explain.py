@@ -17,8 +17,10 @@ from policy.bundle import CONFIG_FILE, read_policy, write_files
 from policy.contract import Question
 from policy.errors import PolicyError
 from policy.explain import FORBIDDEN, Explanation, RuleSeen, explain
+from policy.keys import load_or_create
 from policy.vetting import sample_question
 from tests.bench import Bench
+from tests.integration.first_version import install_first
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import Finished, command, environment, settings_of
 from tests.opa_server import SHIPPED, opa_program
@@ -223,6 +225,35 @@ async def test_a_recorded_decision_is_explained_by_its_id_and_by_what_it_is_abou
         "countersign.effect.approvals.demand#writes.high_tier",
         "countersign_config.acme.requirements.high",
     ]
+
+
+async def test_the_policy_that_decided_is_named_by_its_version_and_as_one_for_development(
+    bench: Bench, env: dict[str, str], tmp_path: Path
+) -> None:
+    text = read_policy(SHIPPED)
+
+    async def policy_line(id_: str) -> str:
+        lines = (await said(env, "explain", id_)).out.splitlines()
+        return next(line for line in lines if line.startswith("policy "))
+
+    before, _ = await filing(bench, "before")
+    assert await policy_line(before) == f"policy {text.digest}, for development: nobody had activated it"
+    bench.engine.kept_texts.clear()
+    async with bench.engine.pool.connection() as conn:
+        await install_first(conn, text, load_or_create(tmp_path / "policy.pem"), bench.clock())
+    after, _ = await filing(bench, "after")
+    assert await policy_line(after) == f"policy version 1, {text.digest}"
+    assert await policy_line(before) == f"policy version 1, {text.digest}, for development: nobody had activated it"
+    assert json.loads((await said(env, "explain", after, "--json")).out)["version"] == 1
+
+
+async def test_nothing_is_said_of_the_policy_of_a_decision_of_a_release_before_versions(
+    bench: Bench, env: dict[str, str]
+) -> None:
+    run_id, _ = await filing(bench, "ACME")
+    await bench.meddle("UPDATE policy_decisions SET document = (document::jsonb - 'development')::json")
+    assert f"\npolicy {read_policy(SHIPPED).digest}\n" in (await said(env, "explain", run_id)).out
+    assert json.loads((await said(env, "explain", run_id, "--json")).out)["version"] is None
 
 
 async def test_what_is_behind_an_answer_goes_by_the_rules_that_it_names_or_else_by_its_codes() -> None:
