@@ -50,7 +50,7 @@ async def test_the_rule_behind_a_reason_is_named_with_its_line_and_with_what_it_
     line = TEXT[rule.rule.place.file].splitlines()[rule.rule.place.row - 1]
     assert rule.rule.title == "High tier"
     assert line.startswith("demand :=")
-    assert rule.reads == {"tiers.effective": "high"}
+    assert rule.reads == {"tiers.effective": "high", "input.effect.connector": "register"}
 
 
 def incident(**effect: Any) -> dict[str, Any]:
@@ -172,7 +172,7 @@ async def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown() -> None:
     rule = f'\tbroken > 0 with input.tenant as "7"\n}}\n\n{broken}\n\nodder if {{\n\tinput["a b"] == 1'
     found = await why(asked(counters={"writes": 60}), changed(rule))
     read = {one.rule.code or one.rule.path.rpartition(".")[2]: one.reads for one in found.gave}
-    assert (read["odd"], read["writes.high_tier"]) == ({}, {"tiers.effective": "high"})
+    assert (read["odd"], read["writes.high_tier"]["tiers.effective"]) == ({}, "high")
 
 
 async def test_what_stands_behind_an_else_is_a_rule_of_its_own() -> None:
@@ -217,7 +217,11 @@ async def test_a_recorded_decision_is_explained_by_its_id_and_by_what_it_is_abou
     assert "asked again, the policy answers the same" in text
     behind = text.partition("Behind the answer\n")[2].splitlines()
     assert behind[0].startswith("  High tier (writes.high_tier)  countersign/approvals.rego:")
-    assert behind[1:3] == ['    tiers.effective = "high"', "  countersign_config.acme.requirements.high"]
+    assert behind[1:4] == [
+        '    tiers.effective = "high"',
+        '    input.effect.connector = "register"',
+        "  countersign_config.acme.requirements.high",
+    ]
     document = json.loads((await said(env, "explain", run_id, "--json")).out)
     assert document["decision"]["id"] == row["decision_id"]
     assert "writes.high_tier" in [one["code"] for one in document["rules"]["fired"]]
