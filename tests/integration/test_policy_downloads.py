@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
+from countersign.settings import ROOT
 from edge.policy_bundle import ROUTE
 from policy.bundle import PolicyFolders, read_policy
 from policy.client import OpaEngine
-from policy.keys import PolicyKey, load_or_create
+from policy.keys import ALGORITHM, PolicyKey, load_or_create
 from policy.opa_config import BundleSource, opa_config
 from policy.signing import sign_bundle
 from receipts.signing import public_path
@@ -137,6 +139,17 @@ async def test_no_secret_is_in_the_configuration_and_nothing_is_overwritten(site
     file.write_text("mine", encoding="utf-8")
     taken = await site.config("-o", str(file))
     assert (taken.code, taken.err) == (1, f"countersign: {file} exists with other content: nothing is overwritten\n")
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path: Path) -> None:
+    page = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
+    shown = yaml.safe_load(page.partition("```yaml\n# opa.yaml\n")[2].partition("```")[0])
+    source = BundleSource("https://countersign.example", ROUTE, VARIABLE)
+    key = load_or_create(tmp_path / "policy.pem").public
+    made = yaml.safe_load(opa_config(source, [key, key]))
+    assert made.pop("keys") == {key.key_id: {"algorithm": ALGORITHM, "key": key.pem().decode()}}
+    (one,) = shown.pop("keys").values()
+    assert (one["algorithm"], shown) == (ALGORITHM, made)
 
 
 @pytest.mark.parametrize("url", ["edge:8080", "ftp://edge", "http://user:secret@edge", "http://edge/?x=1"])
