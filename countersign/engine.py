@@ -33,6 +33,7 @@ from runtime.outbox.webhooks import tell_subscribers
 from runtime.services.definition_versions import definition_handlers, keep_own, take_in
 from runtime.services.policy_versions import policy_handlers
 from runtime.store import tenants as rows
+from runtime.store.database.pool import Conn
 from runtime.store.definitions import DefinitionChangedError
 
 log = logging.getLogger(__name__)
@@ -129,11 +130,16 @@ def load_overlay(settings: Settings, handlers: Mapping[str, Handler], catalog: C
 async def bind_tenant(engine: Engine) -> None:
     """Raise ConfigError where the tenant's runs are on mocks and this process is not, or the other way round."""
     async with engine.pool.connection() as conn:
-        if await rows.bind_tenant(conn, engine.tenant, mocked=engine.mocked):
-            return
-    runs = "were never on mocks" if engine.mocked else "are on mocks"
-    remedy = "give the overlay a tenant or a database of its own" if engine.mocked else "set COUNTERSIGN_OVERLAY"
-    raise ConfigError(f"the runs of tenant {engine.tenant} {runs}, and this program must not go on with them: {remedy}")
+        await bind(conn, engine.tenant, mocked=engine.mocked)
+
+
+async def bind(conn: Conn, tenant: str, *, mocked: bool) -> None:
+    """Bind a tenant to its kind over one connection; raise ConfigError if it is of the other kind."""
+    if await rows.bind_tenant(conn, tenant, mocked=mocked):
+        return
+    runs = "were never on mocks" if mocked else "are on mocks"
+    remedy = "give the overlay a tenant or a database of its own" if mocked else "set COUNTERSIGN_OVERLAY"
+    raise ConfigError(f"the runs of tenant {tenant} {runs}, and this program must not go on with them: {remedy}")
 
 
 async def keep_definitions(engine: Engine, catalog: Catalog, rule: Activation) -> None:

@@ -17,6 +17,7 @@ from countersign.system import System, compose, prepare
 from edge.app import Api, build_edge
 from edge.callers import LAST_LIMIT, Refusals
 from edge.links import LinkPage
+from edge.policy_bundle import BundleDownloads
 from edge.server import Limits, Server
 from runtime.engine import Engine
 from runtime.model.limits import Rate, first_line
@@ -24,6 +25,7 @@ from runtime.services.approvals import ApprovalService
 from runtime.services.caller_acts import CompensationApi
 from runtime.services.callers import TriggerApi
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
+from runtime.services.policy_bundles import PolicyBundles
 from runtime.services.policy_previews import PolicyPreviews
 from runtime.services.sequencer import Sequencer
 from runtime.services.signals import SignalService
@@ -130,6 +132,7 @@ def make_edge(system: System, ready: Readiness, refusals: Refusals) -> FastAPI:
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
         links=_links(settings) if Role.EDGE in system.roles else None,
+        bundles=_bundles(system) if Role.EDGE in system.roles else None,
         counts=lambda: {**(system.bot.counts() if system.bot is not None else {}), **ready.counts()},
     )
 
@@ -140,6 +143,12 @@ def _previews(system: System) -> PolicyPreviews | None:
     if settings.opa is None:
         return None
     return PolicyPreviews(system.engine, settings.tenant, settings.opa, system.policy.in_force)
+
+
+def _bundles(system: System) -> BundleDownloads | None:
+    """Return the downloads of the policy in force, if there is a token for them."""
+    token = system.settings.policy_token
+    return BundleDownloads(PolicyBundles(system.engine.pool), token.get_secret_value()) if token else None
 
 
 def _links(settings: Settings) -> LinkPage | None:

@@ -103,6 +103,9 @@ class Settings(BaseSettings):
         [],
         description="PEM files of the public keys whose policy bundles are taken; HOME/keys/policy.pub.pem if not set",
     )
+    policy_token: Token | None = Field(
+        None, description="bearer token with which OPA downloads the policy in force from the edge; closed if not set"
+    )
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
     overlay: Path | None = Field(None, description="YAML file of mocks: the program then writes nothing for real")

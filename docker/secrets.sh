@@ -28,6 +28,7 @@ put migrate_database_url "postgresql://countersign_migrate:$(random)@postgres:54
 put countersign_database_url "postgresql://countersign:$(random)@postgres:5432/countersign"
 put countersign_directory_database_url "postgresql://countersign_people:$(random)@postgres:5432/countersign"
 put policy_signing_key "$(policy_key)"
+put countersign_policy_token "$(random)"
 put minio_root_user "root-$(random | cut -c1-8)"
 put minio_root_password "$(random)"
 put countersign_s3_access_key "keeper-$(random | cut -c1-8)"

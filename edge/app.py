@@ -1,4 +1,4 @@
-"""The routes. Every call but the probes and Slack's is signed by a caller that the directory knows."""
+"""The routes. Callers that the directory knows sign every call but probes, Slack's and OPA's downloads."""
 
 import asyncio
 import math
@@ -16,6 +16,7 @@ from edge.evidence import EvidenceIn, EvidencePage
 from edge.links import LinkPage, add_links
 from edge.messages import BODY_LIMIT, Id, NotificationIn, NotificationOut, RunOut, WaitOut, parse_body, read_body
 from edge.passkeys import add_passkeys
+from edge.policy_bundle import BundleDownloads, add_policy_bundle
 from edge.policy_preview import add_policy_preview
 from edge.problems import Denied, Problem, handle_problems, problem_of
 from edge.questions import add_questions
@@ -77,6 +78,7 @@ def build_edge(
     install: ASGIApp | None = None,
     passkeys: PasskeyCeremonies | None = None,
     links: LinkPage | None = None,
+    bundles: BundleDownloads | None = None,
     counts: Counts = dict,
 ) -> FastAPI:
     """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends.
@@ -84,7 +86,7 @@ def build_edge(
     `counts` says how often the Slack side was limited or has turned somebody away: it is ready nevertheless.
 
     `install` shows browsers the pages by which the Slack app is installed; `passkeys` and `links` are
-    there where they reach it.
+    there where they reach it. From `bundles` OPA downloads the policy in force.
     """
     app = FastAPI(
         title="Countersign", version="1", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
@@ -114,6 +116,8 @@ def build_edge(
         add_step_repair(app, StepRepairApi(api.desk.engine, api.desk.tenant), routes.signed, routes.speaker)
         add_policy_preview(app, api.desk.tenant, api.previews, routes.signed)
         add_undo(app, api.taking_back, routes.signed, routes.speaker, api.refusals.note)
+    if bundles is not None:
+        add_policy_bundle(app, bundles)
     if passkeys is not None:
         add_passkeys(app, passkeys)
     if links is not None:

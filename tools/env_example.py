@@ -42,6 +42,7 @@ OF_COMPOSE = {
     "directory": "/etc/countersign/directory.yaml",
     "signing_key": "/keys/evidence.pem",
     "log_key": "/keys/log.pem",
+    "policy_keys": "'[\"/policy_key/policy.pub.pem\"]'",
     "host": "0.0.0.0",  # noqa: S104 - of a container
     "port": "8080",
 }

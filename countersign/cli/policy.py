@@ -12,6 +12,8 @@ from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_bundles import build, verify
 from countersign.cli.policy_diff import diff
+from countersign.cli.policy_install import install
+from countersign.cli.policy_opa import opa_config
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
 from countersign.cli.policy_versions import activate, list_, propose, rollback, show
@@ -30,6 +32,8 @@ policy.command()(diff)
 policy.add_typer(shadow, name="shadow", help="Run a candidate policy beside the one in force.")
 policy.command()(build)
 policy.command()(verify)
+policy.command()(install)
+policy.command("opa-config")(opa_config)
 policy.command()(propose)
 policy.command()(activate)
 policy.command()(rollback)

@@ -176,6 +176,15 @@ async def bundle_of(conn: Conn, version: int) -> bytes:
     return bytes(row["bundle"])
 
 
+async def bundle_in_force(conn: Conn) -> dict[str, Any] | None:
+    """Return the version in force and the SHA-256 (hex) of its bundle, whose bytes stay in the database."""
+    query = """
+        SELECT version, encode(sha256(bundle), 'hex') AS sha256 FROM policy_versions
+         WHERE version = (SELECT version FROM policy_activations ORDER BY number DESC LIMIT 1)
+    """
+    return await conn.row(query)
+
+
 async def signers_of(conn: Conn, run_id: str) -> Sequence[str]:
     """Return the people who have approved an effect of a run."""
     query = """

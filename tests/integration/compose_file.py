@@ -191,14 +191,24 @@ def _placed(word: str, places: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def opa_service(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the service `opa` on another port, beside the bundle in the folder; the key's folder stands beside that."""
-    places = {"0.0.0.0:8181": f"127.0.0.1:{port}", "/policy_key/": f"{folder.parent}/policy_key/"}
-    arguments = [_placed(word, places) for word in SERVICES["opa"]["command"]]
-    with (folder.parent / "opa.log").open("wb") as log:
-        process = subprocess.Popen([opa_program(), *arguments], cwd=folder, env={}, stdout=log, stderr=log)
+def opa_service(policy: Path, secrets: Path, port: int, bot: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the service `opa` at a port, by what stands in the folder of its volume; `bot` is served at another port."""
+    file = policy.parent / "opa.yaml"
+    places = {"http://bot:8080": f"http://127.0.0.1:{bot}", "/run/secrets/": f"{secrets}/"}
+    file.write_text(_placed((policy / "opa.yaml").read_text(encoding="utf-8"), places), encoding="utf-8")
+    own = {"0.0.0.0:8181": f"127.0.0.1:{port}", "/policy/opa.yaml": str(file)}
+    arguments = [_placed(word, own) for word in SERVICES["opa"]["command"]]
+    with (policy.parent / "opa.log").open("wb") as log:
+        process = subprocess.Popen([opa_program(), *arguments], cwd=policy.parent, env={}, stdout=log, stderr=log)
     try:
         yield process
     finally:
         process.terminate()
         process.wait()
+
+
+def probe(port: int) -> int:
+    """Run the health check of the service `opa`; return its exit status."""
+    words = [word.replace(":8181", f":{port}") for word in SERVICES["opa"]["healthcheck"]["test"]]
+    assert words[:2] == ["CMD", "/opa"]
+    return subprocess.run([opa_program(), *words[2:]], check=False, capture_output=True).returncode

@@ -38,8 +38,8 @@ from tests.integration.program_stage import Finished, Program
 from tests.opa_server import opa_program
 from tests.patience import MINUTE
 
-Address = str | tuple[str, int]
-"""The path of a socket, or host and port."""
+Address = str | tuple[str, int] | Callable[[], socket.socket]
+"""The path of a socket, host and port, or what connects."""
 
 _NEWNET, _SET_FLAGS, _UP = 0x40000000, 0x8914, 1
 
@@ -88,7 +88,9 @@ class _Relay:
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if isinstance(self.address, str):
             return await asyncio.open_unix_connection(self.address)
-        return await asyncio.open_connection(*self.address)
+        if isinstance(self.address, tuple):
+            return await asyncio.open_connection(*self.address)
+        return await asyncio.open_connection(sock=self.address())
 
     async def end(self) -> None:
         """Cut off what is still connected."""
@@ -121,21 +123,28 @@ class Network:
 
     def listen(self, peer: Peer) -> socket.socket:
         """Listen there, at the port of the peer."""
+        return self._made(lambda: socket.create_server(("127.0.0.1", peer.port)))
+
+    def dial(self) -> socket.socket:
+        """Connect to what the container serves."""
+        return self._made(lambda: socket.create_connection(("127.0.0.1", PORT)))
+
+    def _made(self, make: Callable[[], socket.socket]) -> socket.socket:
         found: list[socket.socket | OSError] = []
-        entering = threading.Thread(target=self._listen, args=[peer.port, found])  # the rest of us stays where it is
+        entering = threading.Thread(target=self._enter, args=[make, found])  # the rest of us stays where it is
         entering.start()
         entering.join()
         if isinstance(found[0], OSError):
             raise found[0]
         return found[0]
 
-    def _listen(self, port: int, found: list[socket.socket | OSError]) -> None:
+    def _enter(self, make: Callable[[], socket.socket], found: list[socket.socket | OSError]) -> None:
         try:
             with Path(f"/proc/{self._pid}/ns/net").open("rb") as namespace:
                 _setns(namespace.fileno())
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
                 fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh", b"lo", _UP))
-            found.append(socket.create_server(("127.0.0.1", port)))
+            found.append(make())
         except OSError as error:
             found.append(error)
 
@@ -146,6 +155,8 @@ def _setns(descriptor: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+PORT = 8080
+"""Where each container that serves listens."""
 CGROUP = "/sys/fs/cgroup"
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib64", "etc/ssl", "etc/ld.so.cache", "etc/localtime", "etc/nsswitch.conf")
 DEVICES = ("null", "zero", "random", "urandom")
@@ -169,11 +180,12 @@ HAS_NAMESPACES = WAY == "a mount namespace"
 
 @dataclass(frozen=True)
 class Inside:
-    """A container that runs, and how a command is run in it."""
+    """A container that runs, how a command is run in it, and where it is reached."""
 
     container: Container
     process: Process
     enter: Callable[[int], list[str]]
+    address: Address
 
     async def serves(self) -> int:
         """Read its log until each of its processes serves; return how many there are."""
@@ -241,7 +253,7 @@ async def _in_namespace(container: Container, peers: Sequence[Peer], limits: Pat
         async with relayed(peers, network.listen):
             assert process.stdin
             process.stdin.write(b"\n")
-            yield Inside(container, process, _exec(container.user))
+            yield Inside(container, process, _exec(container.user), network.dial)
     finally:
         root.rmdir()  # what was mounted there was so in the namespace alone
 
@@ -329,7 +341,7 @@ async def _in_tree(container: Container, peers: Sequence[Peer], limits: Path) ->
         async with relayed(peers, on_loopback) as ports:
             own = _of_tree(container, dict(zip(peers, ports, strict=True)), limits)
             process = await _launched(own.words, own, DEVNULL, cwd=tree, **user)
-            yield Inside(own, process, lambda _pid: [])
+            yield Inside(own, process, lambda _pid: [], ("127.0.0.1", int(own.env["COUNTERSIGN_PORT"])))
     finally:
         shutil.rmtree(tree)
 
@@ -340,14 +352,13 @@ def _of_tree(container: Container, ports: dict[Peer, int], limits: Path) -> Cont
         mount.target.rpartition("/")[2].upper(): mount.source.read_text(encoding="utf-8").strip()
         for mount in _secret(container)
     }
-    others = [mount for mount in container.mounts if mount not in _secret(container)]
     listens = str(free_port())
     swaps = {
         **{f"{peer.name}:{peer.port}": f"127.0.0.1:{port}" for peer, port in ports.items()},
-        **{mount.target: str(mount.source) for mount in others},
+        **{mount.target: str(mount.source) for mount in container.mounts},
         IMAGE.folder: str(ROOT),
         IMAGE.opa: str(opa_program()),
-        "127.0.0.1:8080": f"127.0.0.1:{listens}",
+        f"127.0.0.1:{PORT}": f"127.0.0.1:{listens}",
     }
     place = re.compile(
         "|".join(rf"(?<![\w/.]){re.escape(old)}(?!\w)" if old[0] == "/" else re.escape(old) for old in swaps)

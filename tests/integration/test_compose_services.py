@@ -1,8 +1,9 @@
 """Every service of docker-compose.yml that runs our image starts from that file, as its user, on its read-only root.
 
-PostgreSQL, OPA and MinIO are real, OPA with the bundle that the service `policy` wrote; Slack is the sandbox, whose
-address stands in `.env`. No other variable is the test's: behind the names and ports of Compose's networks are those
-servers. Workers have MinIO's root in the place of the user that `docker/keeper.sh` makes with MinIO's own program.
+PostgreSQL, OPA and MinIO are real. OPA downloads the version that the service `policy` brought into force, from the
+service `bot`, which runs before it. Slack is the sandbox, whose address stands in `.env`. No other variable is the
+test's: behind the names and ports of Compose's networks are those servers. Workers have MinIO's root in the place of
+the user that `docker/keeper.sh` makes with MinIO's own program.
 """
 
 import asyncio
@@ -21,15 +22,14 @@ import pytest
 
 from countersign.embedded.ports import free_port
 from countersign.settings import ROOT
-from policy.transport import connect
 from policy.vetting import sample_question
-from tests.integration.compose_file import Container, Project, opa_service, postgres_service
-from tests.integration.container import WAY, Inside, Peer, running
+from tests.integration.compose_file import Container, Project, opa_service, postgres_service, probe
+from tests.integration.container import PORT, WAY, Inside, Peer, on_loopback, relayed, running
 from tests.integration.program_stage import SLACK_SECRET, WORKSPACE, Finished, sandbox
 from tests.integration.servers import PASSWORD, USER, minio_server
 from tests.patience import MINUTE, until
 
-ONE_SHOT = ("policy", "migrate", "bucket", "people")
+ONE_SHOT = ("migrate", "bucket", "people", "policy")
 ROLES = {"bot": ("edge", "bot"), "worker": ("worker", "sweeps")}
 ENV = """\
 COUNTERSIGN_TENANT=acme
@@ -74,11 +74,16 @@ async def site() -> AsyncIterator[Site]:
             Peer("minio", 9000, "store", _address(minio.endpoint)),
             Peer("slack", 80, "out", _address(slack)),
         ]
-        first = await asyncio.gather(*(_run(project.container(name), peers, limits) for name in ONE_SHOT[:-1]))
-        ended = [*first, await _run(project.container(ONE_SHOT[-1]), peers, limits)]  # once there are tables
+        ended = list(await asyncio.gather(*(_run(project.container(name), peers, limits) for name in ONE_SHOT[:2])))
+        # each needs what the one before has done
+        ended += [await _run(project.container(name), peers, limits) for name in ONE_SHOT[2:]]
         assert [one.err for one in ended if one.code] == []
-        stack.enter_context(opa_service(folder / "volumes/policy", opa))
-        await _until_served(opa)
+        front = await stack.enter_async_context(running(project.container("bot"), peers, limits))
+        await front.serves()
+        assert await front.probe() == 0
+        (bot,) = await stack.enter_async_context(relayed([Peer("bot", PORT, "policy", front.address)], on_loopback))
+        stack.enter_context(opa_service(folder / "volumes/policy", folder / "secrets", opa, bot))
+        await until(lambda: probe(opa) == 0)
         yield Site(project, dict(zip(ONE_SHOT, ended, strict=True)), peers)
 
 
@@ -119,11 +124,6 @@ async def _run(container: Container, peers: list[Peer], limits: Path) -> Finishe
     async with running(container, peers, limits) as inside, asyncio.timeout(MINUTE):
         out, err = await inside.process.communicate()
         return Finished(int(inside.process.returncode or 0), out.decode(), err.decode())
-
-
-async def _until_served(port: int) -> None:
-    async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
-        await until(client.is_healthy)
 
 
 @pytest.mark.parametrize("name", ONE_SHOT)

@@ -1,23 +1,26 @@
 """Services and users of docker-compose.yml, tried without Docker.
 
-The one-shot services, OPA's flags and its probe as docker-compose.yml has them, run without Docker.
+The services `policy` and `opa` and the probe of OPA, as docker-compose.yml has them, run without Docker.
 
 The containers' users, tried without Docker: PostgreSQL's logins and MinIO's user.
 """
 
-import asyncio
 import base64
 import hashlib
 import hmac
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import boto3
 import psycopg
@@ -31,16 +34,19 @@ from countersign.settings import ROOT, Settings
 from evidence.retention import Retention
 from evidence.s3 import S3Archive
 from policy.bundle import PolicyFolders, build_bundle, read_policy
-from policy.keys import load_verification_key
-from policy.transport import connect
+from policy.keys import load_or_create, load_verification_key
 from policy.verifying import verify_bundle
 from runtime.clock import utc_now
-from tests.integration.compose_file import LOGINS, SERVICES, opa_service, postgres_service
-from tests.integration.program_stage import command, environment
+from runtime.services.policy_bundles import PolicyBundles
+from runtime.store.database.pool import Pool
+from tests.databases import program_pool
+from tests.integration.compose_file import LOGINS, SERVICES, opa_service, postgres_service, probe
+from tests.integration.door_stage import TOKEN, activate, door, next_policy
+from tests.integration.program_stage import command, environment, rows
 from tests.integration.servers import PASSWORD, USER, MinioServer, minio_server
+from tests.logins import as_program
 from tests.opa_server import PACKS, SHIPPED, copy_policies, opa_program
-from tests.patience import MINUTE
-from tests.spoiled_bundles import SPOILED
+from tests.patience import until
 
 PROGRAM = f"{sys.executable} -m countersign"
 ADDED = """# METADATA
@@ -50,86 +56,165 @@ package system.added
 """
 
 
-def write_policies(folder: Path, own: Path, packs: Sequence[Path] = PACKS) -> Path:
-    """Do what the service `policy` does, with what is one's own in another folder; return where the bundle is."""
-    subprocess.run(["sh", ROOT / "docker/secrets.sh", folder / "secrets"], check=True)
-    places = {"/own/": f"{own}/", "/run/secrets/": f"{folder}/secrets/", "countersign ": f"{PROGRAM} "}
-    for name in ("policy", "policy_key", "tmp"):
-        (folder / name).mkdir(exist_ok=True)
-        places[f"/{name}/"] = f"{folder}/{name}/"
-    there = re.compile("|".join(map(re.escape, places)))
-    script = there.sub(lambda found: places[found[0]], SERVICES["policy"]["command"][0].replace("$$", "$"))
-    env = {**os.environ, "COUNTERSIGN_PACKS": json.dumps(list(map(str, packs)))}
-    words = [*SERVICES["policy"]["entrypoint"], script]
-    subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=env)
-    return folder / "policy"
+@dataclass
+class Shop:
+    """An operator's folder: secrets, what is their own, and the volumes of the services `policy` and `opa`."""
+
+    folder: Path
+    dsn: str
+
+    def __post_init__(self) -> None:
+        """Make the secrets; the token is known to tests."""
+        (self.folder / "secrets").mkdir()
+        (self.folder / "secrets/countersign_policy_token").write_text(f"{TOKEN}\n", encoding="utf-8")
+        self.make_secrets()
+
+    def make_secrets(self) -> None:
+        """Run docker/secrets.sh, which leaves what is there."""
+        subprocess.run(["sh", ROOT / "docker/secrets.sh", self.folder / "secrets"], check=True)
+
+    def policy(self, *words: str, packs: Sequence[Path] = PACKS, **settings: str) -> str:
+        """Run the service `policy`, or another command in it; return what it prints."""
+        places = {"/own/": f"{self.folder}/own/", "/run/secrets/": f"{self.folder}/secrets/"}
+        places |= {f"/{name}/": f"{self.folder}/{name}/" for name in ("policy", "policy_key")}
+        for name in ("policy", "policy_key"):
+            (self.folder / name).mkdir(exist_ok=True)
+        there = re.compile("|".join(map(re.escape, [*places, "countersign "])))
+        service = SERVICES["policy"]
+        shell, flags, script, name = (word.replace("$$", "$") for word in service["entrypoint"])
+        script = there.sub(lambda found: places.get(found[0], f"{PROGRAM} "), script)
+        env = {
+            **os.environ,
+            "COUNTERSIGN_DATABASE_URL": as_program(self.dsn),
+            "COUNTERSIGN_OPA": str(opa_program()),
+            "COUNTERSIGN_PACKS": json.dumps(list(map(str, packs))),
+            **{f"COUNTERSIGN_{setting}": value for setting, value in settings.items()},
+        }
+        command = [shell, flags, script, name, *(words or service["command"])]
+        return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, env=env, text=True).stdout
+
+    def key(self) -> Path:
+        """Return a file of the key that signs, readable by its owner alone as keys are."""
+        own = self.folder / f"{uuid4()}.pem"
+        shutil.copy(self.folder / "secrets/policy_signing_key", own)
+        own.chmod(0o600)
+        return own
+
+    @asynccontextmanager
+    async def opa(self, pool: Pool) -> AsyncIterator["Served"]:
+        """Run the service `opa` beside a front that serves what is in force."""
+        port = free_port()
+        async with door(PolicyBundles(pool)) as front:
+            bot = urlsplit(front).port or 0
+            with opa_service(self.folder / "policy", self.folder / "secrets", port, bot) as process:
+                yield Served(port, process)
+
+
+@dataclass
+class Served:
+    """An OPA that runs."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    async def digest(self) -> str:
+        """Return the digest of the policy that answers, once one does."""
+        await until(lambda: probe(self.port) == 0)
+        assert self.process.poll() is None
+        return (await policy_text(Settings(opa_url=f"http://127.0.0.1:{self.port}"), utc_now)).digest
+
+    async def serves(self, digest: str) -> None:
+        """Wait until it serves a policy."""
+
+        async def is_served() -> bool:
+            return await self.digest() == digest
+
+        await until(is_served)
 
 
 @pytest.fixture
-def policies(tmp_path: Path) -> Path:
-    """What the service `policy` writes where nothing is one's own."""
-    return write_policies(tmp_path, tmp_path / "own")
+async def pool(dsn: str) -> AsyncIterator[Pool]:
+    async with program_pool(dsn) as found:
+        yield found
 
 
-def test_policies_and_packs_of_ones_own_are_in_the_bundle(tmp_path: Path) -> None:
-    own = tmp_path / "own"
-    rego = copy_policies(own / "rego")
+@pytest.fixture
+def shop(dsn: str, tmp_path: Path) -> Shop:
+    return Shop(tmp_path, dsn)
+
+
+SHIPPED_DIGEST = build_bundle(SHIPPED).revision
+
+
+def test_policies_and_packs_of_ones_own_come_into_force(shop: Shop) -> None:
+    rego = copy_policies(shop.folder / "own/rego")
     (rego / "countersign/added.rego").write_text(ADDED, encoding="utf-8")
-    desk = own / "packs/desk"
+    desk = shop.folder / "own/packs/desk"
     (desk / "rego").mkdir(parents=True)
     (desk / "rego/rules.rego").write_text(ADDED.replace("system.added", "countersign_pack.desk"), encoding="utf-8")
-    bundle = write_policies(tmp_path, own, (*PACKS, desk)) / "bundle.tar.gz"
-    key = load_verification_key(tmp_path / "policy_key/policy.pub.pem")
-    assert verify_bundle(bundle.read_bytes(), [key]).text == read_policy(PolicyFolders(rego, (*PACKS, desk)))
+    text = read_policy(PolicyFolders(rego, (*PACKS, desk)))
+    assert f"policy version 1 is in force: {text.digest}" in shop.policy(packs=(*PACKS, desk))
+    (row,) = rows(shop.dsn, "SELECT bundle FROM policy_versions")
+    key = load_verification_key(shop.folder / "policy_key/policy.pub.pem")
+    assert verify_bundle(bytes(row["bundle"]), [key]).text == text
 
 
-async def test_a_new_key_and_a_new_policy_wait_for_the_next_start_of_opa(tmp_path: Path) -> None:
-    served, port = write_policies(tmp_path, tmp_path / "own"), free_port()
-    with opa_service(served, port) as process:
-        assert await served_digest(port, process) == build_bundle(SHIPPED).revision
-        rego = copy_policies(tmp_path / "own/rego")
-        (rego / "countersign/added.rego").write_text(ADDED, encoding="utf-8")
-        (tmp_path / "secrets/policy_signing_key").unlink()
-        (tmp_path / "tmp/policy.pub.pem").unlink()  # a container begins with nothing there
-        write_policies(tmp_path, tmp_path / "own")
-        assert await served_digest(port, process) == build_bundle(SHIPPED).revision
-    with opa_service(served, port) as process:
-        assert await served_digest(port, process) == build_bundle(PolicyFolders(rego, PACKS)).revision
+async def test_opa_serves_what_is_in_force_and_needs_no_new_start(shop: Shop, pool: Pool) -> None:
+    shop.policy()
+    async with shop.opa(pool) as opa:
+        await opa.serves(SHIPPED_DIGEST)
+        after = next_policy(shop.folder / "next")
+        await activate(pool, after, load_or_create(shop.key()))
+        await opa.serves(read_policy(after).digest)
 
 
-def test_opa_does_not_start_with_a_bundle_that_the_policy_service_did_not_write(policies: Path) -> None:
-    bundle = policies / "bundle.tar.gz"
-    for spoil, _ in SPOILED.values():
-        spoiled = spoil(bundle.read_bytes())
-        genuine = bundle.read_bytes()
-        bundle.write_bytes(spoiled)
-        with opa_service(policies, free_port()) as process:
-            assert process.wait(MINUTE) == 1
-        bundle.write_bytes(genuine)
+async def test_opa_is_in_order_once_it_has_what_is_in_force(shop: Shop, pool: Pool) -> None:
+    assert probe(free_port()) != 0
+    shop.policy()
+    token = shop.folder / "secrets/countersign_policy_token"
+    token.write_text("another-token", encoding="utf-8")
+    async with shop.opa(pool) as opa:
+        log = shop.folder / "opa.log"
+        await until(lambda: "server replied with Unauthorized" in log.read_text(encoding="utf-8"))
+        assert probe(opa.port) != 0
+        token.write_text(TOKEN, encoding="utf-8")
+        assert await opa.digest() == SHIPPED_DIGEST
 
 
-def probe(port: int) -> int:
-    """Run the health check of the service `opa`; return its exit status."""
-    words = [word.replace(":8181", f":{port}") for word in SERVICES["opa"]["healthcheck"]["test"]]
-    assert words[:2] == ["CMD", "/opa"]
-    return subprocess.run([opa_program(), *words[2:]], check=False, capture_output=True).returncode
+async def test_another_start_changes_nothing_that_is_in_force(shop: Shop, pool: Pool) -> None:
+    shop.policy()
+    rego = copy_policies(shop.folder / "own/rego")
+    (rego / "countersign/added.rego").write_text(ADDED, encoding="utf-8")
+    assert "`countersign policy propose` proposes it" in shop.policy()
+    (rego / "countersign/added.rego").write_text("no policy", encoding="utf-8")
+    shop.policy()
+    async with shop.opa(pool) as opa:
+        assert await opa.digest() == SHIPPED_DIGEST
 
 
-async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Path) -> None:
-    port = free_port()
-    assert probe(port) != 0
-    with opa_service(policies, port) as process:
-        assert await served_digest(port, process) == build_bundle(SHIPPED).revision
-        assert probe(port) == 0
+def test_other_commands_on_policies_run_where_the_key_is(shop: Shop) -> None:
+    bundle = shop.folder / "bundle.tar.gz"
+    assert SHIPPED_DIGEST in shop.policy("build", "-o", str(bundle))
+    assert verify_bundle(bundle.read_bytes(), [load_or_create(shop.key()).public]).text == read_policy(SHIPPED)
+    assert list((shop.folder / "policy").iterdir()) == []
 
 
-async def served_digest(port: int, process: subprocess.Popen[bytes]) -> str:
-    """Return the digest of the policy that answers at a port, as soon as one does."""
-    async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
-        while not await client.is_healthy():
-            assert process.poll() is None
-            await asyncio.sleep(0.02)
-    return (await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)).digest
+async def test_the_key_of_policies_rotates_without_a_gap(shop: Shop, pool: Pool) -> None:
+    """As docs/operator.md says."""
+    shop.policy()
+    published = shop.folder / "policy_key/policy.pub.pem"
+    before = shutil.copy(published, shop.folder / "policy-before.pub.pem")
+    (shop.folder / "secrets/policy_signing_key").unlink()
+    shop.make_secrets()
+    shop.policy(POLICY_KEYS=json.dumps([str(published), str(before)]))
+    async with shop.opa(pool) as opa:
+        await opa.serves(SHIPPED_DIGEST)  # which the old key has signed
+        after = next_policy(shop.folder / "next")
+        await activate(pool, after, load_or_create(shop.key()))
+        await opa.serves(read_policy(after).digest)
+    shop.policy()
+    async with shop.opa(pool) as opa:
+        await opa.serves(read_policy(after).digest)
 
 
 @pytest.fixture(scope="module")

@@ -7,26 +7,24 @@ import asyncio
 import base64
 import hashlib
 import json
-import re
 import subprocess
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from countersign.embedded.ports import free_port
-from countersign.settings import ROOT
+from edge.policy_bundle import ROUTE
 from policy.bundle import MANIFEST, PolicyFolders, bundle_files, policy_text, read_policy, write_files
 from policy.client import OpaEngine
 from policy.contract import PolicyText, PolicyUnavailableError
 from policy.keys import ALGORITHM, load_or_create, load_verification_key
+from policy.opa_config import BundleSource, opa_config
 from policy.signing import SIGNATURES, sign_bundle, signed_payload
 from policy.verifying import verify_bundle
 from receipts.signing import public_path
@@ -107,14 +105,15 @@ def put(folder: Path, bundle: bytes) -> None:
 
 
 @asynccontextmanager
-async def opa(folder: Path, *arguments: str) -> AsyncIterator[Served]:
+async def opa(folder: Path, *arguments: str, **env: str) -> AsyncIterator[Served]:
     """Run OPA in a folder."""
     port = free_port()
     address, log = f"127.0.0.1:{port}", folder.parent / f"opa-{port}.log"
     words = ("run", "--server", "--addr", address, "--log-level", "error", "--skip-version-check")
+    logging = () if "--config-file" in arguments else ("--set=decision_logs.console=true",)
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            opa_program(), *words, "--set=decision_logs.console=true", *arguments, cwd=folder, stdout=out, stderr=out
+            opa_program(), *words, *logging, *arguments, cwd=folder, env=env, stdout=out, stderr=out
         )
     try:
         yield Served(log, f"http://{address}", process)
@@ -203,26 +202,17 @@ class Door:
 
 @asynccontextmanager
 async def downloading(folder: Path, door: Door, keys: Sequence[Path]) -> AsyncIterator[Served]:
-    """Run an OPA that downloads its bundle and trusts several keys, by the configuration in docs/policy.md."""
+    """Run an OPA that downloads its bundle and trusts several keys, by the configuration of `policy opa-config`."""
     folder.mkdir(exist_ok=True)
     app = web.Application()
-    app.router.add_get("/bundle.tar.gz", door.give)
+    app.router.add_get(ROUTE, door.give)
     async with TestServer(app) as server:
-        config = example("docs/policy.md", "opa.yaml")
-        config["services"]["releases"]["url"] = str(server.make_url("/"))
-        trusted = [load_verification_key(public_path(key)) for key in keys]
-        config["keys"] = {key.key_id: {"algorithm": "ES256", "key": key.pem().decode()} for key in trusted}
+        source = BundleSource(str(server.make_url("/")), ROUTE, "COUNTERSIGN_POLICY_TOKEN")
         file = folder.parent / "opa.yaml"
-        file.write_text(yaml.safe_dump(config), encoding="utf-8")
+        trusted = [load_verification_key(public_path(key)) for key in keys]
+        file.write_text(opa_config(source, trusted), encoding="utf-8")
         async with opa(folder, "--config-file", str(file)) as served:
             yield served
-
-
-def example(page: str, name: str) -> dict[str, Any]:
-    """Return the YAML that a page shows under a name."""
-    found = re.search(rf"```yaml\n# {re.escape(name)}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    assert found
-    return dict(yaml.safe_load(found[1]))
 
 
 async def offered(door: Door, bundle: bytes) -> None:

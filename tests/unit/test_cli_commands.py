@@ -55,6 +55,7 @@ _WITHOUT_SYSTEM = {
     ("policy", "try"): "takes what is made up too",
     ("policy", "build"): "reads files",
     ("policy", "verify"): "reads files",
+    ("policy", "opa-config"): "reads files",
     ("people", "import"): "reads files",
     ("people", "add"): "reads files",
     ("people", "remove"): "reads files",

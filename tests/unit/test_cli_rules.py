@@ -39,6 +39,7 @@ _PRINT_NO_FACTS = {
     "demo": "plays to people who watch",
     "policy shadow run": "runs until it is stopped",
     "slack manifest": "prints a document, which is YAML",
+    "policy opa-config": "prints a document, which is YAML",
 }
 
 _READ = {
@@ -49,7 +50,7 @@ _READ = {
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
     *("policy check", "policy test", "policy verify", "policy explain", "policy try", "policy backtest"),
-    *("policy bootstrap", "policy shadow show", "policy diff", "policy list", "policy show"),
+    *("policy bootstrap", "policy shadow show", "policy diff", "policy list", "policy show", "policy opa-config"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
 }
@@ -67,6 +68,7 @@ _ACT_WITHOUT_A_NAME = {
     "policy fmt": "changes files; who serves them is on record",
     "policy shadow run": "only looks; what it finds is on record",
     "policy build": "writes a file; who serves it is on record",
+    "policy install": "comes before anybody could sign: the program brings the first version, on record as its act",
     "people import": "changes a file; who loads it is on record",
     "people add": "changes a file; who loads it is on record",
     "people remove": "changes a file; who loads it is on record",
@@ -93,6 +95,7 @@ _WRITE = {
         "policy backtest",
         "policy bootstrap",
         "policy build",
+        "policy opa-config",
     ),
 }
 

@@ -27,7 +27,6 @@ from countersign.setting_secrets import is_secret
 from countersign.settings import ROOT, Settings, read_settings, variable
 from edge.app import build_edge
 from policy.confined import FRONT, MIB
-from policy.keys import ALGORITHM
 from runtime.services.policy_previews import AT_ONCE
 from tools.schema import project_version
 
@@ -61,18 +60,21 @@ SHARED = {
 }
 TOLD = {
     "postgres": POSTGRES,
-    "policy": {"policy_signing_key"},
-    "opa": set(),
+    "policy": {"policy_signing_key", "countersign_database_url"},
+    "opa": {"countersign_policy_token"},
     "minio": MINIO,
     "keeper": MINIO | KEEPER,
     "migrate": {"migrate_database_url"},
     "people": DIRECTORY,
     "bucket": MINIO,
-    "bot": {*SHARED, "countersign_callers", "countersign_slack_signing_secrets", "countersign_slack_app_token"},
+    "bot": {
+        *(*SHARED, "countersign_callers", "countersign_policy_token"),
+        *("countersign_slack_signing_secrets", "countersign_slack_app_token"),
+    },
     "worker": {*SHARED, "countersign_database_direct_url", "countersign_pack", *KEEPER},
 }
 REACHED = {
-    "data": {"postgres", "migrate", "people", "bot", "worker"},
+    "data": {"postgres", "migrate", "people", "policy", "bot", "worker"},
     "policy": {"opa", "bot", "worker"},
     "store": {"minio", "keeper", "bucket", "worker"},
     "out": {"bot", "worker"},
@@ -244,7 +246,7 @@ def test_each_network_has_those_who_talk_on_it_and_one_alone_leads_out() -> None
     }
     assert members == REACHED
     assert [name for name, network in networks.items() if not (network or {}).get("internal")] == ["out"]
-    assert [name for name, service in SERVICES.items() if service.get("network_mode") == "none"] == ["policy"]
+    assert [name for name, service in SERVICES.items() if not service.get("networks")] == []
 
 
 def test_no_container_takes_all_the_memory() -> None:
@@ -319,7 +321,7 @@ def test_volumes_are_declared_and_used_and_the_key_is_with_the_workers_alone() -
     volume = next(parts[1] for _, parts in mounts if parts[0] == "keys")
     for key in ("COUNTERSIGN_SIGNING_KEY", "COUNTERSIGN_LOG_KEY"):
         assert filled(SERVICES["worker"]["environment"][key]).startswith(f"{volume}/")
-    assert [name for name, parts in mounts if parts[0] == "policy_key"] == ["policy", "opa"]
+    assert [name for name, parts in mounts if parts[0] == "policy_key"] == ["policy", "worker"]
     for folder in ("/keys", "/policy", "/policy_key"):
         assert re.search(rf"install -d -o countersign .* {folder}\b", DOCKERFILE)
 
@@ -385,13 +387,3 @@ def test_the_image_holds_every_package_of_the_project() -> None:
 def test_packages_are_installed_by_hash_and_from_no_named_address() -> None:
     assert "--require-hashes" in DOCKERFILE
     assert "://" not in DOCKERFILE
-
-
-def test_the_policy_bundle_and_its_key_are_written_where_opa_looks_for_them() -> None:
-    written = {Path(shlex.split(line)[-1]) for line in SERVICES["policy"]["command"][0].split(";") if "mv " in line}
-    opa = SERVICES["opa"]
-    options = dict(word.split("=", 1) for word in opa["command"] if "=" in word)
-    assert written == {Path(opa["working_dir"]) / opa["command"][-1], Path(options["--verification-key"])}
-    assert options["--signing-alg"] == ALGORITHM
-    assert "--watch" not in opa["command"]  # what it loads again it does not verify
-    assert [volume for volume in opa["volumes"] if not volume.endswith(":ro")] == []

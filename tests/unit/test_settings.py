@@ -320,6 +320,7 @@ SECRETS = {
     "directory_database_url",
     "opa_token",
     "pack",
+    "policy_token",
     "s3_access_key",
     "s3_secret_key",
     "slack_app_token",
