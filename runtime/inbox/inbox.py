@@ -305,13 +305,13 @@ async def _settle_one(
             asked.enter_context(tx.asked_by(notification.request_id))
         if standing.status not in _OPEN:
             return standing.outcome or {}
-        if found.judged is not None:
-            await expect_in_force(conn, found.judged.ruling.policy_digest)
         waits = addressed_waits(found)
         matter = NotificationContext(
             engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
         )
         applied = await APPLY[notification.payload.kind](matter, notification.payload)
+        if found.judged is not None:  # last: what is applied may wait for a chain, and this keeps others waiting
+            await expect_in_force(conn, found.judged.ruling.policy_digest)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
     if applied.is_passed_on:

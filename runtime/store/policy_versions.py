@@ -82,7 +82,8 @@ async def activate_version(conn: Conn, activation: Activation, now: datetime) ->
     """Bring a version into force; the caller has locked the versions.
 
     The lock at the end waits for transactions that go by the version before (`policy_in_force`). Those that come later
-    see this one.
+    see this one. Whoever holds that lock waits for no other, so it comes after the run, which the row refers to, and
+    the tenants' chains.
     """
     row = await conn.read_row("SELECT number, version FROM policy_activations ORDER BY number DESC LIMIT 1", ())
     act = PolicyActivated(
@@ -92,13 +93,13 @@ async def activate_version(conn: Conn, activation: Activation, now: datetime) ->
         by=activation.by.id,
         run_id=activation.run_id,
     )
-    await _put_acts(conn, act, activation.by, now)
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('policy_in_force', 0))")
     await conn.execute(
         "INSERT INTO policy_activations (number, version, replaces, activated_by, run_id, activated_at)"
         " VALUES (%(number)s, %(version)s, %(replaces)s, %(by)s, %(run_id)s, %(now)s)",
         {**act.model_dump(), "now": now},
     )
+    await _put_acts(conn, act, activation.by, now)
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('policy_in_force', 0))")
     found = await in_force(conn)
     if found is None:
         raise LookupError("no policy is in force")
@@ -177,10 +178,11 @@ async def bundle_of(conn: Conn, version: int) -> bytes:
 
 
 async def signers_of(conn: Conn, run_id: str) -> Sequence[str]:
-    """Return the people who have approved an effect of a run."""
+    """Return the people whose approval an effect of a run has used up."""
     query = """
         SELECT DISTINCT v.person FROM votes v JOIN approvals a USING (approval_id)
-         WHERE a.run_id = %s AND a.kind = 'effect' AND v.verdict = 'approve' ORDER BY v.person
+         WHERE a.run_id = %s AND a.kind = 'effect' AND a.consumed_at IS NOT NULL
+           AND v.verdict = 'approve' AND v.withdrawn_at IS NULL ORDER BY v.person
     """
     return [row["person"] for row in await conn.rows(query, (run_id,))]
 
