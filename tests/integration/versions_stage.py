@@ -113,10 +113,14 @@ async def open_life(dsn: str, targets: Targets, folder: Path, **connection: Any)
         OpaEngine(opa.url, timeout=MINUTE, fresh=0.0) as policy,
         open_bench(dsn, policy, [PACK], targets.handlers(), **connection) as bench,
     ):
-        handlers = {**bench.engine.handlers, **policy_handlers(bench.engine.pool, bench.clock, [key.public])}
-        engine = replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program()))
-        own = replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
-        yield PolicyLife(own, rego, key, opa)
+        yield PolicyLife(with_versions(bench, key), rego, key, opa)
+
+
+def with_versions(bench: Bench, key: PolicyKey) -> Bench:
+    """Return a bench that brings versions into force whose bundles a key has signed."""
+    handlers = {**bench.engine.handlers, **policy_handlers(bench.engine.pool, bench.clock, [key.public])}
+    engine = replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program()))
+    return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
 
 
 def more_writes(config: dict[str, Any]) -> None:
