@@ -20,7 +20,7 @@ from runtime.store.tenants import lock_chain, salt_of
 from tests.bench import Bench
 from tests.integration.acts_stage import delegate
 from tests.integration.conftest import Targets
-from tests.integration.versions_stage import SIGNERS, PolicyLife, more_writes, open_life
+from tests.integration.versions_stage import PolicyLife, open_life
 from tests.patience import until
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
@@ -32,17 +32,6 @@ SOON = "-c lock_timeout=300ms"
 async def life(dsn: str, targets: Targets, tmp_path: Path) -> AsyncIterator[PolicyLife]:
     async with open_life(dsn, targets, tmp_path) as opened:
         yield opened
-
-
-async def _signed(life: PolicyLife) -> Path:
-    """Have the next version signed, whose activation is performed by whoever works next; return its folder."""
-    await life.install()
-    nxt = life.changed("next", more_writes)
-    await life.activate(await life.propose(nxt))
-    approval = await life.bench.approval_id()
-    for person in SIGNERS:
-        assert (await life.bench.click(person, approval)).counted
-    return nxt
 
 
 async def _waits(bench: Bench, mode: str) -> bool:
@@ -80,7 +69,7 @@ async def _attempts(bench: Bench) -> list[dict[str, Any]]:
 
 
 async def test_an_activation_waits_for_a_decision_that_is_about_to_be_committed(life: PolicyLife) -> None:
-    await _signed(life)
+    await life.signed()
     async with _transaction(life) as deciding:
         assert await deciding.row("SELECT policy_in_force() AS version") == {"version": 1}
         working = asyncio.create_task(life.bench.settle())
@@ -93,7 +82,7 @@ async def test_an_activation_waits_for_a_decision_that_is_about_to_be_committed(
 async def test_a_decision_that_waits_for_an_activation_goes_by_the_new_version(
     life: PolicyLife, targets: Targets
 ) -> None:
-    nxt = await _signed(life)
+    nxt = await life.signed()
     await life.bench.start("bench.note", NOTE)
     async with _transaction(life) as activating:
         await lock_policy_versions(activating)
@@ -116,7 +105,7 @@ async def test_a_decision_that_waits_for_an_activation_goes_by_the_new_version(
 async def test_a_decision_about_the_run_of_an_activation_and_the_activation_do_not_wait_for_each_other(
     life: PolicyLife,
 ) -> None:
-    await _signed(life)
+    await life.signed()
     async with _transaction(life) as deciding:
         await _hold_run(life, deciding)
         working = asyncio.create_task(life.bench.settle())
@@ -144,7 +133,7 @@ async def _hold_run(life: PolicyLife, conn: Conn) -> None:
 async def test_an_operators_act_and_an_activation_do_not_wait_for_each_other(life: PolicyLife) -> None:
     async with life.bench.engine.pool.connection() as conn:
         await salt_of(conn, "zeta")
-    await _signed(life)
+    await life.signed()
     async with _transaction(life) as appending:
         await lock_chain(appending, "zeta")  # which the activation wants when it has that of the act's own tenant
         working = asyncio.create_task(life.bench.settle())
@@ -162,7 +151,7 @@ async def test_an_activation_that_waited_too_long_is_tried_again_under_the_same_
     dsn: str, targets: Targets, tmp_path: Path
 ) -> None:
     async with open_life(dsn, targets, tmp_path, options=SOON) as life:
-        await _signed(life)
+        await life.signed()
         async with _transaction(life) as deciding:
             await deciding.execute("SELECT policy_in_force()")
             await life.bench.settle()
