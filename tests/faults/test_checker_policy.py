@@ -1,6 +1,7 @@
 """The checker holds what is right of versions of the policy for right, and finds whatever is not."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from tests.faults.checker.policy_rules import is_postponed
 from tests.faults.checker.rules import broken
 from tests.faults.policy_world import PolicyWorld, policy_world
 from tests.faults.small_world import FILE, NOTE
+from tests.faults.world.bugs import Bug, plant
 from tests.integration.program_stage import database
 from tests.integration.versions_stage import more_writes
 from tests.leaves import meddle
@@ -105,7 +107,7 @@ MEDDLED = {
         "decisions_are_of_the_text_they_name",
     ),
     "a text that was changed": (
-        "UPDATE policy_texts SET files = (files::jsonb || '{\"a.rego\": \"package a\"}')::json",
+        'UPDATE policy_texts SET files = (files::jsonb || \'{"a.rego": "package a"}\')::json',
         "decisions_are_of_the_text_they_name",
     ),
     "an activation that was lost": ("DELETE FROM policy_activations WHERE number = 3", "activations_are_of_runs"),
@@ -136,6 +138,14 @@ MEDDLED = {
     "an activation by a run of something else": (
         f"UPDATE runs SET definition_name = 'bench-note' WHERE run_id = {_RUN}",
         "activations_are_of_runs",
+    ),
+    "an activation that one person signed": (
+        "DELETE FROM votes WHERE person = 'sam'",
+        "activations_are_signed",
+    ),
+    "an activation that its author signed": (
+        "UPDATE policy_versions SET author = 'sam'",
+        "activations_are_signed",
     ),
     "an act of an activation that is gone": (
         f"DELETE FROM tenant_leaves WHERE {_ACT}",
@@ -190,3 +200,18 @@ MEDDLED = {
 def test_what_was_meddled_with_is_found(world: PolicyWorld, what: str) -> None:
     queries, rule = MEDDLED[what]
     assert rule in _wrong(world, *queries.split("; "))
+
+
+async def test_a_decision_of_a_version_that_was_replaced_is_caught(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with policy_world(dsn, tmp_path) as world:
+        await world.life.install()
+        await world.activate(await world.life.propose(world.life.changed("second", more_writes)))
+        await world.small.bench.later(minutes=1)
+        await world.sign()
+        plant(Bug.NO_POLICY_FENCE, monkeypatch.setattr)
+        await world.small.start("bench.note", NOTE, "late")
+        await world.small.seal()
+        found = (await world.small.wrong())["decisions_are_of_the_policy_in_force"]
+        assert all(sentence.endswith("is by version 1, and {2} was to decide") for sentence in found)

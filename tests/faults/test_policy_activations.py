@@ -76,7 +76,9 @@ async def test_activations_among_many_decisions_neither_deadlock_nor_starve(
 async def _activate_among_runs(life: PolicyLife, workers: list[Worker], number: int) -> None:
     """Start runs, and bring a version into force while many workers begin what the runs want."""
     bench = life.bench
-    version = await life.propose(life.changed(f"next-{number}", lambda config: config.update(writes_per_run=70 + number)))
+    version = await life.propose(
+        life.changed(f"next-{number}", lambda config: config.update(writes_per_run=70 + number))
+    )
     await life.activate(version)
     approval = await bench.approval_id()
     for person in SIGNERS:

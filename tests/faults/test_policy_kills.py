@@ -1,4 +1,4 @@
-"""The plug is pulled (kill -9) while a version of the policy comes into force: it does so once, or people sign again."""
+"""The plug is pulled (kill -9) while a version of the policy comes into force: that is done once, or signed again."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -89,7 +89,10 @@ async def _is_signed_again(life: PolicyLife) -> None:
     for _ in range(2):
         await life.bench.later(minutes=1)
     assert await life.in_force() == 1
-    assert await _requests(life) == [{"kind": "effect", "status": "approved"}, {"kind": "effect", "status": "requested"}]
+    assert await _requests(life) == [
+        {"kind": "effect", "status": "approved"},
+        {"kind": "effect", "status": "requested"},
+    ]
     await life.sign("ann", "sam")
     assert await _activations(life) == [{"version": 1}, {"version": 2}]
     assert await _receipts(life) == ["in_doubt", "success"]

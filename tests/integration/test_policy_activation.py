@@ -1,4 +1,4 @@
-"""What keeps a version of the policy from coming into force: what is wrong when it is wished for, signed or performed."""
+"""What keeps a version of the policy from coming into force: when it is wished for, signed, or performed."""
 
 import json
 import shutil
@@ -202,7 +202,7 @@ async def test_what_a_run_has_done_is_not_done_again(life: PolicyLife) -> None:
         params=effect["fields"],
         target=effect["target"],
         key=effect["idempotency_key"],
-        correlation_key=None,
+        correlation_key="",
         token="",
         before=None,
     )

@@ -65,7 +65,7 @@ _TABLES = {
     "reads": "SELECT * FROM reads ORDER BY run_id, seq",
     "decisions": f"SELECT *, extract(epoch FROM at)::float AS at_s, {_COMMITTED} FROM policy_decisions",
     "texts": "SELECT digest, files FROM policy_texts",
-    "versions": "SELECT version, digest FROM policy_versions ORDER BY version",
+    "versions": "SELECT version, digest, author FROM policy_versions ORDER BY version",
     "activations": f"SELECT *, {_COMMITTED} FROM policy_activations ORDER BY number",
     "approvals": "SELECT * FROM approvals",
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",

@@ -61,7 +61,7 @@ class Timeline:
         return {version for (began, version), (ended, _) in spans if began <= moment <= ended}
 
     def wanted(self, decision: Row) -> set[int | None]:
-        """Return the versions that may have given a decision: of a rollback the one before decides, until it is done."""
+        """Return the versions that may have decided: of a rollback the one before does, until it is done."""
         run_id, moment = decision["run_id"], decision["committed_at"]
         found = self.in_force(moment)
         if run_id not in self._rollbacks or moment > self._done_at.get(run_id, _END):
@@ -120,6 +120,23 @@ def activations_are_of_runs(facts: Facts) -> Iterator[str]:
             yield f"activation {after['number']} does not follow the one before it"
 
 
+def activations_are_signed(facts: Facts) -> Iterator[str]:
+    """For each activation that a run asked for, as many people as policy wanted had signed it, its author not among."""
+    authors = {row["version"]: row["author"] for row in facts.tables["versions"]}
+    effects = {row["run_id"]: row for row in facts.tables["effects"] if row["connector"] == "policy"}
+    for row in (row for row in facts.tables["activations"] if row["run_id"] in effects):
+        effect, author = effects[row["run_id"]], authors.get(row["version"])
+        approvals = [one for one in facts.of_effect[effect["effect_id"]]["approvals"] if one["kind"] == "effect"]
+        if not any(_is_met(facts, one, author) for one in approvals if one["digest"] == effect["digest"]):
+            yield f"activation {row['number']} was done without the signatures of others than its author"
+
+
+def _is_met(facts: Facts, approval: Row, author: str | None) -> bool:
+    votes = [vote for vote in facts.votes_of[approval["approval_id"]] if vote["withdrawn_at"] is None]
+    people = {vote["person"] for vote in votes if vote["verdict"] == "approve"} - {author}
+    return len(people) >= approval["requirement"]["quorum"]
+
+
 def activations_are_on_record(facts: Facts) -> Iterator[str]:
     """Each proposed version, and each activation, stands in the chain of every tenant, once, and nothing else does."""
     proposed = Counter((row["version"], row["digest"]) for row in facts.tables["versions"])
@@ -148,7 +165,8 @@ def wishes_for_versions_are_kept(facts: Facts) -> Iterator[str]:
     if len(wishes) > len(facts.told("wanting")):
         yield f"{len(wishes)} wishes for a version are on record, and people had {len(facts.told('wanting'))}"
     of_wish = {(row["outcome"] or {}).get("run_id"): wish for wish, row in wishes.items() if row["status"] == "applied"}
-    yield from (f"the run {run_id} of wish {wish} is not there" for run_id, wish in of_wish.items() if run_id not in runs)
+    gone = of_wish.keys() - runs.keys()
+    yield from (f"the run {run_id} of wish {of_wish[run_id]} is not there" for run_id in gone)
     for run_id, run in runs.items():
         if of_wish.get(run_id) != run["trigger_ref"]:
             yield f"run {run_id} would change the policy, and nobody wished for it"
@@ -179,6 +197,7 @@ POLICY_RULES: tuple[Callable[[Facts], Iterator[str]], ...] = (
     decisions_are_of_the_policy_in_force,
     decisions_are_of_the_text_they_name,
     activations_are_of_runs,
+    activations_are_signed,
     activations_are_on_record,
     wishes_for_versions_are_kept,
     postponed_effects_are_decided,
