@@ -18,6 +18,8 @@ class Point(StrEnum):
     POLICY_ASKING = "policy.asking"
     POLICY_ANSWERED = "policy.answered"
     POLICY_TEXT_KEPT = "policy.text_kept"
+    POLICY_ACTIVATING = "policy.activating"
+    POLICY_ACTIVATED = "policy.activated"
     EFFECT_DENYING = "effect.denying"
     EFFECT_DENIED = "effect.denied"
     EFFECT_DEFERRING = "effect.deferring"

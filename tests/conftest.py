@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -16,6 +17,7 @@ from hypothesis import settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migration import migrate
+from tests.commit_times import remember_commit_times
 from tests.databases import TEMPLATE, database_dsn, fresh_database, shelf_of
 from tests.forked import stop_server
 from tests.leaves import make_view
@@ -75,11 +77,11 @@ def _in_memory() -> Path | None:
 @pytest.fixture(scope="session")
 async def postgres() -> AsyncIterator[str]:
     """A PostgreSQL server with a migrated template database; gives the server's DSN."""
-    with (
-        TemporaryDirectory(prefix="countersign-", dir=_in_memory()) as folder,
-        embedded_postgres(Path(folder) / "data") as dsn,
-        psycopg.connect(dsn, autocommit=True) as conn,
-    ):
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="countersign-", dir=_in_memory()))) / "data"
+        remember_commit_times(folder)
+        dsn = stack.enter_context(embedded_postgres(folder))
+        conn = stack.enter_context(psycopg.connect(dsn, autocommit=True))
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this server is never killed
             conn.execute(f"ALTER SYSTEM SET {setting} = off")
         conn.execute("ALTER SYSTEM SET max_wal_size = '128MB'")

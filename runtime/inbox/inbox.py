@@ -310,7 +310,7 @@ async def _settle_one(
             engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
         )
         applied = await APPLY[notification.payload.kind](matter, notification.payload)
-        if found.judged is not None:
+        if found.judged is not None:  # last: what is applied may wait for a chain, and this keeps others waiting
             await expect_in_force(conn, found.judged.ruling.policy_digest)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from psycopg.errors import DeadlockDetected
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 from pydantic import BaseModel, ConfigDict
 
 from policy.errors import PolicyError
@@ -19,7 +19,8 @@ from policy.verifying import verify_bundle
 from policy.versions import PolicyChanges, ReadPolicy
 from receipts.chain import PROGRAM
 from runtime.clock import Clock
-from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, TransientError, Untouched
+from runtime.failpoints import Point, at
+from runtime.handlers import Call, Done, Handler, JsonObject, NotTakenError, Reconciled, RefusedError, Untouched
 from runtime.services.people import person_of
 from runtime.store import policy_versions as store
 from runtime.store.database.pool import Conn, Pool
@@ -98,17 +99,25 @@ class PolicyConnector:
     keys: Sequence[VerificationKey]
 
     async def activate(self, call: Call) -> JsonObject:
-        """Bring a version into force, if all is still as it was when people were asked."""
-        params = _Params.model_validate(call.params)
+        """Bring a version into force, if all is still as it was when people were asked.
+
+        Decisions that are under way are waited for; where that takes too long, it is tried again.
+        """
         try:
-            async with self._moving(call) as (conn, there):
-                if there is not None:
-                    await self._expect_as_signed(conn, call, params)
-                    by = await requester_of(conn, call.run_id)
-                    await store.activate_version(conn, Activation(params.version, by, call.run_id), self.clock())
-        except DeadlockDetected as error:  # with a transaction that puts an act on record: nothing was done
-            raise TransientError("the database is busy with acts of the tenants") from error
-        return {"version": params.version}
+            await self._activate(call, _Params.model_validate(call.params))
+        except (DeadlockDetected, LockNotAvailable) as error:  # PostgreSQL has then rolled everything back
+            raise NotTakenError("decisions under way go by the version in force") from error
+        return {"version": call.params["version"]}
+
+    async def _activate(self, call: Call, params: _Params) -> None:
+        async with self._moving(call) as (conn, there):
+            if there is None:
+                return
+            await self._expect_as_signed(conn, call, params)
+            by = await requester_of(conn, call.run_id)
+            await store.activate_version(conn, Activation(params.version, by, call.run_id), self.clock())
+            at(Point.POLICY_ACTIVATING)
+        at(Point.POLICY_ACTIVATED)
 
     async def rollback(self, call: Call) -> JsonObject:
         """Bring the version before the one in force back."""

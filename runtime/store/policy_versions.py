@@ -186,10 +186,11 @@ async def bundle_in_force(conn: Conn) -> dict[str, Any] | None:
 
 
 async def signers_of(conn: Conn, run_id: str) -> Sequence[str]:
-    """Return the people who have approved an effect of a run."""
+    """Return the people whose approval an effect of a run has used up."""
     query = """
         SELECT DISTINCT v.person FROM votes v JOIN approvals a USING (approval_id)
-         WHERE a.run_id = %s AND a.kind = 'effect' AND v.verdict = 'approve' ORDER BY v.person
+         WHERE a.run_id = %s AND a.kind = 'effect' AND a.consumed_at IS NOT NULL
+           AND v.verdict = 'approve' AND v.withdrawn_at IS NULL ORDER BY v.person
     """
     return [row["person"] for row in await conn.rows(query, (run_id,))]
 

@@ -102,6 +102,7 @@ async def keep_policy_text(conn: Conn, tenant: str, text: "PolicyText", now: dat
 
 async def expect_in_force(conn: Conn, digest: str) -> None:
     """Raise PolicyReplacedError unless a policy is in force, and keep it so until the caller's transaction ends."""
+    conn.put("SELECT policy_in_force()", {})  # two statements: one that waited would not see what came meanwhile
     query = "SELECT digest FROM policy_versions WHERE version = (SELECT policy_in_force())"
     row = await conn.read_row(query, ())
     if row is not None and row["digest"] != digest:

@@ -1,7 +1,8 @@
 """Programs that work in a process of their own, and are killed (SIGKILL) when they come to a point for the nth time.
 
-One applies a notification and does what follows, one sweeps, and one delivers a webhook and dies once it is answered.
-Each is given the database's DSN, OPA's address and the moment, and what it works on.
+One applies a notification and does what follows, one sweeps, one delivers a webhook and dies once it is answered, and
+one brings versions of the policy into force. Each is given the database's DSN, OPA's address and the moment, and what
+it works on.
 """
 
 import asyncio
@@ -9,13 +10,16 @@ import os
 import signal
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 
 from policy.client import OpaEngine
+from policy.keys import load_or_create
 from runtime import failpoints, sweeps
 from runtime.inbox import inbox
 from tests.bench import HandClock, open_bench
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.hooks_stage import subscribed, subscription
+from tests.integration.versions_stage import with_versions
 from tests.patience import MINUTE
 
 
@@ -81,3 +85,25 @@ async def _deliver(dsn: str, opa: str, moment: str, url: str) -> None:
 def deliver(dsn: str, opa: str, moment: str, url: str) -> None:
     """Be that process."""
     asyncio.run(_deliver(dsn, opa, moment, url))
+
+
+async def _activate(dsn: str, opa: str, moment: str, key: str, point: str) -> None:
+    reached: set[failpoints.Point] = set()
+
+    def die(now: failpoints.Point) -> None:
+        reached.add(now)
+        if now == point and (now is failpoints.Point.POLICY_ACTIVATING or failpoints.Point.POLICY_ACTIVATED in reached):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    clock = HandClock(datetime.fromisoformat(moment))
+    async with (
+        OpaEngine(opa, timeout=MINUTE, fresh=0.0) as policy,
+        open_bench(dsn, policy, [PACK], Targets.fresh().handlers(), clock=clock) as bench,
+    ):
+        failpoints.arm(die)
+        await with_versions(bench, load_or_create(Path(key))).settle()
+
+
+def activate(dsn: str, opa: str, moment: str, key: str, point: str) -> None:
+    """Be that process: of points that others reach too, the first counts once a version has come into force."""
+    asyncio.run(_activate(dsn, opa, moment, key, point))

@@ -48,6 +48,7 @@ PRODUCT = ("countersign", "bot", "edge", "evidence", "runtime")
 def test_a_schedule_is_a_function_of_its_seed() -> None:
     assert schedule.faults(7, 300.0) == schedule.faults(7, 300.0) != schedule.faults(8, 300.0)
     assert schedule.wishes(7, 50, 60.0) == schedule.wishes(7, 50, 60.0) != schedule.wishes(8, 50, 60.0)
+    assert list(islice(schedule.releases(7), 40)) == list(islice(schedule.releases(7), 40))
     for slot in SLOTS:
         assert list(islice(schedule.arms(7, slot), 40)) == list(islice(schedule.arms(7, slot), 40))
 
@@ -73,6 +74,10 @@ def test_every_failpoint_has_its_turn() -> None:
     turns = [arms for slot in SLOTS for arms in islice(schedule.arms(7, slot), len(Point))]
     assert {point for arms in turns for point in arms.points} == set(Point)
     assert any(arms.stops for slot in WORKERS for arms in islice(schedule.arms(7, slot), 40))
+
+
+def test_every_wish_for_a_policy_has_its_turn() -> None:
+    assert {release.move for release in islice(schedule.releases(7), 12)} == set(schedule.Move)
 
 
 def test_a_small_world_has_a_run_of_each_kind() -> None:
@@ -290,7 +295,8 @@ async def _play(world: SmallWorld, story: Story, monkeypatch: pytest.MonkeyPatch
 
 
 def test_each_bug_has_its_story() -> None:
-    assert {*STORIES, Bug.BUNDLE_UNLOCKED} == set(Bug)
+    elsewhere = {Bug.BUNDLE_UNLOCKED, Bug.NO_POLICY_FENCE}
+    assert {*STORIES, *elsewhere} == set(Bug)
 
 
 @pytest.mark.parametrize("bug", STORIES)

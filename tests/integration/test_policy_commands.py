@@ -9,8 +9,8 @@ import pytest
 
 from runtime.inbox import inbox
 from tests.integration.program_stage import Finished, command, environment, settings_of
-from tests.integration.test_policy_versions import FILE, SIGNERS, life, more_writes
-from tests.integration.versions_stage import PolicyLife
+from tests.integration.test_policy_versions import FILE, life
+from tests.integration.versions_stage import SIGNERS, PolicyLife, more_writes
 from tests.opa_server import opa_program
 
 __all__ = ["life"]

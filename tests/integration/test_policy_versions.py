@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,53 +10,23 @@ import pytest
 from evidence.local import LocalArchive
 from evidence.replay import Opa, replayed_by
 from evidence.verify.verify import verify
-from policy.client import OpaEngine
-from policy.keys import load_or_create
-from policy.unserved import UnservedPolicies
 from receipts.signing import public_path
 from runtime.model.effect import PolicyReplacedError
-from runtime.services.approvals import ApprovalService
 from runtime.services.audit import audit
-from runtime.services.policy_versions import policy_handlers
 from runtime.store.records import expect_in_force
-from runtime.worker import Worker
-from tests.bench import TENANT, open_bench
-from tests.integration.conftest import PACK, Targets
-from tests.integration.versions_stage import PolicyLife
-from tests.opa_server import POLICIES, copy_policies, opa_program, start_opa
-from tests.patience import MINUTE
+from tests.bench import TENANT
+from tests.integration.conftest import Targets
+from tests.integration.versions_stage import SIGNERS, PolicyLife, denies_all, more_writes, open_life
+from tests.opa_server import POLICIES, opa_program
 from tests.sealing import sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
-SIGNERS = ("ann", "sam")
-
-
-def more_writes(config: dict[str, Any]) -> None:
-    config["writes_per_run"] = 90
-
-
-def denies_all(config: dict[str, Any]) -> None:
-    config["connectors"] = {}
-
-
-def unsigned(config: dict[str, Any]) -> None:
-    config["requirements"]["policy_activate"] |= {"groups": ["onboarding"], "quorum": 1, "all_groups": False}
 
 
 @pytest.fixture
 async def life(dsn: str, targets: Targets, tmp_path: Path) -> AsyncIterator[PolicyLife]:
-    """Open an installation without a version, whose OPA serves a folder."""
-    folder = copy_policies(tmp_path / "rego")
-    key = load_or_create(tmp_path / "author/policy.pem")
-    async with (
-        start_opa(folder, tmp_path / "opa") as opa,
-        OpaEngine(opa.url, timeout=MINUTE, fresh=0.0) as policy,
-        open_bench(dsn, policy, [PACK], targets.handlers()) as bench,
-    ):
-        handlers = {**bench.engine.handlers, **policy_handlers(bench.engine.pool, bench.clock, [key.public])}
-        engine = replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program()))
-        own = replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
-        yield PolicyLife(own, folder, key, opa)
+    async with open_life(dsn, targets, tmp_path) as opened:
+        yield opened
 
 
 async def decided(life: PolicyLife, ref: str) -> dict[str, Any]:

@@ -2,26 +2,34 @@
 
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from countersign.embedded.opa import OpaChild
 from policy.bundle import PolicyFolders, read_policy
+from policy.client import OpaEngine
 from policy.explain import parsed_rules
-from policy.keys import PolicyKey
+from policy.keys import PolicyKey, load_or_create
 from policy.signing import sign_bundle
+from policy.unserved import UnservedPolicies
 from policy.versions import ReadPolicy, rules_json
 from runtime.inbox import inbox
 from runtime.services import policy_versions
+from runtime.services.approvals import ApprovalService
 from runtime.services.operator import OperatorService
-from runtime.services.policy_versions import INSTALLATION, InForce, NewPolicyVersion
-from tests.bench import TENANT, Bench
-from tests.opa_server import PACKS, opa_program
-from tests.patience import until
+from runtime.services.policy_versions import INSTALLATION, InForce, NewPolicyVersion, policy_handlers
+from runtime.worker import Worker
+from tests.bench import TENANT, Bench, open_bench
+from tests.integration.conftest import PACK, Targets
+from tests.opa_server import PACKS, copy_policies, opa_program, start_opa
+from tests.patience import MINUTE, until
 
 CONFIG = "countersign_config/acme/data.json"
+SIGNERS = ("ann", "sam")
+"""Who together sign a change of the policy."""
 
 
 @dataclass
@@ -58,6 +66,16 @@ class PolicyLife:
         copy = shutil.copytree(self.folder, self.folder.parent / name)
         with_config(copy, change)
         return copy
+
+    async def signed(self, author: str = "rita") -> Path:
+        """Have a next version signed, which whoever works next brings into force; return its folder."""
+        await self.install()
+        nxt = self.changed("next", more_writes)
+        await self.activate(await self.propose(nxt, author))
+        approval = await self.bench.approval_id()
+        for person in SIGNERS:
+            assert (await self.bench.click(person, approval)).counted
+        return nxt
 
     async def serve(self, folder: Path) -> None:
         """Have OPA serve what stands in a folder."""
@@ -101,6 +119,36 @@ class PolicyLife:
         facts = await inbox.apply(self.bench.engine, notification_id)
         await self.bench.settle()
         return dict(facts)
+
+
+@asynccontextmanager
+async def open_life(dsn: str, targets: Targets, folder: Path, **connection: Any) -> AsyncIterator[PolicyLife]:
+    """Open an installation without a version, whose OPA serves a folder."""
+    rego = copy_policies(folder / "rego")
+    key = load_or_create(folder / "author/policy.pem")
+    async with (
+        start_opa(rego, folder / "opa") as opa,
+        OpaEngine(opa.url, timeout=MINUTE, fresh=0.0) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers(), **connection) as bench,
+    ):
+        yield PolicyLife(with_versions(bench, key), rego, key, opa)
+
+
+def with_versions(bench: Bench, key: PolicyKey) -> Bench:
+    """Return a bench that brings versions into force whose bundles a key has signed."""
+    handlers = {**bench.engine.handlers, **policy_handlers(bench.engine.pool, bench.clock, [key.public])}
+    engine = replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program()))
+    return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
+
+
+def more_writes(config: dict[str, Any]) -> None:
+    """Permit a run more writes."""
+    config["writes_per_run"] = 90
+
+
+def denies_all(config: dict[str, Any]) -> None:
+    """Permit nothing."""
+    config["connectors"] = {}
 
 
 def with_config(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:

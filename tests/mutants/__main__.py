@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tests.mutants.guards import GUARDS, Guard
+from tests.mutants.guard import Guard
+from tests.mutants.guards import GUARDS
 from tests.mutants.planting import LostGuardError, Place, find, sources, take_away
 
 ROOT = Path(__file__).resolve().parents[2]

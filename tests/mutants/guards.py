@@ -1,21 +1,7 @@
 """The guards on which everything rests, and the tests that fail without each."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A piece of `code` in the function, method or constant called `name`, wherever that stands in the source.
-
-    `without` is what takes the place of the code, so that the guard is gone. Of `tests` at least one fails then.
-    """
-
-    rule: str
-    name: str
-    code: str
-    without: str
-    tests: tuple[str, ...]
-
+from tests.mutants.guard import Guard
+from tests.mutants.policy_guards import CANDIDATES, POLICIES, VERSIONS
 
 GATE = (
     Guard(
@@ -225,37 +211,6 @@ DOORS = (
     ),
 )
 
-POLICIES = (
-    Guard(
-        "a bundle of policies is believed if a trusted key signed it",
-        "_opened",
-        'if not key.has_signed(signature, token.rpartition(".")[0].encode()):',
-        "if False:",
-        ("tests/unit/test_policy_signing.py",),
-    ),
-    Guard(
-        "a bundle of policies holds the files that were signed, and no other",
-        "_check_files",
-        "files.keys() ^ hashes.keys()",
-        "set()",
-        ("tests/unit/test_policy_signing.py",),
-    ),
-    Guard(
-        "a file of a bundle of policies is what was signed",
-        "_check_files",
-        "file_hash(name, text) != hashes[name]",
-        "False",
-        ("tests/unit/test_policy_signing.py",),
-    ),
-    Guard(
-        "OPA loads a bundle as it starts, when it verifies it, and never later",
-        "OpaChild._make_child",
-        '"--shutdown-grace-period", "1", "--bundle", _BUNDLE',
-        '"--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE',
-        ("tests/integration/test_opa_child.py",),
-    ),
-)
-
 VERIFIER = (
     Guard(
         "a member has the SHA-256 that was signed",
@@ -287,63 +242,4 @@ VERIFIER = (
     ),
 )
 
-CANDIDATES = (
-    Guard(
-        "a backtest reads where nothing can be written",
-        "RecordedDecisions.reading",
-        'await self._conn.execute("SET TRANSACTION READ ONLY")',
-        "pass",
-        ("tests/integration/test_policy_backtest.py",),
-    ),
-    Guard(
-        "a backtest reaches nobody but the database",
-        "Backtest._judge_all",
-        "with no_network():",
-        "if True:",
-        ("tests/integration/test_policy_backtest.py",),
-    ),
-    Guard(
-        "a shadow reaches nobody but the database",
-        "ShadowRunner.run",
-        "with no_network():",
-        "if True:",
-        ("tests/integration/test_policy_shadow.py",),
-    ),
-    Guard(
-        "a candidate cannot reach out",
-        "Opa._capabilities",
-        "if builtin.name not in FORBIDDEN",
-        "if builtin.name",
-        ("tests/integration/test_policy_backtest.py",),
-    ),
-    Guard(
-        "a shadow counts no decision twice",
-        "keep_asked",
-        " AND next_place = %(place)s",
-        "",
-        ("tests/integration/test_policy_shadow.py",),
-    ),
-    Guard(
-        "another candidate has a window of its own",
-        "open_window",
-        "found is not None and found.candidate == candidate",
-        "found is not None",
-        ("tests/integration/test_policy_shadow.py",),
-    ),
-    Guard(
-        "a decision that was not written whole is judged again",
-        "Ledger.repair",
-        'tail.rfind(b"\\n") + 1',
-        "len(tail)",
-        ("tests/integration/test_policy_backtest.py",),
-    ),
-    Guard(
-        "an answer that lets an editor sign is none",
-        "_answer",
-        "expect_editor_apart(question, answer)",
-        "pass",
-        ("tests/unit/test_policy_differences.py",),
-    ),
-)
-
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERIFIER, *CANDIDATES)
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *VERIFIER, *CANDIDATES)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from tests.mutants.guards import Guard
+from tests.mutants.guard import Guard
 from tools.layout import Source, python_sources
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

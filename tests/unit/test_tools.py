@@ -38,7 +38,8 @@ from benchmarks.parked_runs import Identity, expression, random_identity
 from benchmarks.postgres import Reader
 from benchmarks.stage import PARKED, parse
 from tests.mutants.__main__ import ROOT, judge
-from tests.mutants.guards import GUARDS, Guard
+from tests.mutants.guard import Guard
+from tests.mutants.guards import GUARDS
 from tests.mutants.planting import LostGuardError, find, sources
 from tools import layout
 from tools.layout import Source

@@ -53,6 +53,9 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 Row = dict[str, Any]
 
+_COMMITTED = "coalesce(pg_xact_commit_timestamp(xmin), clock_timestamp()) AS committed_at"
+"""When PostgreSQL committed what wrote a row: now, where that is the transaction that reads it."""
+
 _TABLES = {
     "runs": "SELECT * FROM runs",
     "effects": "SELECT * FROM effects",
@@ -60,7 +63,10 @@ _TABLES = {
     "waits": "SELECT wait_id, run_id FROM waits",
     "receipts": "SELECT * FROM receipts ORDER BY run_id, seq",
     "reads": "SELECT * FROM reads ORDER BY run_id, seq",
-    "decisions": "SELECT *, extract(epoch FROM at)::float AS at_s FROM policy_decisions",
+    "decisions": f"SELECT *, extract(epoch FROM at)::float AS at_s, {_COMMITTED} FROM policy_decisions",
+    "texts": "SELECT digest, files FROM policy_texts",
+    "versions": "SELECT version, digest, author FROM policy_versions ORDER BY version",
+    "activations": f"SELECT *, {_COMMITTED} FROM policy_activations ORDER BY number",
     "approvals": "SELECT * FROM approvals",
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",
     "tenants": "SELECT 'tenant_' || tenant AS run_id, audit_seq, audit_hash FROM tenants",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from tests.faults.checker.facts import Facts, Row, gather
+from tests.faults.checker.policy_rules import CHANGES, is_postponed
 from tests.faults.checker.rules import answered_outside, broken
 
 if TYPE_CHECKING:
@@ -72,6 +73,12 @@ def _counts(facts: Facts) -> dict[str, int]:
         "clicks": len(clicks),
         "deliveries of clicks": sum(line["deliveries"] for line in clicks),
         **{f"requests {name}": leaves[event] for name, event in _ACTS.items()},
+        "policy versions": len(facts.tables["versions"]),
+        "activations": len(facts.tables["activations"]),
+        "changes of the policy that were not done": sum(
+            row["definition_name"] in CHANGES and row["status"] != "succeeded" for row in facts.tables["runs"]
+        ),
+        "effects that waited for another version": sum(map(is_postponed, facts.tables["leaves"])),
         "kills at failpoints": kills["killed"],
         "pauses at failpoints": kills["stopped"],
         **{f"faults: {name}": number for name, number in sorted(sorts.items())},

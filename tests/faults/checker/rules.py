@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from tests.faults.checker.facts import Facts, Row, checkpoints_are_of_the_log, leaf_hash, leaves_have_one_place
+from tests.faults.checker.policy_rules import CHANGES, POLICY_RULES
 
 Rule = Callable[[Facts], Iterator[str]]
 
@@ -14,6 +15,8 @@ _BETWEEN_CLOCKS = 0.25
 """Seconds by which the program's moment, told by the database, and an upstream's own may differ."""
 _RECORDS = ("receipts", "reads", "decisions")
 _FORBIDDEN = "leave"
+_OURS = ("slack", "run", "policy")
+"""Connectors whose effects rules of their own look at."""
 _OF_ACTS = {
     "EDIT": "effect.edited",
     "WITHDRAW": "vote.withdrawn",
@@ -32,7 +35,8 @@ def triggers_reach_one_end(facts: Facts) -> Iterator[str]:
         if line["ok"]:
             told[line["ref"]].add(line["run_id"])
     runs = {row["run_id"]: row for row in facts.tables["runs"]}
-    made = Counter(row["trigger_ref"] for row in runs.values() if row["parent"] is None)
+    asked_for = (row for row in runs.values() if row["parent"] is None and row["definition_name"] not in CHANGES)
+    made = Counter(row["trigger_ref"] for row in asked_for)
     sent = {line["ref"] for line in facts.told("triggered")}
     for ref, ids in told.items():
         if len(ids) > 1:
@@ -52,7 +56,7 @@ def effects_happen_once(facts: Facts) -> Iterator[str]:
     done = {
         (row["document"]["operation"], row["idempotency_key"])
         for row in facts.tables["receipts"]
-        if row["outcome"] == "success" and row["document"]["connector"] not in ("slack", "run")
+        if row["outcome"] == "success" and row["document"]["connector"] not in _OURS
     }
     for (operation, key), times in acted.items():
         if times > 1:
@@ -247,6 +251,7 @@ RULES: tuple[Rule, ...] = (
     checkpoints_are_of_the_log,
     rows_name_what_is_there,
     nothing_is_left,
+    *POLICY_RULES,
 )
 
 

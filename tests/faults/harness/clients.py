@@ -149,7 +149,7 @@ class People:
 
     async def _look(self) -> None:
         rows = await self._world.rows(
-            "SELECT a.approval_id, a.kind, a.channel, a.card_ts, e.operation, e.idempotency_key,"
+            "SELECT a.approval_id, a.kind, a.channel, a.card_ts, a.run_id, e.connector, e.operation, e.idempotency_key,"
             " array(SELECT person FROM votes v WHERE v.approval_id = a.approval_id AND withdrawn_at IS NULL) AS voted"
             " FROM approvals a JOIN effects e USING (effect_id)"
             " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL ORDER BY a.requested_at LIMIT %s",
@@ -254,7 +254,9 @@ class People:
         return answer
 
     async def _happened(self, row: dict[str, Any]) -> bool:
-        """Ask the upstream what it did, as a person would who looks there."""
+        """Ask the upstream what it did, as a person would who looks there; of the policy, which version is in force."""
+        if row["connector"] == "policy":
+            return bool(await self._world.rows("SELECT 1 FROM policy_activations WHERE run_id = %s", row["run_id"]))
         port = self._world.upstream_port
         query = {"key": row["idempotency_key"]}
         async with self._http.get(f"http://127.0.0.1:{port}/acts/{row['operation']}", params=query) as response:
@@ -273,7 +275,7 @@ class People:
 
 def _wants_reason(row: dict[str, Any]) -> bool:
     """Return whether a modal may ask why: for what cannot be undone, and where something is denied."""
-    return bool(row["operation"] == "wipe" or row["kind"] == "in_doubt")
+    return bool(row["operation"] == "wipe" or row["connector"] == "policy" or row["kind"] == "in_doubt")
 
 
 def session() -> aiohttp.ClientSession:

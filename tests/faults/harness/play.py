@@ -27,8 +27,10 @@ from tests.faults.checker.facts import Facts
 from tests.faults.checker.report import Report, check, unlocked
 from tests.faults.harness import schedule
 from tests.faults.harness.clients import People, Triggers, session
+from tests.faults.harness.releases import Releases
 from tests.faults.harness.schedule import Fault, Wish
 from tests.faults.world import history
+from tests.faults.world.policies import PolicyLife
 from tests.faults.world.proxy import Trouble
 from tests.faults.world.servers import stands_still
 from tests.faults.world.world import FRONT, SLOTS, WORKERS, Arms, Parts, World, world
@@ -134,8 +136,10 @@ class Stage:
 
     async def play(self) -> None:
         """Play the whole script; the world is quiet at the end, or the time is up."""
+        assert self.world.versions is not None
         async with session() as http:
             triggers, people = Triggers(self.world, http), People(self.world, http)
+            releases = Releases(self.world, self.world.versions)
             keepers = [
                 asyncio.create_task(self._arm()),
                 asyncio.create_task(self._watch_backlog()),
@@ -148,10 +152,13 @@ class Stage:
                 began = time.monotonic()
                 wishes = schedule.wishes(self.script.seed, self.script.runs, self.script.seconds)
                 storm = asyncio.create_task(self._storm(schedule.faults(self.script.seed, self.script.seconds), began))
+                releasing = asyncio.create_task(releases.play(schedule.releases(self.script.seed)))
+                keepers.append(releasing)
                 await self._bring(triggers, wishes, began)
                 await storm
                 if self.script.kills:
                     await self._cover(triggers)
+                releasing.cancel()
                 await self._calm()
                 await self._settle()
             finally:
@@ -328,7 +335,7 @@ SELECT (SELECT count(*) FROM runs WHERE finished_at IS NULL)
 
 async def play(parts: Parts, folder: Path, name: str, script: Script) -> Report:
     """Play a world of its own and return what the checker says of it."""
-    async with world(parts, folder, name, script.seed) as played:
+    async with world(parts, folder, name, script.seed, life=PolicyLife.FOLLOWED) as played:
         stage = Stage(played, script)
         await stage.play()
     return await judge(played, stage.uncovered())

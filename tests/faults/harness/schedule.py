@@ -8,6 +8,7 @@ import random
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count
 from typing import Protocol
 
@@ -126,6 +127,9 @@ FRONT_POINTS = (
 WORKER_POINTS = tuple(point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED))
 _SHARES = {"note": 24, "pay": 25, "wipe": 3, "leave": 4, "ask": 20, "pause": 18, "tree": 6}
 _HITS = 4
+_RARE_SHARE = 0.4
+RARE = (Point.POLICY_ACTIVATING, Point.POLICY_ACTIVATED)
+"""Points to which a world comes but now and then: they have their turn beside the others."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,7 @@ def _fault(rng: random.Random, at: float, number: int) -> Fault:
 
 
 def arms(seed: int, slot: str) -> Iterator[Arms]:
-    """Yield how each start of a slot's process is treated: every point has its turn, the rare ones by chance too."""
+    """Yield how each start of a slot's process is treated: every point has its turn, and the rare ones beside it."""
     rng = random.Random(f"arms {seed} {slot}")  # noqa: S311 - repeatable on purpose
     known = FRONT_POINTS if slot == FRONT else WORKER_POINTS
     while True:
@@ -182,6 +186,8 @@ def arms(seed: int, slot: str) -> Iterator[Arms]:
         rng.shuffle(turns)
         for point in turns:
             points = {str(point): rng.randint(1, _HITS)}
+            if slot != FRONT and rng.random() < _RARE_SHARE:
+                points[str(rng.choice(RARE))] = 1
             stops = {str(Point.ATTEMPT_BEGUN): rng.randint(2, 8)} if slot != FRONT and rng.random() < 0.3 else {}
             yield Arms(points, stops)
 
@@ -202,3 +208,30 @@ def wishes(seed: int, runs: int, seconds: float) -> list[Wish]:
         )
         for number, kind in enumerate(kinds)
     ]
+
+
+class Move(StrEnum):
+    """What is wanted of the policy."""
+
+    NEW = "new"  # a version that nobody has seen
+    OLD = "old"  # the newest one that is not in force
+    BACK = "back"  # the version before
+    BOTH = "both"  # two new ones at once: the second is too late
+
+
+@dataclass(frozen=True)
+class Release:
+    """A wish for another policy, so many seconds after the last one was done or given up."""
+
+    pause: float
+    move: Move
+
+
+_MOVES = (Move.NEW, Move.NEW, Move.BACK, Move.NEW, Move.OLD, Move.BOTH)
+
+
+def releases(seed: int) -> Iterator[Release]:
+    """Yield what is wanted of the policy, one after another, without end; every move comes in turn."""
+    rng = random.Random(f"releases {seed}")  # noqa: S311 - repeatable on purpose
+    for number in count():
+        yield Release(rng.uniform(3.0, 7.0), _MOVES[number % len(_MOVES)])

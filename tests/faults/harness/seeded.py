@@ -13,9 +13,11 @@ from runtime.failpoints import Point
 from tests.faults.checker.report import check
 from tests.faults.harness.clients import People, Triggers, session
 from tests.faults.harness.play import bundles_are_locked, rouse, until_up
-from tests.faults.harness.schedule import Wish
+from tests.faults.harness.releases import Releases
+from tests.faults.harness.schedule import Move, Wish
 from tests.faults.world import chat
 from tests.faults.world.bugs import Bug
+from tests.faults.world.policies import PolicyLife
 from tests.faults.world.upstream import Fate
 from tests.faults.world.world import WORKERS, Arms, Parts, World, world
 
@@ -27,13 +29,17 @@ _LONG = 13.0
 
 @dataclass(frozen=True)
 class Trap:
-    """Where a bug shows: runs of a kind, how their requests fare, what is done to workers; and the rule it breaks."""
+    """Where a bug shows: runs of a kind, how their requests fare, what is done to workers; and the rule it breaks.
+
+    Where the policy has versions, another one comes into force before the runs.
+    """
 
     rule: str
     kind: str = "note"
     fate: Fate = Fate.WELL
     officers: int = len(chat.PEOPLE)
     copies: int = 1
+    life: PolicyLife = PolicyLife.DEVELOPMENT
     arms: Mapping[str, Arms] = field(default_factory=dict)
 
 
@@ -47,8 +53,9 @@ TRAPS: Mapping[Bug, Trap] = {
     ),
     Bug.VOTE_LOST: Trap("counted_votes_are_on_record", kind="pay"),
     Bug.BUNDLE_UNLOCKED: Trap("bundles_are_locked"),
+    Bug.NO_POLICY_FENCE: Trap("decisions_are_of_the_policy_in_force", life=PolicyLife.STUCK),
 }
-_SETTLED = ("happen", "runs", "counts", "deleted")
+_SETTLED = ("happen", "runs", "counts", "deleted", "to decide")
 """Words of what is wrong for good: what is merely not done yet is no proof."""
 
 
@@ -61,13 +68,15 @@ async def escaped(parts: Parts, folder: Path) -> list[str]:
 async def _caught(parts: Parts, folder: Path, bug: Bug) -> bool:
     trap = TRAPS[bug]
     async with (
-        world(parts, folder, f"world_{bug}", 1, bug=bug, fate=trap.fate, arms=trap.arms) as played,
+        world(parts, folder, f"world_{bug}", 1, bug=bug, fate=trap.fate, arms=trap.arms, life=trap.life) as played,
         session() as http,
     ):
         triggers, people = Triggers(played, http), People(played, http, trap.officers)
         beside = [asyncio.create_task(work) for work in (people.watch(), rouse(played, _LONG))]
         try:
             await until_up(played)
+            if played.versions is not None:
+                await Releases(played, played.versions).do(Move.NEW)
             wishes = [Wish(n, 0.0, trap.kind, f"{trap.kind}-{n}", n, trap.copies) for n in range(_RUNS)]
             await asyncio.gather(*(triggers.bring(wish) for wish in wishes))
             return await _shows(played, trap.rule)

@@ -16,7 +16,7 @@ from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox.attempts import Attempt, make_question
 from runtime.planning import triggers
-from runtime.store import effects
+from runtime.store import effects, records
 
 Patch = Callable[[Any, str, Any], None]
 
@@ -31,6 +31,7 @@ class Bug(StrEnum):
     COMMIT_LEFT_OUT = "commit_left_out"  # that an attempt begins is not written before the connector is called
     VOTE_LOST = "vote_lost"  # a person is told that their vote counts, and it is not written
     BUNDLE_UNLOCKED = "bundle_unlocked"  # a bundle is stored without its retention
+    NO_POLICY_FENCE = "no_policy_fence"  # a decision is written, whichever version of the policy is in force
 
 
 def plant(bug: Bug, patch: Patch = setattr) -> None:
@@ -94,6 +95,13 @@ def _bundle_unlocked(patch: Patch) -> None:
     patch(S3Archive, "_applicable", lambda *_: None)
 
 
+def _no_policy_fence(patch: Patch) -> None:
+    kind = records._DECIDED
+    fence = " WHERE in_force IS NOT DISTINCT FROM (SELECT policy_in_force())"
+    assert fence in kind.sql
+    patch(records, "_DECIDED", replace(kind, sql=kind.sql.replace(fence, "")))
+
+
 _PLANTERS: dict[Bug, Callable[[Patch], None]] = {
     Bug.NO_FENCE: _no_fence,
     Bug.NO_DEDUPE: _no_dedupe,
@@ -102,4 +110,5 @@ _PLANTERS: dict[Bug, Callable[[Patch], None]] = {
     Bug.COMMIT_LEFT_OUT: _commit_left_out,
     Bug.VOTE_LOST: _vote_lost,
     Bug.BUNDLE_UNLOCKED: _bundle_unlocked,
+    Bug.NO_POLICY_FENCE: _no_policy_fence,
 }

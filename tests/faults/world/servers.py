@@ -21,6 +21,7 @@ from countersign.settings import ROOT
 from policy.bundle import PolicyFolders, build_bundle
 from policy.transport import connect
 from runtime.store.database.migration import migrate
+from tests.commit_times import remember_commit_times
 from tests.faults.world.chat import DESKS
 from tests.leaves import make_view
 from tests.logins import make_logins
@@ -107,8 +108,9 @@ class Postgres:
 
 @asynccontextmanager
 async def postgres(folder: Path) -> AsyncIterator[Postgres]:
-    """Run PostgreSQL with a template of the migrated database."""
+    """Run PostgreSQL with a template of the migrated database; it remembers when commits were."""
     folder.parent.mkdir(parents=True, exist_ok=True)
+    remember_commit_times(folder)
     with embedded_postgres(folder) as dsn:
         with psycopg.connect(dsn, autocommit=True) as conn:
             conn.execute(f"CREATE DATABASE {_TEMPLATE}")
@@ -119,17 +121,18 @@ async def postgres(folder: Path) -> AsyncIterator[Postgres]:
         yield Postgres(folder, dsn)
 
 
-def _policies(folder: Path) -> PolicyFolders:
+def policies(folder: Path) -> PolicyFolders:
     """Copy the policies, with a configuration of the world's connector."""
     core = shutil.copytree(ROOT / "rego", folder / "rego")
     file = core / "countersign_config" / TENANT / "data.json"
     config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     low = {name: {"tier": "low", "targets": ["world:*"]} for name in ("note", "tell", "ask_client")}
     signed = {"pay": {"tier": "medium", "targets": ["world:*"]}, "wipe": {"tier": "high", "targets": ["world:*"]}}
-    kept = {name: config["connectors"][name] for name in ("run", "slack")}
+    kept = {name: config["connectors"][name] for name in ("run", "slack", "policy")}
     config["connectors"] = {**kept, "world": {"chat": False, "operations": {**low, **signed}}}
     high = config["requirements"]["high"]
-    config["requirements"] = {"high": high, **{desk: {**high, "groups": [desk]} for desk in DESKS}}
+    changes = {f"policy_{operation}": high for operation in ("activate", "rollback")}
+    config["requirements"] = {"high": high, **changes, **{desk: {**high, "groups": [desk]} for desk in DESKS}}
     file.write_text(json.dumps(config), encoding="utf-8")
     return PolicyFolders(core, (PACK,))
 
@@ -138,7 +141,7 @@ def _policies(folder: Path) -> PolicyFolders:
 async def opa(folder: Path) -> AsyncIterator[int]:
     """Run OPA with the world's policies; give its port."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "bundle.tar.gz").write_bytes(build_bundle(_policies(folder)).data)
+    (folder / "bundle.tar.gz").write_bytes(build_bundle(policies(folder)).data)
     port = free_port()
     arguments = ("run", "--server", "--addr", f"127.0.0.1:{port}", "--log-level", "error", "--skip-version-check",
                  "--set=decision_logs.console=true", "--bundle", "bundle.tar.gz")  # fmt: skip

@@ -19,14 +19,17 @@ from psycopg.rows import dict_row
 from countersign.embedded.ports import free_port
 from countersign.loaded_files import load_people
 from countersign.settings import ROOT, Settings
-from tests.faults.world import chat, upstream
+from tests.faults.world import chat, people, upstream
 from tests.faults.world.history import History, true_time
+from tests.faults.world.policies import PolicyLife, PolicyVersions, versions_of
 from tests.faults.world.program import Order
 from tests.faults.world.proxy import Proxy, to_port, to_socket
 from tests.faults.world.servers import PACK, TENANT, Postgres, opa
 from tests.faults.world.upstream import Fate
+from tests.following_opa import following_opa
 from tests.integration.servers import PASSWORD, USER, MinioServer
 from tests.logins import PROGRAM, as_directory
+from tests.opa_server import opa_program
 
 CLIENT, CLIENT_SECRET = "world-client", "world-client-secret-" * 3
 LEASE_SECONDS = 3.0
@@ -144,17 +147,25 @@ class World:
         self.dsn = parts.postgres.make(name)
         self.links: dict[str, Proxy] = {}
         self.slots: dict[str, Slot] = {}
+        self.versions: PolicyVersions | None = None
         self.front_port, self.chat_port, self.upstream_port = free_port(), free_port(), free_port()
         self._looking = asyncio.Lock()
         self._look: psycopg.AsyncConnection[Row] | None = None
         self.edge = f"http://127.0.0.1:{self.front_port}"
         self.chat = f"http://127.0.0.1:{self.chat_port}"
 
-    async def start(self, stack: AsyncExitStack, bug: str, fate: Fate, arms: Mapping[str, Arms]) -> None:
+    async def start(
+        self, stack: AsyncExitStack, bug: str, fate: Fate, arms: Mapping[str, Arms], life: PolicyLife
+    ) -> None:
         """Start everything."""
+        directory = self.folder / "directory.yaml"
+        directory.write_text(json.dumps(people.directory(CLIENT, KINDS)), encoding="utf-8")
+        login = Settings(tenant=TENANT, directory_database_url=as_directory(self.dsn))
+        await load_people(login, directory)
+        opa_port = await self._begin_policy(stack, life)
         ways = {
             "database": to_socket(self.parts.postgres.socket),
-            "policy": to_port(self.parts.opa_port),
+            "policy": to_port(opa_port),
             "archive": to_port(int(self.parts.minio.endpoint.rpartition(":")[2])),
             "slack": to_port(self.chat_port),
             "clicks": to_port(self.front_port),
@@ -169,10 +180,6 @@ class World:
         await self._beside(stack, "upstream", "--port", str(self.upstream_port), "--seed", str(self.seed), "--history",
                            str(self.histories / "upstream.jsonl"), "--edge", self.edge, "--first", fate)  # fmt: skip
         self.parts.minio.make_bucket(self._bucket)
-        directory = self.folder / "directory.yaml"
-        directory.write_text(json.dumps(_directory()), encoding="utf-8")
-        login = Settings(tenant=TENANT, directory_database_url=as_directory(self.dsn))
-        await load_people(login, directory)
         for name in SLOTS:
             self.slots[name] = Slot(self._order(name, directory, bug))
             if name in arms:
@@ -181,6 +188,18 @@ class World:
         for slot in self.slots.values():
             keeper = asyncio.create_task(self._keep(slot))
             stack.push_async_callback(_end, keeper)
+
+    async def _begin_policy(self, stack: AsyncExitStack, life: PolicyLife) -> int:
+        """Install the first version, unless this is for development; return the port of the OPA that answers."""
+        if life is PolicyLife.DEVELOPMENT:
+            return self.parts.opa_port
+        versions = await stack.enter_async_context(versions_of(self.dsn, self.folder, self.histories))
+        self.versions = versions
+        await versions.install()
+        if life is PolicyLife.STUCK:
+            return self.parts.opa_port
+        opa = following_opa(self.folder / "opa", self.dsn, versions.bundle, versions.key.public)
+        return await stack.enter_async_context(opa)
 
     @property
     def _bucket(self) -> str:
@@ -216,6 +235,8 @@ class World:
             "database_patience": 600,
             "opa_url": f"http://127.0.0.1:{self.links['policy'].port}",
             "opa_timeout": 2.0,
+            "opa": opa_program(),
+            "policy_keys": [str(self.folder / "keys" / "policy.pub.pem")] if self.versions else [],
             "packs": [str(PACK)],
             "pack": {"world": {"url": f"http://127.0.0.1:{self.links['upstream'].port}"}},
             "directory": directory,
@@ -310,23 +331,6 @@ def _write(file: Path, told: Mapping[str, Any]) -> None:
     draft.replace(file)
 
 
-def _directory() -> dict[str, Any]:
-    def account(name: str) -> list[dict[str, str]]:
-        return [{"team": chat.TEAM, "user": chat.user_of(name)}]
-
-    groups = ["compliance", *chat.DESKS]
-    officers = [{"id": name, "name": name.title(), "groups": groups, "slack": account(name)} for name in chat.PEOPLE]
-    operator = {"id": chat.OPERATOR, "name": "Omar", "groups": ["operators"], "slack": account(chat.OPERATOR)}
-    return {
-        "version": 1,
-        "people": [*officers, operator],
-        "agents": [
-            {"id": CLIENT, "name": "Client", "triggers": [f"world.{kind}" for kind in KINDS]},
-            {"id": upstream.CALLER, "name": "Upstream", "completes": ["ask_client"]},
-        ],
-    }
-
-
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -348,17 +352,19 @@ async def world(
     bug: str = "",
     fate: Fate = Fate.WELL,
     arms: Mapping[str, Arms] = MappingProxyType({}),
+    life: PolicyLife = PolicyLife.DEVELOPMENT,
 ) -> AsyncIterator[World]:
     """Run a world; at the end its processes are killed, and database and histories stay.
 
-    `fate` is that of the first request under each key, and `arms` treats the first processes.
+    `fate` is that of the first request under each key, `arms` treats the first processes, and `life` is that of the
+    policy.
     """
     folder.mkdir(parents=True)
     async with AsyncExitStack() as stack:
         made = World(parts, folder, name, seed)
         stack.callback(_stop, made)
         stack.push_async_callback(made.close)
-        await made.start(stack, bug, fate, arms)
+        await made.start(stack, bug, fate, arms, life)
         yield made
 
 
