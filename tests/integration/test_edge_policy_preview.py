@@ -88,7 +88,7 @@ async def test_the_policy_in_force_is_previewed_with_its_rules_and_with_who_coul
     assert answer.body["policy_digest"] == (await stage.system.policy.in_force()).digest
     [rule] = [one for one in answer.body["rules"]["fired"] if one["code"] == "writes.high_tier"]
     assert TEXT[rule["file"]].splitlines()[rule["row"] - 1].startswith("demand :=")
-    assert (rule["title"], rule["reads"], rule["not_so"]) == ("High tier", {"tiers.effective": "high"}, None)
+    assert (rule["title"], rule["reads"]["tiers.effective"], rule["not_so"]) == ("High tier", "high", None)
     assert (answer.body["printed"], answer.body["milliseconds"] > 0) == ([], True)
     people = [(one["id"], one["groups"]) for one in answer.body["signers"]["people"]]
     assert people == [("boris", ["compliance"]), ("sena", ["compliance"])], "who requests does not sign"

@@ -235,7 +235,14 @@ async def _forge_rollback(life: PolicyLife, version: int) -> str:
         " WHERE version = %s",
         version,
     )
-    said = {"report": "", "replaces": await life.in_force(), "changes": "", "backtest": "", "reason": "forged"}
+    said = {
+        "report": "",
+        "replaces": await life.in_force(),
+        "changes": [],
+        "backtest": [],
+        "worst": "",
+        "reason": "forged",
+    }
     async with engine.pool.connection() as conn:
         definition = await engine.definitions.get(conn, POLICY_ROLLBACK, 1)
     by = Actor(id="omar", kind="person")
