@@ -13,6 +13,7 @@ from policy.trace import Place, PolicyRule
 
 _LONGEST = 200
 """Characters of a value that are shown."""
+NO_BACKTEST = "no backtest was made"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,12 @@ def _member(one: ConfigChange) -> str:
 
 
 def _values(one: ConfigChange) -> str:
-    return f"{_value(one.old)} → {_value(one.new)}"
+    return _was_and_is(one.old, one.new)
+
+
+def _was_and_is(old: Any, new: Any) -> str:
+    """Return two values in words: a card shows no arrow that comes from data."""
+    return f"was {_value(old)}, now {_value(new)}"
 
 
 def _value(value: Any) -> str:
@@ -125,26 +131,20 @@ def _value(value: Any) -> str:
 
 
 def backtest_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the classes of a backtest's JSON report that are not empty: `class`, `decisions` and `share`."""
+    """Return the decisions of a backtest's JSON report by `class`, `decisions` and `share`; all of them come first."""
+    found = [(one["title"], one["decisions"], float(one["share"])) for one in report["classes"] if one["decisions"]]
     return [
-        {
-            "class": one["title"],
-            "decisions": f"{one['decisions']:,}",
-            "share": f"{float(one['share']) * 100:.2f} %",
-        }
-        for one in report["classes"]
-        if one["decisions"]
+        {"class": title.replace(" → ", ", now "), "decisions": f"{count:,}", "share": f"{share * 100:.2f} %"}
+        for title, count, share in [("All recorded decisions", report["decisions"], 1.0), *found]
     ]
 
 
 def worst_example(report: Mapping[str, Any]) -> str:
-    """Return the first example of the worst class of a backtest, "" if nothing changed."""
+    """Return the first example of the worst class of a backtest, or that nothing would have changed."""
     examples = (one["examples"][0] for one in report["classes"] if one["examples"])
     worst = next(examples, None)
     if worst is None:
-        return ""
+        return "nothing would have changed"
     rules = f", by {', '.join(worst['rules'])}" if worst["rules"] else ""
-    members = [
-        f"{one['member']}: {_value(one['recorded'])} → {_value(one['candidate'])}" for one in worst["differences"]
-    ]
+    members = [f"{one['member']} {_was_and_is(one['recorded'], one['candidate'])}" for one in worst["differences"]]
     return "\n".join([f"{worst['operation']} ({worst['decision_id']} of {worst['run_id']}){rules}", *members])

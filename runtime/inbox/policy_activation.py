@@ -3,7 +3,7 @@
 from typing import Any
 
 from policy.errors import PolicyError
-from policy.versions import PolicyChanges, backtest_rows, worst_example
+from policy.versions import NO_BACKTEST, PolicyChanges, backtest_rows, worst_example
 from runtime.inbox.definition_activation import MOST_CHANGES, claim_own, refused
 from runtime.inbox.notification_context import NotificationContext
 from runtime.model.commands import POLICY_ROLLBACK, ActivatePolicyPayload, RollbackPolicyPayload
@@ -54,7 +54,7 @@ async def _claim(
         "comment": found["comment"],
         "changes": _first(changes.rows()),
         "backtest": backtest_rows(found["report"]) if found["report"] else [],
-        "worst": worst_example(found["report"]) if found["report"] else "",
+        "worst": worst_example(found["report"]) if found["report"] else NO_BACKTEST,
         "reason": matter.engine.privacy.text(reason),
     }
     return await claim_own(matter, own, asked)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from policy.versions import PolicyChanges, backtest_rows, worst_example
+from policy.versions import NO_BACKTEST, PolicyChanges, backtest_rows, worst_example
 from runtime.model.states import DefinitionStatus
 from runtime.store import policy_versions as store
 from runtime.store.database.pool import Conn
@@ -44,7 +44,7 @@ async def show_version(conn: Conn, _: str, version: int | None) -> dict[str, Any
         "activations": activations,
         "changes": await _changes(conn, before, number),
         "backtest": backtest_rows(report) if report else [],
-        "worst": worst_example(report) if report else "",
+        "worst": worst_example(report) if report else NO_BACKTEST,
     }
 
 

@@ -235,7 +235,7 @@ async def _forge_rollback(life: PolicyLife, version: int) -> str:
         " WHERE version = %s",
         version,
     )
-    said = {
+    said: dict[str, Any] = {
         "report": "",
         "replaces": await life.in_force(),
         "changes": [],

@@ -42,9 +42,12 @@ async def told(env: dict[str, str], *words: str) -> Any:
 async def test_a_folder_is_checked_backtested_and_proposed(life: PolicyLife, env: dict[str, str]) -> None:
     folder = life.changed("next", more_writes)
     proposed = await told(env, "propose", str(folder), *RAISED)
-    changes = ["wider    acme.writes_per_run  60 → 90"]
-    assert (proposed["version"], proposed["changes"], proposed["worst"]) == (2, changes, "")
-    assert [(one["class"], one["share"]) for one in proposed["backtest"]] == [("Unchanged", "100.00 %")]
+    changes = ["wider    acme.writes_per_run  was 60, now 90"]
+    assert (proposed["version"], proposed["changes"], proposed["worst"]) == (2, changes, "nothing would have changed")
+    assert [(one["class"], one["share"]) for one in proposed["backtest"]] == [
+        ("All recorded decisions", "100.00 %"),
+        ("Unchanged", "100.00 %"),
+    ]
     shown = await told(env, "show", "2")
     assert (shown["status"], shown["author"], shown["comment"]) == ("draft", "rita", "campaigns need more")
     assert shown["report"]["candidate"] == shown["digest"] == proposed["policy_digest"]

@@ -49,7 +49,7 @@ async def test_rules_defaults_sentences_and_limits_that_differ_are_named(
     text = (await diff(env, str(POLICIES), str(new))).out.splitlines()
     line = next(n for n, one in enumerate((new / TIERS).read_text().splitlines(), 1) if one.startswith("default"))
     assert f"changed  Effective tier  {TIERS}:{line}" in text
-    assert "wider    acme.writes_per_run  60 → 80" in text
+    assert "wider    acme.writes_per_run  was 60, now 80" in text
 
 
 async def test_the_same_policy_does_not_differ_and_what_is_none_is_said(env: dict[str, str], tmp_path: Path) -> None:

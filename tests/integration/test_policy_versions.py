@@ -55,8 +55,8 @@ async def test_people_sign_changes_backtest_and_digests(life: PolicyLife) -> Non
     await life.activate(await life.propose(life.changed("next", more_writes)))
     (row,) = await life.bench.rows("SELECT fields FROM effects WHERE connector = 'policy'")
     (version,) = await life.bench.rows("SELECT digest, bundle FROM policy_versions WHERE version = 2")
-    assert row["fields"]["changes"] == [{"kind": "wider", "what": "acme.writes_per_run", "detail": "60 → 90"}]
-    assert (row["fields"]["backtest"], row["fields"]["worst"]) == ([], "")
+    assert row["fields"]["changes"] == [{"kind": "wider", "what": "acme.writes_per_run", "detail": "was 60, now 90"}]
+    assert (row["fields"]["backtest"], row["fields"]["worst"]) == ([], "no backtest was made")
     assert row["fields"]["digest"] == version["digest"]
     assert (row["fields"]["version"], row["fields"]["replaces"], row["fields"]["author"]) == (2, 1, "rita")
 
