@@ -108,8 +108,9 @@ def _question(tenant: str, operation: str) -> Question:
         "replaces": 1,
         "author": "somebody",
         "comment": "",
-        "changes": "",
-        "backtest": "",
+        "changes": [],
+        "backtest": [],
+        "worst": "",
         "reason": "",
     }
     return asked.model_copy(update={"effect": asked.effect.model_copy(update={"fields": fields})})

@@ -29,6 +29,8 @@ from runtime.store.policy_versions import Activation, InForce, NewPolicyVersion,
 
 __all__ = ["InForce", "NewPolicyVersion", "find_version"]
 
+ROLLBACK = "rollback"
+"""The operation that brings back the version before the one in force, and no other."""
 INSTALLATION = "installation"
 """The author of the first version."""
 
@@ -113,19 +115,13 @@ class PolicyConnector:
         async with self._moving(call) as (conn, there):
             if there is None:
                 return
+            if call.operation == ROLLBACK and params.version != there.before:
+                raise RefusedError(f"the version before the one in force is {there.before}")
             await self._expect_as_signed(conn, call, params)
             by = await requester_of(conn, call.run_id)
             await store.activate_version(conn, Activation(params.version, by, call.run_id), self.clock())
             at(Point.POLICY_ACTIVATING)
         at(Point.POLICY_ACTIVATED)
-
-    async def rollback(self, call: Call) -> JsonObject:
-        """Bring the version before the one in force back."""
-        async with self.pool.connection() as conn:
-            there = await store.in_force(conn)
-            if there is not None and there.version != call.params["version"] != there.before:
-                raise RefusedError(f"the version before the one in force is {there.before}")
-        return await self.activate(call)
 
     async def reconcile(self, call: Call) -> Reconciled:
         """Return whether the run's activation is on record."""
@@ -173,7 +169,7 @@ def policy_handlers(pool: Pool, clock: Clock, keys: Sequence[VerificationKey]) -
     connector = PolicyConnector(pool, clock, keys)
     return {
         "policy::activate": Handler(connector.activate, reconcile=connector.reconcile),
-        "policy::rollback": Handler(connector.rollback, reconcile=connector.reconcile),
+        f"policy::{ROLLBACK}": Handler(connector.activate, reconcile=connector.reconcile),
     }
 
 

@@ -127,8 +127,8 @@ VERSIONS = (
     ),
     Guard(
         "a rollback goes to the version before",
-        "PolicyConnector.rollback",
-        'there.version != call.params["version"] != there.before',
+        "PolicyConnector._activate",
+        "call.operation == ROLLBACK and params.version != there.before",
         "False",
         ("tests/integration/test_policy_activation.py",),
     ),
