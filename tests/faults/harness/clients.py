@@ -152,7 +152,8 @@ class People:
             "SELECT a.approval_id, a.kind, a.channel, a.card_ts, a.run_id, e.connector, e.operation, e.idempotency_key,"
             " array(SELECT person FROM votes v WHERE v.approval_id = a.approval_id AND withdrawn_at IS NULL) AS voted"
             " FROM approvals a JOIN effects e USING (effect_id)"
-            " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL ORDER BY a.requested_at LIMIT %s",
+            " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL"
+            " ORDER BY e.connector <> 'policy', a.requested_at LIMIT %s",  # of what concerns all of them, first
             _AT_ONCE,
         )
         for row in rows:

@@ -12,7 +12,7 @@ from tests.faults.harness.schedule import Move, Release
 from tests.faults.world.policies import PolicyVersions
 from tests.faults.world.world import World
 
-_PATIENT = 20.0
+_PATIENT = 15.0
 """Seconds after which nobody waits for a version any more, and something else is wished for."""
 _AGAIN = 0.5
 _OPEN = "SELECT 1 FROM runs WHERE definition_name LIKE 'countersign-%%-policy' AND finished_at IS NULL"

@@ -93,7 +93,7 @@ class PolicyVersions:
         modules = {name: text for name, text in self.first.files.items() if name != CONFIG_FILE}
         config: dict[str, Any] = json.loads(self.first.files[CONFIG_FILE])
         for requirement in config[TENANT]["requirements"].values():
-            requirement["expires_in"] = f"PT8H{number}M"
+            requirement["expires_in"] = f"PT{480 + number}M"
         return policy_text(modules, config)
 
 
