@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from countersign.settings import ROOT, Settings
 from evidence.retention import Retention
 from evidence.s3 import S3Archive
 from policy.bundle import PolicyFolders, build_bundle, read_policy
+from policy.contract import PolicyUnavailableError
 from policy.keys import load_or_create, load_verification_key
 from policy.verifying import verify_bundle
 from runtime.clock import utc_now
@@ -127,7 +128,9 @@ class Served:
         """Wait until it serves a policy."""
 
         async def is_served() -> bool:
-            return await self.digest() == digest
+            with suppress(PolicyUnavailableError):  # replaced between its answer and its text
+                return await self.digest() == digest
+            return False
 
         await until(is_served)
 
