@@ -82,8 +82,7 @@ async def _first_version(settings: Settings, opa: Path, folders: PolicyFolders, 
     """Return the version that the folders hold, signed; raise PolicyError or OperateError if it is not fit for that."""
     _expect_trusted(settings, key.public)
     text = (await vetted(opa, folders)).text
-    for operation in CHANGES:
-        await _expect_signatures(opa, text, _question(settings.tenant, operation))
+    await expect_signed_changes(opa, text, settings.tenant)
     bundle = sign_bundle(text, key).data
     verify_bundle(bundle, [key.public])
     rules = await parsed_rules(opa, text.files)
@@ -94,6 +93,12 @@ def _expect_trusted(settings: Settings, key: VerificationKey) -> None:
     """Raise OperateError if the settings name other keys: no OPA would take the bundle."""
     if settings.policy_keys and key not in map(load_verification_key, settings.policy_keys):
         raise OperateError(f"the signing key {key.key_id[:16]} is none of {variable('policy_keys')}")
+
+
+async def expect_signed_changes(opa: Path, text: PolicyText, tenant: str) -> None:
+    """Raise OperateError unless a policy has people of a tenant sign its changes; PolicyError if it has no answer."""
+    for operation in CHANGES:
+        await _expect_signatures(opa, text, _question(tenant, operation))
 
 
 def _question(tenant: str, operation: str) -> Question:

@@ -12,13 +12,14 @@ from countersign.candidate import vetted
 from countersign.connection import connected, naming
 from countersign.engine import policy_keys
 from countersign.foreseen_errors import OperateError
+from countersign.policy_install import expect_signed_changes
 from countersign.settings import Settings
 from policy.backtest.ledger import Ledger
 from policy.backtest.summary import GroupBy
 from policy.bundle import PolicyFolders, read_policy
 from policy.checks import faults_in
 from policy.explain import parsed_rules
-from policy.keys import load_or_create
+from policy.keys import PolicyKey, load_or_create
 from policy.signing import sign_bundle
 from policy.versions import PolicyChanges, ReadPolicy, backtest_rows, rules_json, worst_example
 from runtime.clock import utc_now
@@ -54,12 +55,11 @@ async def propose_policy(settings: Settings, opa: Path, wish: Proposal, asked: A
     """Add a version; `folder` is for the backtest's files. Raise OperateError, PolicyError, KeyFileError."""
     if faults := await asyncio.to_thread(faults_in, opa, wish.folders, wish.meta):
         raise OperateError("\n".join(["the policy has faults, and is not proposed:", *faults]))
-    key = load_or_create(wish.key)
-    if settings.policy_keys and key.public not in policy_keys(settings):
-        raise OperateError(f"{wish.key} is none of the keys in COUNTERSIGN_POLICY_KEYS: no OPA would take the bundle")
+    key = _signing_key(settings, wish.key)
     text = read_policy(wish.folders)
     rules = await parsed_rules(opa, text.files)
     changes = await _changes(settings, ReadPolicy(text.files, rules))
+    await expect_signed_changes(opa, text, settings.tenant)
     report = await _backtested(settings, opa, wish, asked, folder)
     new = NewPolicyVersion(
         text=text,
@@ -75,6 +75,16 @@ async def propose_policy(settings: Settings, opa: Path, wish: Proposal, asked: A
             version = await propose(conn, new, utc_now())
     told = json.loads(report)
     return Proposed(version, text.digest, changes.lines(), backtest_rows(told), worst_example(told))
+
+
+def _signing_key(settings: Settings, file: Path) -> PolicyKey:
+    """Return a key that is there and trusted: a bundle by another one would be refused after people have signed."""
+    if not file.exists():
+        raise OperateError(f"{file}: there is no such key; the one of `countersign policy install` signs")
+    key = load_or_create(file)
+    if key.public not in (policy_keys(settings) or [key.public]):
+        raise OperateError(f"{file} is not trusted: its public half is none of COUNTERSIGN_POLICY_KEYS, or of the home")
+    return key
 
 
 async def _changes(settings: Settings, new: ReadPolicy) -> PolicyChanges:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from policy.bundle import CONFIG_FILE
-from policy.changes import ConfigChange, RuleChange, config_changes, file_changes, rule_changes
+from policy.changes import ConfigChange, Direction, RuleChange, config_changes, file_changes, rule_changes
 from policy.errors import PolicyError
 from policy.trace import Place, PolicyRule
 
@@ -73,11 +73,14 @@ class PolicyChanges:
         return file_changes(self.old.files, self.new.files)
 
     def rows(self) -> list[dict[str, str]]:
-        """Return the changes as `kind`, `what` and `detail`: rules by title, configuration from old to new, files."""
+        """Return the changes as `kind`, `what` and `detail`, what permits more first: configuration, rules, files."""
+        config = [
+            {"kind": str(one.direction), "what": _member(one), "detail": _was_and_is(one.old, one.new)}
+            for one in sorted(self.config, key=lambda one: _ORDER.index(one.direction))
+        ]
         rules = [{"kind": str(one.kind), "what": _rule(one), "detail": _place(one)} for one in self.rules]
-        config = [{"kind": str(one.direction), "what": _member(one), "detail": _values(one)} for one in self.config]
         files = [{"kind": "file", "what": name, "detail": ""} for name in self.files]
-        return [*rules, *config, *files]
+        return [*config, *rules, *files]
 
     def lines(self) -> list[str]:
         """Return the changes as lines of text."""
@@ -86,9 +89,13 @@ class PolicyChanges:
     def signed_in(self, tenant_of_rules: str) -> str:
         """Return the tenant in which the change is signed; raise PolicyError if it concerns more than one.
 
-        Rules are signed in the tenant that owns them, configuration in its own tenant.
+        Rules are signed in the tenant that owns them, configuration in its own tenant; where the policy in force lets
+        nobody sign there, as in a tenant that is new, in the tenant that owns the rules.
         """
-        tenants = _changed_tenants(self.old.files, self.new.files) | ({tenant_of_rules} if self.files else set())
+        was, now = _tenants(self.old.files), _tenants(self.new.files)
+        changed = {tenant for tenant in was.keys() | now.keys() if was.get(tenant) != now.get(tenant)}
+        signing = {tenant if _signs(was.get(tenant)) else tenant_of_rules for tenant in changed}
+        tenants = signing | ({tenant_of_rules} if self.files else set())
         if len(tenants) > 1:
             raise PolicyError(
                 f"the change concerns {', '.join(sorted(tenants))}, and each signs its own: rules are signed in "
@@ -97,9 +104,19 @@ class PolicyChanges:
         return next(iter(tenants), tenant_of_rules)
 
 
-def _changed_tenants(old: Mapping[str, str], new: Mapping[str, str]) -> set[str]:
-    was, now = (json.loads(files.get(CONFIG_FILE, "{}")) for files in (old, new))
-    return {tenant for tenant in was.keys() | now.keys() if was.get(tenant) != now.get(tenant)}
+_ORDER = (Direction.WIDER, Direction.OTHER, Direction.NARROWER)
+
+
+def _tenants(files: Mapping[str, str]) -> dict[str, Any]:
+    tenants: dict[str, Any] = json.loads(files.get(CONFIG_FILE, "{}"))
+    return tenants
+
+
+def _signs(config: Any) -> bool:
+    """Return whether a tenant's configuration lists the operation that brings a version into force."""
+    for name in ("connectors", "policy", "operations", "activate"):
+        config = config.get(name) if isinstance(config, dict) else None
+    return config is not None
 
 
 def _rule(one: RuleChange) -> str:
@@ -112,10 +129,6 @@ def _place(one: RuleChange) -> str:
 
 def _member(one: ConfigChange) -> str:
     return ".".join((one.tenant, *one.path))
-
-
-def _values(one: ConfigChange) -> str:
-    return _was_and_is(one.old, one.new)
 
 
 def _was_and_is(old: Any, new: Any) -> str:
@@ -135,12 +148,21 @@ def backtest_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
     found = [(one["title"], one["decisions"], float(one["share"])) for one in report["classes"] if one["decisions"]]
     return [
         {"class": title.replace(" → ", ", now "), "decisions": f"{count:,}", "share": f"{share * 100:.2f} %"}
-        for title, count, share in [("All recorded decisions", report["decisions"], 1.0), *found]
+        for title, count, share in [(_asked(report), report["decisions"], 1.0), *found]
     ]
 
 
+def _asked(report: Mapping[str, Any]) -> str:
+    """Return which decisions were asked: their time, and whether they are a sample."""
+    which = "All decisions" if report["sample"] is None else f"A sample of at most {report['sample']:,} decisions"
+    bounds = [f"{name} {report[key]}" for name, key in (("since", "since"), ("until", "until")) if report[key]]
+    return " ".join([which, *bounds])
+
+
 def worst_example(report: Mapping[str, Any]) -> str:
-    """Return the first example of the worst class of a backtest, or that nothing would have changed."""
+    """Return the first example of the worst class of a backtest, or why there is none."""
+    if not report["decisions"]:
+        return "no decision was asked"
     examples = (one["examples"][0] for one in report["classes"] if one["examples"])
     worst = next(examples, None)
     if worst is None:

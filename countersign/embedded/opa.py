@@ -10,7 +10,7 @@ from typing import Self
 
 import aiohttp
 
-from countersign.embedded.children import Child, Supervisor, new_nonce
+from countersign.embedded.children import Child, ChildError, Supervisor, new_nonce
 from countersign.embedded.home import HomeError
 from policy.address import socket_path, socket_url
 from policy.bundle import Bundle, PolicyFolders, build_bundle
@@ -98,7 +98,9 @@ class OpaChild:
         """Serve the folders as they are now, or raise PolicyError if it, or the binary, is not fit for that."""
         served_bundle(self._work).parent.mkdir(parents=True, exist_ok=True)
         await vet_binary(self._opa)
-        bundle = build_bundle(self._policies)
+        bundle = await self._found()
+        if isinstance(bundle, PolicyError):
+            raise bundle
         key = await asyncio.to_thread(load_or_create, self._key_file)
         await self._publish(bundle, key)
         follower = asyncio.create_task(self._follow(bundle.revision, key))
@@ -121,24 +123,27 @@ class OpaChild:
             except OSError:  # nobody knows what is in force: what is served stays
                 continue
             now = str(found) if isinstance(found, PolicyError) else found.revision
-            if now == before != handled:  # twice the same: nothing is being saved just now
+            is_settled = now == before != handled  # twice the same: nothing is being saved just now
+            if is_settled and (await self._replace(found, key) or not isinstance(found, _Version)):
                 handled = now
-                await self._replace(found, key)
             before = now
 
     async def _found(self) -> _Version | Bundle | PolicyError:
         version = None if self._in_force is None else await self._in_force()
         return _Version(*version) if version else await asyncio.to_thread(_look, self._policies)
 
-    async def _replace(self, found: _Version | Bundle | PolicyError, key: PolicyKey) -> None:
+    async def _replace(self, found: _Version | Bundle | PolicyError, key: PolicyKey) -> bool:
+        """Serve what was found; return whether it is served, or never will be. Otherwise it may be tried again."""
         try:
             if isinstance(found, PolicyError):
                 raise found
             await self._publish(found, key)
-        except (PolicyError, OSError) as error:
+        except (PolicyError, ChildError, OSError) as error:
             _log.error("the changed policy is invalid, the old one stays active: %s", error)
             with suppress(OSError):  # of a full disk, too: changes are followed all the same
                 (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8", errors="replace")
+            return isinstance(error, PolicyError)
+        return True
 
     async def _publish(self, bundle: Bundle | _Version, key: PolicyKey) -> None:
         candidate = self._work / _BUNDLE

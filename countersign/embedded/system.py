@@ -35,6 +35,7 @@ from countersign.loaded_files import load_people
 from countersign.migration import directory_login, migrate_database, program_login
 from countersign.settings import Settings, variable
 from policy.bundle import PolicyFolders
+from policy.errors import PolicyError
 from runtime.handlers import Demo
 from runtime.model.runbook_version import Activation
 from runtime.services.policy_versions import served_bundle
@@ -119,8 +120,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
         program = await asyncio.to_thread(opa_program, settings)
         policies = PolicyFolders(settings.policies, tuple(settings.packs))
         opa = OpaChild(program, policies, home / "opa", supervisor, key=settings.policy_key_path)
-        logins = await _servers(stack, home, opa)
-        opa.follow_versions(partial(_in_force, settings, logins.program))
+        logins = await _servers(stack, settings, home, opa)
         await supervisor.until_answers(chat)
         directory = settings.directory or _directory(home, offered)
         loading = {"directory_database_url": SecretStr(logins.directory)}
@@ -162,13 +162,19 @@ class Logins:
     directory: str
 
 
-async def _servers(stack: AsyncExitStack, home: Path, opa: OpaChild) -> Logins:
-    """Start PostgreSQL and OPA side by side; return PostgreSQL's logins."""
+async def _servers(stack: AsyncExitStack, settings: Settings, home: Path, opa: OpaChild) -> Logins:
+    """Start PostgreSQL and OPA side by side; return PostgreSQL's logins.
+
+    OPA begins with the folder. Where that cannot be served, it begins with the version in force, if there is one.
+    """
     parts = _database(stack, home / "data"), stack.enter_async_context(opa)
     logins, served = await asyncio.gather(*parts, return_exceptions=True)
     # looked at when both have come to an end: what failed takes down what did not
     if isinstance(logins, BaseException):
         raise logins
+    opa.follow_versions(partial(_in_force, settings, logins.program))
+    if isinstance(served, PolicyError) and await _in_force(settings, logins.program):
+        served = await stack.enter_async_context(opa)
     if isinstance(served, BaseException):
         raise served
     return logins

@@ -102,9 +102,10 @@ class _Gate(GatePassage):
             return
         try:
             begun = await self._follow(question, verdict)
-        except PolicyReplacedError as error:
+        except PolicyReplacedError:
             self.engine.kept_texts.pop(verdict.policy_digest, None)  # it may have become a version
-            await self.postpone("policy.unavailable", str(error))
+            why = f"policy {verdict.policy_digest} answered, and another one is in force"
+            await self.postpone("policy.unavailable", why)
             return
         except UNSTORABLE as error:  # policy's word counts only if it can be put on record
             await self.postpone("policy.unavailable", f"its answer cannot be recorded: {describe(error)}")

@@ -45,6 +45,7 @@ from runtime.model.commands import (
     UndelegatePayload,
 )
 from runtime.model.delegation import Delegate
+from runtime.model.effect import PolicyReplacedError
 from runtime.model.limits import error_text, first_line
 from runtime.model.notification import Addressed, ApplyResult, ConflictError, Notification, Payload
 from runtime.model.payloads import (
@@ -159,7 +160,7 @@ async def _put_off(engine: Engine, notification_id: str, error: Exception) -> Ma
         failures = await notifications.count_failure(conn, notification_id, reason)
         pause = delay(_BACKOFF, failures, engine.jitter())
         await notifications.postpone(conn, notification_id, engine.clock() + pause)
-    if failures == 1:
+    if failures == 1 and not isinstance(error, PolicyReplacedError):
         log.error("notification %s could not be applied, and is tried again", notification_id, exc_info=error)
     return _told(RefusalCode.FAILING, NotificationStatus.RECEIVED, NOT_NOW)
 
@@ -310,14 +311,21 @@ async def _settle_one(
             engine, conn, loads, notification, waits, runs, found.judged, context, found.foreseen
         )
         applied = await APPLY[notification.payload.kind](matter, notification.payload)
-        if found.judged is not None:  # last: what is applied may wait for a chain, and this keeps others waiting
-            await expect_in_force(conn, found.judged.ruling.policy_digest)
+        for digest in _answered_by(found):  # last: what is applied may wait for a chain, and this keeps others waiting
+            await expect_in_force(conn, digest)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
     if applied.is_passed_on:
         await notifications.forget_data(conn, notification.notification_id)
     at(Point.NOTIFICATION_APPLYING)
     return facts
+
+
+def _answered_by(found: Addressed) -> list[str]:
+    """Return the digest of the policy whose answer a notification rests on, if it rests on one."""
+    ruled = found.judged.ruling.policy_digest if found.judged else None
+    foreseen = found.foreseen.policy_digest if found.foreseen else None
+    return [digest for digest in (ruled, foreseen) if digest is not None]
 
 
 async def _vote_context(engine: Engine, found: Addressed, runs: Mapping[str, RunTx]) -> VoteContext | None:

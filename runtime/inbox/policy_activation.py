@@ -61,6 +61,8 @@ async def _claim(
 
 
 def _first(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the first rows, and how many more there are: what permits more comes first."""
     left = len(rows) - MOST_CHANGES
-    more = {"kind": "more", "what": f"{left} more changes", "detail": "countersign policy diff"}
+    wider = sum(one["kind"] == "wider" for one in rows[MOST_CHANGES:])
+    more = {"kind": "more", "what": f"{left} more changes, {wider} of them wider", "detail": "countersign policy diff"}
     return rows if left <= 0 else [*rows[:MOST_CHANGES], more]

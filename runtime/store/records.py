@@ -39,7 +39,7 @@ _DECIDED = WriteKind(
         ("in_force", "int"),
     ),
     key=1,
-    lost=lambda decision_id: PolicyReplacedError(f"another policy came into force before decision {decision_id}"),
+    lost=lambda decision_id: PolicyReplacedError(f"decision {decision_id} is by a policy that is not in force"),
 )
 """A decision counts only under the policy that was in force when it was asked for, and stays so until the commit."""
 

@@ -55,10 +55,7 @@ async def salt_of(conn: Conn, tenant: str) -> str:
 
 async def bind_tenant(conn: Conn, tenant: str, *, mocked: bool) -> bool:
     """Return whether the tenant is of that kind: its first start says whether its runs are on mocks, once for all."""
-    await conn.execute(
-        "INSERT INTO tenants (tenant, salt, mocked) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (tenant, secrets.token_hex(16), mocked),
-    )
+    await _make_tenant(conn, tenant, mocked=mocked)
     row = await conn.read_row("SELECT mocked FROM tenants WHERE tenant = %(tenant)s", {"tenant": tenant})
     return row is not None and bool(row["mocked"]) == mocked
 
@@ -91,15 +88,15 @@ async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
     return ChainEnd(Head(row["audit_seq"], row["audit_hash"]), row["at"], row["has"]) if row else None
 
 
-async def _make_tenant(conn: Conn, tenant: str) -> None:
+async def _make_tenant(conn: Conn, tenant: str, *, mocked: bool = False) -> None:
     """Make the tenant's row; where it is there, this would wait for whoever appends to the chain.
 
     Whoever adds or activates a policy version goes first, or sees the row and puts that in this chain too.
     """
     await conn.execute(
         "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(hashtextextended('policy_versions', 0)))"
-        " INSERT INTO tenants (tenant, salt) SELECT %s, %s FROM held ON CONFLICT DO NOTHING",
-        (tenant, secrets.token_hex(16)),
+        " INSERT INTO tenants (tenant, salt, mocked) SELECT %s, %s, %s FROM held ON CONFLICT DO NOTHING",
+        (tenant, secrets.token_hex(16), mocked),
     )
 
 

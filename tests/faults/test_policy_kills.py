@@ -108,7 +108,9 @@ async def test_a_decision_that_was_killed_while_it_waited_for_an_activation_begi
     await life.bench.start("bench.note", NOTE)
     async with life.bench.engine.pool.connection() as conn, conn.transaction():
         await lock_policy_versions(conn)
-        await activate_version(conn, Activation(third, Actor(id="omar", kind="person"), None), life.bench.clock())
+        await activate_version(
+            conn, Activation(third, Actor(id="omar", kind="person"), "run_of_a_test"), life.bench.clock()
+        )
         await killed_once(lambda: _waits(life, SHARED), dying.activate, *_given(life, tmp_path, NEVER))
     begun = "SELECT tries, started_at FROM effects WHERE connector = 'servicenow'"
     assert await life.bench.rows(begun) == [{"tries": 0, "started_at": None}]

@@ -52,7 +52,7 @@ async def activate(pool: Pool, folders: PolicyFolders, key: PolicyKey) -> bytes:
     async with pool.connection() as conn, conn.transaction():
         await lock_policy_versions(conn)
         version = await add_version(conn, new, PROGRAM, utc_now())
-        await activate_version(conn, Activation(version, PROGRAM, None), utc_now())
+        await activate_version(conn, Activation(version, PROGRAM, "run_of_a_test" if version > 1 else None), utc_now())
     return new.bundle
 
 

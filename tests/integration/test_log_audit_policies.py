@@ -93,7 +93,7 @@ CHANGED = {
     "what an activation replaced": ("policy_activations SET replaces = 2 WHERE number = 2", "activation 2"),
     "who activated a version": ("policy_activations SET activated_by = 'rita' WHERE number = 2", "activation 2"),
     "nobody who activated it": ("policy_activations SET activated_by = '' WHERE number = 2", "activation 2"),
-    "the run that asked for it": ("policy_activations SET run_id = NULL WHERE number = 2", "activation 2"),
+    "the run that asked for it": ("policy_activations SET run_id = 'run_other' WHERE number = 2", "activation 2"),
 }
 
 
@@ -121,7 +121,7 @@ async def test_what_is_gone_of_versions_and_activations_is_named(office: Bench, 
 
 PUT_IN = {
     "an activation that nobody signed": (
-        "policy_activations SELECT 3, 1, 2, activated_by, NULL, activated_at FROM policy_activations WHERE number = 2",
+        "policy_activations SELECT 3, 1, 2, 'x', 'run_x', activated_at FROM policy_activations WHERE number = 2",
         "activation 3",
     ),
     "a version that nobody proposed": (
@@ -142,7 +142,7 @@ async def test_what_no_act_brought_of_versions_and_activations_is_named(office: 
 
 
 async def test_an_activation_that_was_put_behind_the_last_one_is_named_twice(office: Bench) -> None:
-    await office.meddle("UPDATE policy_activations SET number = 3, replaces = 2 WHERE number = 1")
+    await office.meddle("UPDATE policy_activations SET number = 3, replaces = 2, run_id = 'run_x' WHERE number = 1")
     moved = {("record.missing", "policy activation 1"), ("record.unnamed", "policy activation 3")}
     assert await found_in(office) == moved
 
@@ -171,7 +171,7 @@ async def test_a_tenant_that_begins_while_a_version_is_activated_has_that_act_to
     definition = replace(next(iter(office.definitions.values())), name="of-late")
     async with office.engine.pool.connection() as conn, conn.transaction():
         await keep_definitions(conn, LATE, [definition], office.clock())
-        activating = asyncio.create_task(activate(office, Activation(1, PROGRAM, None)))
+        activating = asyncio.create_task(activate(office, Activation(1, PROGRAM, "run_of_a_test")))
         await until(lambda: _waits(office))
     await activating
     assert (await policy_acts(office, LATE))[-1] == "policy.activated"

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from policy.bundle import PolicyFolders, read_policy
+from policy.errors import PolicyError
 from policy.keys import load_or_create
 from policy.signing import sign_bundle
 from tests.integration.test_opa_child import Heard, configuration, edit, heard, policies, running, verdict_of
-from tests.opa_server import PACKS, copy_policies
+from tests.opa_server import PACKS, copy_policies, opa_child
 from tests.patience import until
 
 __all__ = ["heard", "policies"]
@@ -46,3 +49,19 @@ async def test_the_version_in_force_is_served_and_the_folder_no_more(
         found[0] = (text.digest, sign_bundle(text, load_or_create(tmp_path / "other.pem")).data)
         await heard.until("the changed policy is invalid, the old one stays active")
         assert child.revision == second[0]
+
+
+async def test_a_version_in_force_is_served_where_the_folder_holds_no_policy(policies: Path, tmp_path: Path) -> None:
+    text = read_policy(PolicyFolders(policies, PACKS))
+    version = text.digest, sign_bundle(text, load_or_create(tmp_path / "keys/policy.pem")).data
+    configuration(policies).write_text("{", encoding="utf-8")
+    child = opa_child(PolicyFolders(policies, PACKS), tmp_path / "work")
+    with pytest.raises(PolicyError):
+        await child.start()
+
+    async def in_force() -> tuple[str, bytes]:
+        return version
+
+    child.follow_versions(in_force)
+    async with child:
+        assert child.revision == text.digest

@@ -1,6 +1,7 @@
 """What keeps a version of the policy from coming into force: when it is wished for, signed, or performed."""
 
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -298,9 +299,18 @@ def _configure(folder: Path, tenant: str) -> Path:
     return folder
 
 
+def _beta_writes_more(folder: Path) -> Path:
+    file = folder / CONFIG.replace(TENANT, "beta")
+    config = json.loads(file.read_text(encoding="utf-8"))
+    more_writes(config)
+    file.write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
 async def test_a_change_that_concerns_several_tenants_is_refused(life: PolicyLife) -> None:
+    _configure(life.folder, "beta")
     await life.install()
-    folder = _configure(life.changed("next", more_writes), "beta")
+    folder = _beta_writes_more(life.changed("next", more_writes))
     with pytest.raises(PolicyError, match="the change concerns acme, beta, and each signs its own"):
         await life.propose(folder)
     async with life.bench.engine.pool.connection() as conn:
@@ -311,12 +321,33 @@ async def test_a_change_that_concerns_several_tenants_is_refused(life: PolicyLif
 
 
 async def test_configuration_of_another_tenant_is_signed_there(life: PolicyLife) -> None:
+    _configure(life.folder, "beta")
     await life.install()
-    version = await life.propose(_configure(life.changed("next", lambda _: None), "beta"))
+    version = await life.propose(_beta_writes_more(life.changed("next", lambda _: None)))
     assert (await life.activate(version))["reason"] == "this change is signed in tenant beta"
     facts = await _activate_in(life, "beta", version)
     (run,) = await life.bench.rows("SELECT tenant FROM runs WHERE run_id = %s", facts["run_id"])
     assert run["tenant"] == "beta"
+
+
+async def test_a_tenant_in_which_nobody_can_sign_yet_is_signed_in_the_tenant_of_the_rules(life: PolicyLife) -> None:
+    await life.install()
+    version = await life.propose(_configure(life.changed("next", lambda _: None), "beta"))
+    await life.activate(version)
+    await life.sign(*SIGNERS)
+    assert await life.in_force() == version
+
+
+async def test_a_card_shows_what_permits_more_first(life: PolicyLife) -> None:
+    await life.install()
+    folder = life.changed("next", more_writes)
+    for name in ("limits", "duties", "approvals", "connectors"):
+        file = folder / f"countersign/{name}.rego"
+        file.write_text(re.sub("# title: ", "# title: New ", file.read_text(encoding="utf-8")), encoding="utf-8")
+    await life.activate(await life.propose(folder))
+    (row,) = await life.bench.rows("SELECT fields FROM effects WHERE connector = 'policy'")
+    assert row["fields"]["changes"][0]["what"] == "acme.writes_per_run"
+    assert len(row["fields"]["changes"]) > 20
 
 
 async def test_rules_are_signed_in_the_tenant_of_the_installation(life: PolicyLife) -> None:

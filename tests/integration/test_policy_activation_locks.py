@@ -90,7 +90,7 @@ async def test_a_decision_that_waits_for_an_activation_goes_by_the_new_version(
     await life.bench.start("bench.note", NOTE)
     async with _transaction(life) as activating:
         await lock_policy_versions(activating)
-        activation = Activation(2, Actor(id="omar", kind="person"), None)
+        activation = Activation(2, Actor(id="omar", kind="person"), "run_of_a_test")
         await activate_version(activating, activation, life.bench.clock())
         working = asyncio.create_task(life.bench.settle())
         await until(lambda: _waits(life.bench, SHARED))
@@ -98,7 +98,7 @@ async def test_a_decision_that_waits_for_an_activation_goes_by_the_new_version(
     await working
     assert targets.note.calls == []
     (effect,) = await life.bench.rows("SELECT status, error FROM effects WHERE connector = 'servicenow'")
-    assert (effect["status"], effect["error"].partition(" before")[0]) == ("pending", "another policy came into force")
+    assert (effect["status"], effect["error"].partition("and ")[2]) == ("pending", "another one is in force")
     await life.serve(nxt)
     await life.bench.later(minutes=1)
     assert len(targets.note.calls) == 1

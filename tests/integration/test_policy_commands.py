@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from policy.keys import load_or_create
 from runtime.inbox import inbox
 from tests.integration.program_stage import Finished, command, environment, settings_of
 from tests.integration.test_policy_versions import FILE, life
@@ -26,6 +28,8 @@ async def env(life: PolicyLife, dsn: str, tmp_path: Path) -> dict[str, str]:
     await life.bench.start("bench.file", FILE, "past")
     await life.bench.settle()
     found = environment(settings_of(dsn, life.opa.url, tmp_path))
+    keys = tmp_path / "author"
+    shutil.copytree(keys, Path(found["COUNTERSIGN_HOME"]) / "keys", dirs_exist_ok=True)
     return {**found, "COUNTERSIGN_OPA": str(opa_program())}
 
 
@@ -45,7 +49,7 @@ async def test_a_folder_is_checked_backtested_and_proposed(life: PolicyLife, env
     changes = ["wider    acme.writes_per_run  was 60, now 90"]
     assert (proposed["version"], proposed["changes"], proposed["worst"]) == (2, changes, "nothing would have changed")
     assert [(one["class"], one["share"]) for one in proposed["backtest"]] == [
-        ("All recorded decisions", "100.00 %"),
+        ("All decisions", "100.00 %"),
         ("Unchanged", "100.00 %"),
     ]
     shown = await told(env, "show", "2")
@@ -73,6 +77,26 @@ async def test_what_is_wrong_with_a_proposal_is_said_and_nothing_is_added(
     assert [one["version"] for one in (await told(env, "list"))["versions"]] == [1]
 
 
+async def test_a_version_is_signed_by_a_key_that_is_there_and_trusted(
+    life: PolicyLife, env: dict[str, str], tmp_path: Path
+) -> None:
+    folder = str(life.changed("next", more_writes))
+    missing = await policy(env, "propose", folder, *RAISED, "--key", str(tmp_path / "none.pem"))
+    assert "there is no such key" in missing.err
+    load_or_create(tmp_path / "other.pem")
+    foreign = await policy(env, "propose", folder, *RAISED, "--key", str(tmp_path / "other.pem"))
+    assert "is not trusted" in foreign.err
+    assert [one["version"] for one in (await told(env, "list"))["versions"]] == [1]
+
+
+async def test_a_policy_by_which_nobody_could_sign_the_next_one_is_not_proposed(
+    life: PolicyLife, env: dict[str, str]
+) -> None:
+    shut = life.changed("shut", lambda config: config["connectors"].pop("policy"))
+    refused = await policy(env, "propose", str(shut), *RAISED)
+    assert (refused.code, "so it could never be changed by signatures" in refused.err) == (1, True)
+
+
 async def acted(life: PolicyLife, env: dict[str, str], *words: str) -> Finished:
     """Run a command while somebody works for it."""
     acting = asyncio.create_task(policy(env, *words))
@@ -85,8 +109,7 @@ async def acted(life: PolicyLife, env: dict[str, str], *words: str) -> Finished:
 
 
 async def test_a_version_is_activated_and_rolled_back_at_the_desk(life: PolicyLife, env: dict[str, str]) -> None:
-    key = str(life.folder.parent / "author/policy.pem")
-    await told(env, "propose", str(life.changed("next", more_writes)), *RAISED, "--key", key)
+    await told(env, "propose", str(life.changed("next", more_writes)), *RAISED)
     asked = await acted(life, env, "activate", "2", *WISHED)
     assert "policy requires signatures, which are requested now" in asked.out
     await life.sign(*SIGNERS)

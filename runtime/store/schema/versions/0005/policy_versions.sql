@@ -27,7 +27,8 @@ CREATE TABLE policy_activations (
     CONSTRAINT pk_policy_activations PRIMARY KEY (number),
     CONSTRAINT fk_policy_activations_version FOREIGN KEY (version) REFERENCES policy_versions (version),
     CONSTRAINT fk_policy_activations_replaces FOREIGN KEY (replaces) REFERENCES policy_versions (version),
-    CONSTRAINT ck_policy_activations_number CHECK (number >= 1 AND (number = 1) = (replaces IS NULL))
+    CONSTRAINT ck_policy_activations_number CHECK (number >= 1 AND (number = 1) = (replaces IS NULL)),
+    CONSTRAINT ck_policy_activations_run_id CHECK ((number = 1) = (run_id IS NULL))
 );
 CREATE UNIQUE INDEX uq_policy_activations_run_id ON policy_activations (run_id) WHERE run_id IS NOT NULL;
 
