@@ -44,7 +44,7 @@ VERSIONS = (
     Guard(
         "an operator does nothing by the answer of a version that was replaced",
         "_settle_one",
-        "await expect_in_force(conn, found.judged.ruling.policy_digest)",
+        "await expect_in_force(conn, digest)",
         "pass",
         ("tests/integration/test_policy_activation.py",),
     ),
