@@ -56,6 +56,7 @@ async def _changes(conn: Conn, before: int | None, version: int) -> list[str]:
 
 async def files_of(conn: Conn, _: str, version: int) -> Mapping[str, str] | None:
     """Return the files of a version, None where there is none."""
-    if await store.find_version(conn, version) is None:
+    try:
+        return (await store.text_of(conn, version)).files
+    except LookupError:
         return None
-    return (await store.text_of(conn, version)).files
