@@ -96,7 +96,9 @@ class Settings(BaseSettings):
     opa_key: Path | None = Field(None, description="PEM of its key, where that is a file of its own")
     opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
     opa: Path | None = Field(
-        None, description="`opa` program that explains and previews policies; commands take the pinned one if not set"
+        None,
+        description="`opa` program that explains and previews policies, and with which workers ask the version before"
+        " when the policy is rolled back; commands take the pinned one if not set",
     )
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     policy_keys: list[Path] = Field(

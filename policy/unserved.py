@@ -10,6 +10,8 @@ from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdic
 from policy.errors import PolicyError
 from policy.explain import answered
 
+_VERSION = "Version: "
+
 
 @dataclass(frozen=True)
 class UnservedPolicies:
@@ -17,13 +19,21 @@ class UnservedPolicies:
 
     opa: Path | None
 
+    async def opa_version(self) -> str:
+        """Return the version of the program; raise PolicyUnavailableError where there is none that runs."""
+        try:
+            said = (await confined(self._program(), "version", bounds=RESCUE))[0].partition("\n")[0]
+        except PolicyError as error:
+            raise PolicyUnavailableError(str(error)) from error
+        if not said.startswith(_VERSION):
+            raise PolicyUnavailableError(f"{self.opa}: is no `opa`, it tells no version")
+        return dotted(parse_version(said.removeprefix(_VERSION)))
+
     async def ask(self, text: PolicyText, question: Question) -> Verdict:
         """Return the verdict of a text; raise PolicyUnavailableError."""
-        if self.opa is None:
-            raise PolicyUnavailableError("the version before is asked with an `opa` program: set COUNTERSIGN_OPA")
+        opa_version = await self.opa_version()
         try:
-            version = (await confined(self.opa, "version", bounds=RESCUE))[0].partition("\n")[0]
-            found = await answered(self.opa, text.files, question.model_dump(mode="json"), RESCUE)
+            found = await answered(self._program(), text.files, question.model_dump(mode="json"), RESCUE)
         except PolicyError as error:
             raise PolicyUnavailableError(str(error)) from error
         if flaws := parse_flaws(found.flaws):
@@ -32,6 +42,11 @@ class UnservedPolicies:
             answer=parse_answer(found.answer, "answer"),
             decision_id=str(uuid4()),
             policy_digest=text.digest,
-            opa_version=dotted(parse_version(version.removeprefix("Version: "))),
+            opa_version=opa_version,
             latency_ms=found.milliseconds,
         )
+
+    def _program(self) -> Path:
+        if self.opa is None:
+            raise PolicyUnavailableError("the version before is asked with an `opa` program: set COUNTERSIGN_OPA")
+        return self.opa

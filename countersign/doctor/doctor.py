@@ -13,7 +13,7 @@ from countersign.doctor import database, evidence
 from countersign.doctor.diagnosis import remedy_of
 from countersign.doctor.evidence import time_stamps
 from countersign.doctor.needs_attention import stopped_work
-from countersign.doctor.policies import policy, policy_version
+from countersign.doctor.policies import policy, policy_version, rollback
 from countersign.doctor.slack import links, members, slack, user_groups
 from countersign.engine import load_overlay, offered_handlers, validated_catalog
 from countersign.parts import Role
@@ -43,6 +43,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
             _ALL,
             "Repair database and policy first.",
         ),
+        ("rollback", rollback, _WORK, _REACH),
         ("definitions", _definitions, _ALL, "Correct COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
         ("directory file", database.file, _CALLERS, "Correct the file; the message says where."),
         ("groups", partial(database.groups, clock=clock), _ALL, "Repair database, policy and channels first."),

@@ -1,4 +1,7 @@
-"""Doctor's checks of policy: it answers, is the version in force, and in embedded mode its bundle is signed."""
+"""Doctor's checks of policy: it answers, is the version in force, and can be rolled back.
+
+In embedded mode its bundle is signed, too.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,8 +15,10 @@ from countersign.doctor.database import examined, policy_text
 from countersign.embedded.opa import served_bundle, socket_of, why_refused
 from countersign.engine import make_policy, policy_keys
 from countersign.settings import Settings
+from policy.contract import PolicyUnavailableError
 from policy.errors import PolicyError
 from policy.keys import load_verification_key
+from policy.unserved import UnservedPolicies
 from policy.verifying import VerifiedBundle, verify_bundle
 from receipts.errors import ReceiptsError
 from receipts.signing import public_path
@@ -102,6 +107,20 @@ def _stored_faults(
         remedy = "Find out who changed the database: run `countersign log verify`, and restore a backup."
         return [(f"{named} holds another policy, {_short(held)}", remedy)]
     return []
+
+
+async def rollback(settings: Settings) -> list[Fact]:
+    """Check that this worker could ask the version before; say nothing while no version is in force."""
+    async with connected(settings) as conn:
+        if await policy_versions.in_force(conn) is None:
+            return []
+    try:
+        version = await UnservedPolicies(settings.opa).opa_version()
+    except PolicyUnavailableError as error:
+        detail = f"this worker can roll no policy back: {error}"
+        remedy = "Set COUNTERSIGN_OPA to an `opa` program that runs here, and start the worker again."
+        return [Fact("rollback", ok=False, detail=detail, remedy=remedy)]
+    return [Fact("rollback", ok=True, detail=f"asks the version before with {settings.opa}, version {version}")]
 
 
 def _short(digest: str) -> str:

@@ -8,9 +8,11 @@ import pytest
 
 from bot.doctor import Fact
 from countersign.connection import connected
-from countersign.doctor.policies import policy_version
+from countersign.doctor.doctor import examine
+from countersign.doctor.policies import policy_version, rollback
 from countersign.doctor.readiness import Readiness
 from countersign.embedded.opa import OpaChild
+from countersign.parts import Role
 from countersign.settings import Settings
 from policy.bundle import PolicyFolders, read_policy
 from policy.contract import PolicyText
@@ -20,7 +22,7 @@ from receipts.signing import public_path
 from runtime.clock import utc_now
 from tests.integration.first_version import install_first
 from tests.integration.program_stage import composed, edge_of, settings_of
-from tests.opa_server import PACKS, SHIPPED, copy_policies, edit_policy, start_opa
+from tests.opa_server import PACKS, SHIPPED, copy_policies, edit_policy, opa_program, start_opa
 from tests.patience import until
 from tests.spoiled_bundles import SPOILED
 
@@ -147,3 +149,33 @@ async def test_keys_of_policies_that_cannot_be_read_are_told(settings: Settings,
     fact = await fact_of(settings.model_copy(update={"policy_keys": [missing]}))
     assert not fact.ok
     assert str(missing) in fact.detail
+
+
+async def test_a_worker_with_an_opa_program_can_roll_the_policy_back(settings: Settings) -> None:
+    await install(settings)
+    (fact,) = await rollback(settings.model_copy(update={"opa": opa_program()}))
+    assert fact.ok
+    assert fact.detail.startswith(f"asks the version before with {opa_program()}, version ")
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [(None, "is asked with an `opa` program"), ("/none", "there is no such program"), ("/bin/true", "is no `opa`")],
+)
+async def test_a_worker_that_could_roll_no_policy_back_is_found(
+    settings: Settings, program: str | None, said: str
+) -> None:
+    await install(settings)
+    without = settings.model_copy(update={"opa": Path(program) if program else None})
+    (fact,) = [fact for fact in await examine(without, utc_now, frozenset({Role.WORKER})) if fact.name == "rollback"]
+    assert not fact.ok
+    assert "this worker can roll no policy back: " in fact.detail
+    assert said in fact.detail
+    assert "Set COUNTERSIGN_OPA" in fact.remedy
+
+
+async def test_nothing_is_said_of_rollbacks_to_other_roles_or_without_a_version(settings: Settings) -> None:
+    assert await rollback(settings) == []
+    await install(settings)
+    facts = await examine(settings, utc_now, frozenset({Role.EDGE, Role.BOT, Role.SWEEPS}))
+    assert "rollback" not in {fact.name for fact in facts}

@@ -12,7 +12,7 @@ from policy.keys import load_or_create
 from runtime.inbox import inbox
 from tests.integration.program_stage import Finished, command, environment, settings_of
 from tests.integration.test_policy_versions import FILE, life
-from tests.integration.versions_stage import SIGNERS, PolicyLife, more_writes
+from tests.integration.versions_stage import SIGNERS, PolicyLife, more_writes, without_opa_program
 from tests.opa_server import opa_program
 
 __all__ = ["life"]
@@ -123,3 +123,18 @@ async def test_a_version_is_activated_and_rolled_back_at_the_desk(life: PolicyLi
     assert (await told(env, "show"))["version"] == 1
     first = await acted(life, env, "rollback", *WISHED)
     assert "policy version 1 is the first one: there is none before it" in first.err
+
+
+async def test_a_rollback_that_is_put_off_says_why(life: PolicyLife, env: dict[str, str]) -> None:
+    folder = life.changed("next", more_writes)
+    await life.activate(await life.propose(folder))
+    await life.sign(*SIGNERS)
+    await life.serve(folder)
+    life.bench = without_opa_program(life.bench)
+    why = "the version before is asked with an `opa` program: set COUNTERSIGN_OPA"
+    done = await acted(life, env, "rollback", *WISHED)
+    assert (done.code, "a worker will do it" in done.out) == (0, True)
+    assert "put off: " in done.out
+    assert why in done.out
+    facts = json.loads((await acted(life, env, "rollback", *WISHED, "--json")).out)
+    assert (facts["run_status"], why in facts["put_off"]) == ("running", True)

@@ -16,6 +16,7 @@ from policy.keys import PolicyKey, load_or_create
 from policy.signing import sign_bundle
 from policy.unserved import UnservedPolicies
 from policy.versions import ReadPolicy, rules_json
+from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.services import policy_versions
 from runtime.services.approvals import ApprovalService
@@ -133,7 +134,15 @@ async def open_life(dsn: str, targets: Targets, folder: Path, **connection: Any)
 def with_versions(bench: Bench, key: PolicyKey) -> Bench:
     """Return a bench that brings versions into force whose bundles a key has signed."""
     handlers = {**bench.engine.handlers, **policy_handlers(bench.engine.pool, bench.clock, [key.public])}
-    engine = replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program()))
+    return _with_engine(bench, replace(bench.engine, handlers=handlers, unserved=UnservedPolicies(opa_program())))
+
+
+def without_opa_program(bench: Bench) -> Bench:
+    """Return a bench whose worker was given no program `opa`."""
+    return _with_engine(bench, replace(bench.engine, unserved=UnservedPolicies(None)))
+
+
+def _with_engine(bench: Bench, engine: Engine) -> Bench:
     return replace(bench, engine=engine, worker=Worker(engine), desk=ApprovalService(engine, TENANT))
 
 
