@@ -83,7 +83,7 @@ async def _first_version(settings: Settings, opa: Path, folders: PolicyFolders, 
     _expect_trusted(settings, key.public)
     text = (await vetted(opa, folders)).text
     await expect_signed_changes(opa, text, settings.tenant)
-    bundle = sign_bundle(text, key).data
+    bundle = sign_bundle(text, key, {"author": INSTALLATION, "comment": _COMMENT}).data
     verify_bundle(bundle, [key.public])
     rules = await parsed_rules(opa, text.files)
     return NewPolicyVersion(text, bundle, rules_json(rules), settings.tenant, INSTALLATION, _COMMENT, None)

@@ -63,7 +63,7 @@ async def propose_policy(settings: Settings, opa: Path, wish: Proposal, asked: A
     report = await _backtested(settings, opa, wish, asked, folder)
     new = NewPolicyVersion(
         text=text,
-        bundle=sign_bundle(text, key).data,
+        bundle=sign_bundle(text, key, {"author": wish.author, "comment": wish.comment}).data,
         rules=rules_json(rules),
         tenant=settings.tenant,
         author=wish.author,

@@ -175,11 +175,12 @@ def build_bundle(folders: PolicyFolders) -> Bundle:
     return Bundle(text, archive(bundle_files(text)))
 
 
-def bundle_files(text: PolicyText) -> dict[str, str]:
-    """Return the files of a policy's bundle, all but its signature."""
+def bundle_files(text: PolicyText, said: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the files of a policy's bundle, all but its signature; `said` is the manifest's metadata."""
     # The root "" owns all of OPA: nothing that is not in the digest can be pushed beside the bundle.
-    manifest = rfc8785.dumps({"revision": text.digest, "roots": [""], "rego_version": 1}).decode()
-    return {MANIFEST: manifest, **text.files}
+    metadata = {"metadata": dict(said)} if said else {}
+    manifest: dict[str, Any] = {"revision": text.digest, "roots": [""], "rego_version": 1, **metadata}
+    return {MANIFEST: rfc8785.dumps(manifest).decode(), **text.files}
 
 
 def archive(files: Mapping[str, str]) -> bytes:

@@ -22,9 +22,12 @@ _SEPARATORS = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029"})
 """OPA writes these two escaped, and Python as they are."""
 
 
-def sign_bundle(text: PolicyText, key: PolicyKey) -> Bundle:
-    """Return the signed bundle of a policy; equal text and key give equal bytes."""
-    files = bundle_files(text)
+def sign_bundle(text: PolicyText, key: PolicyKey, said: Mapping[str, str] | None = None) -> Bundle:
+    """Return the signed bundle of a policy; equal text and key give equal bytes.
+
+    `said` is signed with it: author and comment of a version.
+    """
+    files = bundle_files(text, said)
     signatures = _json({"signatures": [_signed(signed_payload(files, key.public.key_id), key)]})
     return Bundle(text, archive({**files, SIGNATURES: signatures}))
 

@@ -56,18 +56,26 @@ class _Payload(_Exact):
     keyid: _Hash
 
 
+class _Metadata(_Exact):
+    author: str
+    comment: str
+
+
 class _Manifest(_Exact):
     revision: _Hash
     roots: list[Literal[""]] = Field(min_length=1, max_length=1)
     rego_version: Literal[1]
+    metadata: _Metadata | None = None
 
 
 @dataclass(frozen=True)
 class VerifiedBundle:
-    """What a bundle holds, and the key that signed it."""
+    """What a bundle holds, and the key that signed it; of a version also its author and comment, else None."""
 
     text: PolicyText
     key: VerificationKey
+    author: str | None = None
+    comment: str | None = None
 
 
 def verify_bundle(data: bytes, keys: Sequence[VerificationKey]) -> VerifiedBundle:
@@ -77,7 +85,9 @@ def verify_bundle(data: bytes, keys: Sequence[VerificationKey]) -> VerifiedBundl
         signatures = _Signatures.model_validate(strict_json(files.pop(SIGNATURES, "{}")))
         payload, key = _opened(signatures.signatures[0], keys)
         _check_files(files, payload.files)
-        return VerifiedBundle(_text(files), key)
+        manifest = _Manifest.model_validate(strict_json(files.pop(MANIFEST, "{}")))
+        said = manifest.metadata.model_dump() if manifest.metadata else {}
+        return VerifiedBundle(_text(files, manifest), key, **said)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -161,9 +171,8 @@ def _check_files(files: dict[str, str], listed: Sequence[_File]) -> None:
             raise PolicyError(f"the bundle was changed: {name} is not what was signed")
 
 
-def _text(files: dict[str, str]) -> PolicyText:
+def _text(files: dict[str, str], manifest: _Manifest) -> PolicyText:
     """Return the text, whose digest is the bundle's revision."""
-    manifest = _Manifest.model_validate(strict_json(files.pop(MANIFEST, "{}")))
     config: Any = strict_json(files.pop(CONFIG_FILE, ""))
     if not isinstance(config, dict) or not all(name.endswith(".rego") for name in files):
         raise PolicyError(f"the bundle holds more than modules and {CONFIG_FILE}")

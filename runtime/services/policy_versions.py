@@ -158,8 +158,8 @@ class PolicyConnector:
             held = verify_bundle(bundle, self.keys)
         except PolicyError as error:
             raise RefusedError(f"its bundle would be refused by OPA: {error}") from error
-        if held.text.digest != params.digest:
-            raise RefusedError(f"its bundle holds another policy, {held.text.digest}")
+        if (held.text.digest, held.author, held.comment) != (params.digest, params.author, params.comment):
+            raise RefusedError(f"its bundle is of another version: {held.text.digest} by {held.author}")
         if not set(await store.signers_of(conn, call.run_id)) - {params.author}:
             raise RefusedError("nobody but its author has signed; have the policy require signatures")
 

@@ -22,7 +22,8 @@ async def test_the_version_in_force_is_served_and_the_folder_no_more(
         folder = copy_policies(tmp_path / f"version {writes}")
         edit(configuration(folder), '"writes_per_run": 60', f'"writes_per_run": {writes}')
         text = read_policy(PolicyFolders(folder, PACKS))
-        return text.digest, sign_bundle(text, load_or_create(tmp_path / "keys/policy.pem")).data
+        said = {"author": "rita", "comment": "5 < 6 & \u2028 → é"}
+        return text.digest, sign_bundle(text, load_or_create(tmp_path / "keys/policy.pem"), said).data
 
     first, second = version(61), version(62)
     found: list[tuple[str, bytes] | OSError] = [first]

@@ -172,7 +172,7 @@ async def test_a_bundle_of_another_text_than_people_saw_does_not_come_into_force
         version = await policy_versions.propose(conn, replace(new, bundle=other.data), life.bench.clock())
     await life.activate(version)
     await life.sign(*SIGNERS)
-    assert "its bundle holds another policy" in await _why_refused(life)
+    assert "its bundle is of another version" in await _why_refused(life)
     assert await life.in_force() == 1
 
 

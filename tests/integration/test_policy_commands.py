@@ -28,9 +28,8 @@ async def env(life: PolicyLife, dsn: str, tmp_path: Path) -> dict[str, str]:
     await life.bench.start("bench.file", FILE, "past")
     await life.bench.settle()
     found = environment(settings_of(dsn, life.opa.url, tmp_path))
-    keys = tmp_path / "author"
-    shutil.copytree(keys, Path(found["COUNTERSIGN_HOME"]) / "keys", dirs_exist_ok=True)
-    return {**found, "COUNTERSIGN_OPA": str(opa_program())}
+    shutil.copytree(tmp_path / "author", tmp_path / "desk/keys")
+    return {**found, "COUNTERSIGN_HOME": str(tmp_path / "desk"), "COUNTERSIGN_OPA": str(opa_program())}
 
 
 async def policy(env: dict[str, str], *words: str) -> Finished:

@@ -46,7 +46,8 @@ class PolicyLife:
         """Return a version of what stands in a folder."""
         text = read_policy(PolicyFolders(folder, PACKS))
         rules = rules_json(await parsed_rules(opa_program(), text.files))
-        return NewPolicyVersion(text, sign_bundle(text, self.key).data, rules, TENANT, author, comment, report)
+        signed = sign_bundle(text, self.key, {"author": author, "comment": comment}).data
+        return NewPolicyVersion(text, signed, rules, TENANT, author, comment, report)
 
     async def install(self) -> InForce:
         """Bring the first version into force: what OPA serves."""

@@ -107,7 +107,7 @@ VERSIONS = (
     Guard(
         "a version comes into force if its bundle holds the text that people saw",
         "PolicyConnector._expect_as_signed",
-        "held.text.digest != params.digest",
+        "(held.text.digest, held.author, held.comment) != (params.digest, params.author, params.comment)",
         "False",
         ("tests/integration/test_policy_activation.py",),
     ),

@@ -221,3 +221,12 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path, key: Any) -> None:
     public_path(path).write_bytes(other.pem())
     with pytest.raises(KeyFileError, match="is not a public key on P-256"):
         load_verification_key(public_path(path))
+
+
+def test_author_and_comment_are_signed_with_a_version(key: PolicyKey) -> None:
+    said = {"author": "rita", "comment": "more writes → fewer waits"}
+    found = verify_bundle(sign_bundle(TEXT, key, said).data, [key.public])
+    assert (found.author, found.comment, found.text) == ("rita", said["comment"], TEXT)
+    assert verify_bundle(sign_bundle(TEXT, key).data, [key.public]).author is None
+    with pytest.raises(PolicyError, match="metadata"):
+        verify_bundle(sign_bundle(TEXT, key, {"author": "rita"}).data, [key.public])

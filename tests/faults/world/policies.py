@@ -86,8 +86,9 @@ class PolicyVersions:
         self.history.add("wanted", notification_id=notification_id)
 
     def _made(self, text: PolicyText, author: str) -> NewPolicyVersion:
-        data = sign_bundle(text, self.key).data
-        return NewPolicyVersion(text, data, self.rules, TENANT, author, "lasts otherwise", None)
+        comment = "lasts otherwise"
+        data = sign_bundle(text, self.key, {"author": author, "comment": comment}).data
+        return NewPolicyVersion(text, data, self.rules, TENANT, author, comment, None)
 
     def _text(self, number: int) -> PolicyText:
         modules = {name: text for name, text in self.first.files.items() if name != CONFIG_FILE}
