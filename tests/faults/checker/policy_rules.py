@@ -134,7 +134,7 @@ def activations_are_signed(facts: Facts) -> Iterator[str]:
 def _is_met(facts: Facts, approval: Row, author: str | None) -> bool:
     votes = [vote for vote in facts.votes_of[approval["approval_id"]] if vote["withdrawn_at"] is None]
     people = {vote["person"] for vote in votes if vote["verdict"] == "approve"} - {author}
-    return len(people) >= approval["requirement"]["quorum"]
+    return len(people) >= int(approval["requirement"]["quorum"])
 
 
 def activations_are_on_record(facts: Facts) -> Iterator[str]:
