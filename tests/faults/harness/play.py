@@ -28,7 +28,7 @@ from tests.faults.checker.report import Report, check, unlocked
 from tests.faults.harness import schedule
 from tests.faults.harness.clients import People, Triggers, session
 from tests.faults.harness.releases import Releases
-from tests.faults.harness.schedule import Fault, Wish
+from tests.faults.harness.schedule import Fault, Move, Wish
 from tests.faults.world import history
 from tests.faults.world.policies import PolicyLife
 from tests.faults.world.proxy import Trouble
@@ -99,6 +99,8 @@ _FRONT_RESTS, _WORKER_RESTS = 8.0, 2.5
 """Seconds for which a process that has started is let be in a storm."""
 _STORMING, _COVERING = 6.0, 2.0
 """Seconds after which a point that was not hit gives its turn to the next."""
+_CHANGES = 30.0
+"""Seconds in which a change of the policy is done in a world that has come to rest, or those of the storm are."""
 _OPEN_AT_ONCE, _UNSAID_AT_ONCE = 120, 240
 _BATCH = 12
 _NEEDS = {"policy": Point.EFFECT_POSTPONED, "archive": Point.BUNDLE_FAILED}
@@ -160,6 +162,8 @@ class Stage:
                     await self._cover(triggers)
                 releasing.cancel()
                 await self._calm()
+                for move in (Move.NEW, Move.BACK):
+                    await releases.do(move, _CHANGES)
                 await self._settle()
             finally:
                 for task in keepers:

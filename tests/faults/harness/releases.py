@@ -12,7 +12,7 @@ from tests.faults.harness.schedule import Move, Release
 from tests.faults.world.policies import PolicyVersions
 from tests.faults.world.world import World
 
-_PATIENT = 15.0
+_PATIENT = 8.0
 """Seconds after which nobody waits for a version any more, and something else is wished for."""
 _AGAIN = 0.5
 _OPEN = "SELECT 1 FROM runs WHERE definition_name LIKE 'countersign-%%-policy' AND finished_at IS NULL"
@@ -42,11 +42,11 @@ class Releases:
             await asyncio.sleep(release.pause)
             await self.do(release.move)
 
-    async def do(self, move: Move) -> None:
-        """Wish for something, and wait a while until nothing is open."""
+    async def do(self, move: Move, patience: float = _PATIENT) -> None:
+        """Wish for something, and wait so many seconds at most until nothing is open."""
         with suppress(*_AWAY, VersionRefusedError):
             await self._does[move]()
-        until = time.monotonic() + _PATIENT
+        until = time.monotonic() + patience
         while time.monotonic() < until and await self._is_open():
             await asyncio.sleep(_AGAIN)
 

@@ -127,7 +127,7 @@ FRONT_POINTS = (
 WORKER_POINTS = tuple(point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED))
 _SHARES = {"note": 24, "pay": 25, "wipe": 3, "leave": 4, "ask": 20, "pause": 18, "tree": 6}
 _HITS = 4
-_RARE_SHARE = 0.4
+_RARE_SHARE = 0.25
 RARE = (Point.POLICY_ACTIVATING, Point.POLICY_ACTIVATED)
 """Points to which a world comes but now and then: they have their turn beside the others."""
 
@@ -234,4 +234,4 @@ def releases(seed: int) -> Iterator[Release]:
     """Yield what is wanted of the policy, one after another, without end; every move comes in turn."""
     rng = random.Random(f"releases {seed}")  # noqa: S311 - repeatable on purpose
     for number in count():
-        yield Release(rng.uniform(3.0, 7.0), _MOVES[number % len(_MOVES)])
+        yield Release(rng.uniform(1.5, 4.0), _MOVES[number % len(_MOVES)])

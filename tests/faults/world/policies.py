@@ -4,6 +4,7 @@ Their author proposes them and wishes for them past every proxy; who signs is up
 """
 
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ class PolicyVersions:
 @asynccontextmanager
 async def versions_of(dsn: str, folder: Path, histories: Path) -> AsyncIterator[PolicyVersions]:
     """Give the versions of a world's policy, of which none is in its database yet."""
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # that the database is away is meant
     first = read_policy(policies(folder / "policy"))
     rules = rules_json(await parsed_rules(opa_program(), first.files))
     key = load_or_create(folder / "keys" / "policy.pem")
