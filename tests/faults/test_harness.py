@@ -11,6 +11,8 @@ import asyncio
 import contextlib
 import hashlib
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
@@ -35,6 +37,7 @@ from tests.faults.harness import schedule
 from tests.faults.harness.clients import Whim, whim_of
 from tests.faults.harness.schedule import Link
 from tests.faults.small_world import FILE, NOTE, SmallWorld, small_world
+from tests.faults.world import history
 from tests.faults.world.bugs import Bug, plant
 from tests.faults.world.proxy import Proxy, Trouble, to_port
 from tests.faults.world.upstream import Fate, fate_of
@@ -93,6 +96,20 @@ def test_no_setting_arms_a_failpoint() -> None:
     assert failpoints._hooks == []
     text = "".join(file.read_text(encoding="utf-8") for top in PRODUCT for file in (ROOT / top).rglob("*.py"))
     assert not re.search(r"failpoints\.arm|import.*\barm\b", text)
+
+
+def test_a_history_has_room_on_a_full_disk(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from pathlib import Path
+from tests.faults.world.history import History
+resource.setrlimit(resource.RLIMIT_FSIZE, (90, resource.RLIM_INFINITY))
+for number in range(3):
+    History(Path(sys.argv[1])).add("said", number=number)
+assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 90
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "one.jsonl")], cwd=ROOT, check=True)
+    assert [line["number"] for line in history.read(tmp_path)] == [0, 1, 2]
 
 
 def test_people_do_everything_that_the_menu_has_with_some_requests_and_decide_most() -> None:
