@@ -251,6 +251,14 @@ async def _forge_rollback(life: PolicyLife, version: int) -> str:
     return (await triggers.claim(engine, definition, trigger)).run_id
 
 
+async def test_a_version_that_no_opa_serves_is_rolled_back(life: PolicyLife) -> None:
+    await life.signed()
+    await life.bench.settle()
+    await life.rollback()
+    await life.sign(*SIGNERS)
+    assert await life.in_force() == 1
+
+
 async def test_the_first_version_is_not_rolled_back(life: PolicyLife) -> None:
     await life.install()
     facts = await life.rollback()
