@@ -174,10 +174,11 @@ _late(configuration) := {sprintf("requirements.%s.escalate_to.%d.after: %s", [na
 	)
 }
 
-_seconds(text) := to_number(trim(text, "PTDHMS")) * {"D": 86400, "H": 3600, "M": 60, "S": 1}[substring(
-	text, count(text) - 1,
-	1,
-)]
+# Undefined of what is no duration: that is a flaw by itself, and to_number would fail for all tenants.
+_seconds(text) := to_number(trim(text, "PTDHMS")) * {"D": 86400, "H": 3600, "M": 60, "S": 1}[unit] if {
+	regex.match(_duration.pattern, text)
+	unit := substring(text, count(text) - 1, 1)
+}
 
 _duration := {"type": "string", "pattern": `^P([1-9][0-9]*D|T[1-9][0-9]*[HMS])$`}
 

@@ -225,7 +225,7 @@ async def test_a_question_that_breaks_its_request_is_unavailable_alone(engine: O
 async def test_flaws_of_a_configuration_make_its_tenant_unavailable_and_no_other(tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
     config = policies / "countersign_config"
-    flawed = (config / "acme/data.json").read_text().replace('"PT1H"', '"1h"')
+    flawed = (config / "acme/data.json").read_text().replace('"PT1H"', '"1h"').replace('"PT6H"', '"PT6H2M"')
     (config / "flawed").mkdir()
     (config / "flawed/data.json").write_text(flawed)
     card = question(operation="post_card", **SLACK)
