@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from countersign.foreseen_errors import OperateError
 from countersign.routing import RoutingFile, read_routing
 from countersign.setting_secrets import make_privacy
 from countersign.settings import ConfigError, Settings, required, variable
@@ -55,6 +56,13 @@ def policy_keys(settings: Settings) -> list[VerificationKey]:
     """Return the keys whose bundles are taken; raise KeyFileError."""
     own = public_path(settings.policy_key_path)
     return [load_verification_key(file) for file in settings.policy_keys or ([own] if own.exists() else [])]
+
+
+def expect_trusted(settings: Settings, key: VerificationKey) -> None:
+    """Raise OperateError if bundles that this key signs would be refused."""
+    if key not in (policy_keys(settings) or [key]):
+        told = f"{variable('policy_keys')}, or of the home"
+        raise OperateError(f"the signing key {key.key_id[:16]} is not trusted: it is none of {told}")
 
 
 def make_routing(settings: Settings) -> Routing:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from countersign.candidate import vetted
 from countersign.connection import connected
-from countersign.engine import bind
+from countersign.engine import bind, expect_trusted
 from countersign.foreseen_errors import OperateError
-from countersign.settings import Settings, variable
+from countersign.settings import Settings
 from policy.answer import parse_answer
 from policy.bundle import PolicyFolders, read_policy
 from policy.contract import Outcome, PolicyText, PolicyUnavailableError, Question
 from policy.errors import PolicyError
 from policy.explain import answered, parsed_rules
-from policy.keys import PolicyKey, VerificationKey, load_or_create, load_verification_key
+from policy.keys import PolicyKey, load_or_create
 from policy.signing import sign_bundle
 from policy.verifying import verify_bundle
 from policy.versions import rules_json
@@ -80,19 +80,13 @@ def _compared(there: InForce, folders: PolicyFolders) -> Installed:
 
 async def _first_version(settings: Settings, opa: Path, folders: PolicyFolders, key: PolicyKey) -> NewPolicyVersion:
     """Return the version that the folders hold, signed; raise PolicyError or OperateError if it is not fit for that."""
-    _expect_trusted(settings, key.public)
+    expect_trusted(settings, key.public)
     text = (await vetted(opa, folders)).text
     await expect_signed_changes(opa, text, settings.tenant)
     bundle = sign_bundle(text, key, {"author": INSTALLATION, "comment": _COMMENT}).data
     verify_bundle(bundle, [key.public])
     rules = await parsed_rules(opa, text.files)
     return NewPolicyVersion(text, bundle, rules_json(rules), settings.tenant, INSTALLATION, _COMMENT, None)
-
-
-def _expect_trusted(settings: Settings, key: VerificationKey) -> None:
-    """Raise OperateError if the settings name other keys: no OPA would take the bundle."""
-    if settings.policy_keys and key not in map(load_verification_key, settings.policy_keys):
-        raise OperateError(f"the signing key {key.key_id[:16]} is none of {variable('policy_keys')}")
 
 
 async def expect_signed_changes(opa: Path, text: PolicyText, tenant: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from countersign.backtest import Backtest, write_reports
 from countersign.candidate import vetted
 from countersign.connection import connected, naming
-from countersign.engine import policy_keys
+from countersign.engine import expect_trusted
 from countersign.foreseen_errors import OperateError
 from countersign.policy_install import expect_signed_changes
 from countersign.settings import Settings
@@ -82,8 +82,7 @@ def _signing_key(settings: Settings, file: Path) -> PolicyKey:
     if not file.exists():
         raise OperateError(f"{file}: there is no such key; the one of `countersign policy install` signs")
     key = load_or_create(file)
-    if key.public not in (policy_keys(settings) or [key.public]):
-        raise OperateError(f"{file} is not trusted: its public half is none of COUNTERSIGN_POLICY_KEYS, or of the home")
+    expect_trusted(settings, key.public)
     return key
 
 

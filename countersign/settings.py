@@ -97,7 +97,7 @@ class Settings(BaseSettings):
     opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
     opa: Path | None = Field(
         None,
-        description="`opa` program that explains and previews policies, and with which workers ask the version before"
+        description="`opa` program that explains and previews policies, and with which workers ask the previous version"
         " when the policy is rolled back; commands take the pinned one if not set",
     )
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")

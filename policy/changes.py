@@ -105,7 +105,7 @@ def file_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 def config_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[ConfigChange]:
     """Return the changes in the tenants' configuration, given the files of two policies."""
-    was, now = (_tenants(files) for files in (old, new))
+    was, now = tenants_config(old), tenants_config(new)
     return [
         change
         for tenant in sorted(was.keys() | now.keys())
@@ -113,7 +113,8 @@ def config_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[Confi
     ]
 
 
-def _tenants(files: Mapping[str, str]) -> dict[str, Any]:
+def tenants_config(files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the configuration of each tenant, given the files of a policy."""
     tenants: dict[str, Any] = json.loads(files.get(CONFIG_FILE, "{}"))
     return tenants
 

@@ -4,6 +4,7 @@ The riskiest come first: more is allowed, fewer or different people approve, ter
 answers and changed wording.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -44,6 +45,15 @@ class DifferenceClass(StrEnum):
 
 
 _ORDER = {one: place for place, one in enumerate(DifferenceClass)}
+_LONGEST = 200
+"""Characters of a value that people are shown."""
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as people are shown it: JSON, cut off where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
 
 FEWER, OTHER, WEAKER = (
     DifferenceClass.FEWER_SIGNATURES,

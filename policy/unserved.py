@@ -1,4 +1,4 @@
-"""Asks a policy that no OPA serves, by its exact text: in an emergency the version before the one in force is asked."""
+"""Asks a policy that no OPA serves, by its exact text: in an emergency the previous version is asked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,5 +48,5 @@ class UnservedPolicies:
 
     def _program(self) -> Path:
         if self.opa is None:
-            raise PolicyUnavailableError("the version before is asked with an `opa` program: set COUNTERSIGN_OPA")
+            raise PolicyUnavailableError("the previous version is asked with an `opa` program: set COUNTERSIGN_OPA")
         return self.opa

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from policy.bundle import CONFIG_FILE
-from policy.changes import ConfigChange, Direction, RuleChange, config_changes, file_changes, rule_changes
+from policy.changes import (
+    ConfigChange,
+    Direction,
+    RuleChange,
+    config_changes,
+    file_changes,
+    rule_changes,
+    tenants_config,
+)
+from policy.differences import shown_value
 from policy.errors import PolicyError
 from policy.trace import Place, PolicyRule
 
-_LONGEST = 200
-"""Characters of a value that are shown."""
 NO_BACKTEST = "no backtest was made"
 
 
@@ -92,7 +98,7 @@ class PolicyChanges:
         Rules are signed in the tenant that owns them, configuration in its own tenant; where the policy in force lets
         nobody sign there, as in a tenant that is new, in the tenant that owns the rules.
         """
-        was, now = _tenants(self.old.files), _tenants(self.new.files)
+        was, now = tenants_config(self.old.files), tenants_config(self.new.files)
         changed = {tenant for tenant in was.keys() | now.keys() if was.get(tenant) != now.get(tenant)}
         signing = {tenant if _signs(was.get(tenant)) else tenant_of_rules for tenant in changed}
         tenants = signing | ({tenant_of_rules} if self.files else set())
@@ -105,11 +111,6 @@ class PolicyChanges:
 
 
 _ORDER = (Direction.WIDER, Direction.OTHER, Direction.NARROWER)
-
-
-def _tenants(files: Mapping[str, str]) -> dict[str, Any]:
-    tenants: dict[str, Any] = json.loads(files.get(CONFIG_FILE, "{}"))
-    return tenants
 
 
 def _signs(config: Any) -> bool:
@@ -137,10 +138,7 @@ def _was_and_is(old: Any, new: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return "nothing" if value is None else shown_value(value)
 
 
 def backtest_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -168,5 +166,6 @@ def worst_example(report: Mapping[str, Any]) -> str:
     if worst is None:
         return "nothing would have changed"
     rules = f", by {', '.join(worst['rules'])}" if worst["rules"] else ""
+    why = [worst["why"]] if worst["why"] else []
     members = [f"{one['member']} {_was_and_is(one['recorded'], one['candidate'])}" for one in worst["differences"]]
-    return "\n".join([f"{worst['operation']} ({worst['decision_id']} of {worst['run_id']}){rules}", *members])
+    return "\n".join([f"{worst['operation']} ({worst['decision_id']} of {worst['run_id']}){rules}", *why, *members])

@@ -146,7 +146,7 @@ class Engine:
     directory_seen: dict[str, str] = field(
         default_factory=dict
     )  # of each tenant, as open requests were last held to it
-    unserved: UnservedPolicies = field(default_factory=lambda: UnservedPolicies(None))  # asks the version before
+    unserved: UnservedPolicies = field(default_factory=lambda: UnservedPolicies(None))  # asks the previous version
     policy_seen: PolicySeen = field(default_factory=PolicySeen)
     # digests of the policy texts that the store has, each with its version; None where it is none
     kept_texts: dict[str, int | None] = field(default_factory=dict)

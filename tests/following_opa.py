@@ -17,7 +17,7 @@ from tests.opa_server import opa_program
 from tests.patience import MINUTE
 
 _EACH = 1
-"""Seconds between two looks, of which OPA takes no part."""
+"""Seconds between two looks; OPA has no part in them."""
 _IN_FORCE = """
     SELECT digest, bundle FROM policy_versions
      WHERE version = (SELECT version FROM policy_activations ORDER BY number DESC LIMIT 1)

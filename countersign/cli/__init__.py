@@ -2,5 +2,5 @@
 
 Its help is light, too: what a command needs is imported when the command runs. So a group's work stands in a file of
 its own where it needs the database, the archive or Slack: `lookup`, `operate`, `verify`, `evidence_archive`,
-`period_evidence`, `audit`, `definition_moves`, `installations`.
+`period_evidence`, `audit`, `activations`, `installations`.
 """

@@ -158,7 +158,7 @@ def activate(
     as_json: AsJson = False,
 ) -> None:
     """Activate a version for new runs, once policy, and approvers where it asks for them, have agreed."""
-    from countersign.cli.definition_moves import move
+    from countersign.cli.activations import move
 
     told = f"{name} version {version} is active"
     move(lambda desk: desk.activate(by, name, version, reason, beside=beside), told, as_json=as_json)
@@ -167,7 +167,7 @@ def activate(
 @definitions.command()
 def retire(name: Name, version: Version, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
     """Deactivate a version: no new run starts with it; existing runs continue."""
-    from countersign.cli.definition_moves import move
+    from countersign.cli.activations import move
 
     told = f"{name} version {version} is retired"
     move(lambda desk: desk.retire(by, name, version, reason), told, as_json=as_json)

@@ -8,20 +8,14 @@ import typer
 from countersign.cli.command import own_settings, show_facts
 from countersign.cli.options import AsJson
 from countersign.cli.options import output as to_output
-from countersign.cli.policy_options import Core, Packs, folders_of
+from countersign.cli.policy_options import Core, Packs, SigningKey, folders_of
 
 
 def build(
     core: Core = None,
     *,
     packs: Packs = None,
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The key that signs, in PEM; made if it is not there. Default: keys/policy.pem in COUNTERSIGN_HOME.",
-        ),
-    ] = None,
+    key: SigningKey = None,
     output: Annotated[Path, to_output("FILE", "The file to write.")] = Path("bundle.tar.gz"),
     as_json: AsJson = False,
 ) -> None:

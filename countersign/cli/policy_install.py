@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from countersign.cli.command import run, shared_settings, show_facts
 from countersign.cli.options import AsJson
-from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
+from countersign.cli.policy_options import Core, Packs, SigningKey, folders_of, opa_program
 
 if TYPE_CHECKING:
     from countersign.policy_install import Installed
@@ -18,13 +16,7 @@ def install(
     core: Core = None,
     *,
     packs: Packs = None,
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The key that signs, in PEM; made if it is not there. Default: keys/policy.pem in COUNTERSIGN_HOME.",
-        ),
-    ] = None,
+    key: SigningKey = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring the first version of the policy into force, as it stands in the folder; do nothing if one is in force.

@@ -17,6 +17,14 @@ Packs = Annotated[
     list[Path] | None,
     typer.Option("--pack", metavar="FOLDER", help="A pack whose rules belong to it. Default: COUNTERSIGN_PACKS."),
 ]
+SigningKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="The key that signs, in PEM; made if it is not there. Default: keys/policy.pem in COUNTERSIGN_HOME.",
+    ),
+]
 
 
 def folders_of(core: Path | None, packs: list[Path] | None) -> "PolicyFolders":

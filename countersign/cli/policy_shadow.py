@@ -97,7 +97,7 @@ def show(
 
 def _row(judged: Row) -> Row:
     """Return a judged decision as a row, with its differences as text."""
-    from countersign.cli.policy_view import shown
+    from policy.differences import shown_value
 
-    words = [f"{member}: {shown(was)} → {shown(now)}" for _, member, was, now in judged["differences"]]
+    words = [f"{member}: {shown_value(was)} → {shown_value(now)}" for _, member, was, now in judged["differences"]]
     return {**judged, "differences": words or [judged["why"]]}

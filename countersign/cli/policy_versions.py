@@ -62,17 +62,17 @@ def propose(
 
 def activate(version: Version, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
     """Bring a version into force, once the policy in force, and the approvers that it asks for, have agreed."""
-    from countersign.cli.definition_moves import move
+    from countersign.cli.activations import move
 
     told = f"policy version {version} is in force"
     move(lambda desk: desk.activate_policy(by, version, reason), told, as_json=as_json)
 
 
 def rollback(by: By, reason: Reason, *, as_json: AsJson = False) -> None:
-    """Bring the version before the one in force back. That version says who signs, by its break-glass rules too."""
-    from countersign.cli.definition_moves import move
+    """Bring the previous version back. That version says who signs, by its break-glass rules too."""
+    from countersign.cli.activations import move
 
-    told = "the policy version before is in force again"
+    told = "the previous policy version is in force again"
     move(lambda desk: desk.rollback_policy(by, reason), told, as_json=as_json)
 
 

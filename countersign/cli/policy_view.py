@@ -7,13 +7,12 @@ from typing import Any
 from countersign.cli.command import Row, moment_text
 from policy.answer import parse_answer
 from policy.contract import PolicyUnavailableError, Question
+from policy.differences import shown_value
 from policy.explain import Explanation, RuleSeen
 from policy.trial import rules_of
 from runtime.model.person import Person
 
 _OUTCOMES = {"allow": "Allowed", "deny": "Denied", "needs_approval": "Needs approval"}
-_LONGEST = 200
-"""Characters of a value that is shown whole."""
 _MOST_SIGNERS = 20
 
 
@@ -83,7 +82,7 @@ def _said(answer: Row) -> list[str]:
 
 def _requirement(answer: Row) -> list[str]:
     """Return who has to sign."""
-    return [f"  {name}: {shown(value)}" for name, value in (answer["requirement"] or {}).items()]
+    return [f"  {name}: {shown_value(value)}" for name, value in (answer["requirement"] or {}).items()]
 
 
 def _signers(signers: Sequence[Person] | None) -> list[str]:
@@ -158,15 +157,9 @@ def _rule_lines(seen: RuleSeen) -> list[str]:
     rule = seen.rule
     head = f"  {rule.title}{f' ({rule.code})' if rule.code else ''}  {rule.place.file}:{rule.place.row}"
     fault = [f"    not so: {' '.join(seen.fault.text.split())}"] if seen.fault else []
-    return [head, *fault, *(f"    {words} = {shown(value)}" for words, value in seen.reads.items())]
+    return [head, *fault, *(f"    {words} = {shown_value(value)}" for words, value in seen.reads.items())]
 
 
 def _visible(line: str) -> str:
     """Return what a policy prints without what a terminal would obey."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
-
-
-def shown(value: Any) -> str:
-    """Return a value as JSON, cut off where it is long."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

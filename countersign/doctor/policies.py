@@ -110,7 +110,7 @@ def _stored_faults(
 
 
 async def rollback(settings: Settings) -> list[Fact]:
-    """Check that this worker could ask the version before; say nothing while no version is in force."""
+    """Check that this worker could ask the previous version; say nothing while no version is in force."""
     async with connected(settings) as conn:
         if await policy_versions.in_force(conn) is None:
             return []
@@ -120,7 +120,7 @@ async def rollback(settings: Settings) -> list[Fact]:
         detail = f"this worker can roll no policy back: {error}"
         remedy = "Set COUNTERSIGN_OPA to an `opa` program that runs here, and start the worker again."
         return [Fact("rollback", ok=False, detail=detail, remedy=remedy)]
-    return [Fact("rollback", ok=True, detail=f"asks the version before with {settings.opa}, version {version}")]
+    return [Fact("rollback", ok=True, detail=f"asks the previous version with {settings.opa}, version {version}")]
 
 
 def _short(digest: str) -> str:

@@ -30,7 +30,7 @@ _REFUSED = "refused.txt"
 _ROOM = {"GOGC": "400"}  # evaluation makes much garbage and keeps little: a fifth as many collections
 _STOP_LIMIT, _ANSWER_LIMIT = 5.0, 10.0  # seconds
 
-InForce = Callable[[], Awaitable[tuple[str, bytes] | None]]
+BundleInForce = Callable[[], Awaitable[tuple[str, bytes] | None]]
 """Returns digest and signed bundle of the policy version in force, None without one; raises OSError if unknown."""
 
 
@@ -67,11 +67,11 @@ class OpaChild:
         self._child: Child | None = None
         self._before: Child | None = None
         self._serving, self._following = AsyncExitStack(), AsyncExitStack()
-        self._in_force: InForce | None = None
+        self._in_force: BundleInForce | None = None
         self._starts = 0
         self._revision = ""  # of the policy that is served
 
-    def follow_versions(self, in_force: InForce) -> None:
+    def follow_versions(self, in_force: BundleInForce) -> None:
         """Serve the version in force from now on, if there is one."""
         self._in_force = in_force
 

@@ -13,9 +13,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from policy.backtest.summary import Summary
+from policy.differences import shown_value
 
-_LONGEST = 200
-"""Characters shown of a value; the JSON report has all of it."""
 _BACKTICKS = re.compile("`+")
 
 
@@ -80,12 +79,7 @@ def _lines(example: dict[str, Any], code: Any) -> Iterator[str]:
     if example["why"]:
         yield code(example["why"])
     for each in example["differences"]:
-        yield f"{each['member']}: {code(_shown(each['recorded']))} → {code(_shown(each['candidate']))}"
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        yield f"{each['member']}: {code(shown_value(each['recorded']))} → {code(shown_value(each['candidate']))}"
 
 
 def _code(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Rollback of the policy: the version before the one in force is asked, by its own rules, break-glass among them.
+"""Rollback of the policy: the previous version is asked, by its own rules, break-glass among them.
 
 So a policy that denies everything locks nobody out. It holds for every effect of a rollback's run, cards too.
 """
@@ -9,7 +9,7 @@ from runtime.store import policy_versions
 
 
 async def ask_version_before(engine: Engine, question: Question) -> Verdict:
-    """Return the verdict of the version before; raise PolicyUnavailableError.
+    """Return the verdict of the previous version; raise PolicyUnavailableError.
 
     The policy in force is asked where there is none before it, and once the run has done its rollback.
     """

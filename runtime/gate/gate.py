@@ -200,7 +200,7 @@ class _Gate(GatePassage):
         return verdict
 
     async def _asked(self, question: Question) -> Verdict:
-        """Return what policy says; of a rollback the version before says it, since the one in force may deny all."""
+        """Return what policy says; of a rollback the previous version says it, since the one in force may deny all."""
         if question.run.definition == POLICY_ROLLBACK:
             return await ask_version_before(self.engine, question)
         return await self.engine.ask(question)

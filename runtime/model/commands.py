@@ -167,7 +167,7 @@ class RetirePayload(_RunbookVersionPayload):
 
 
 POLICY_ROLLBACK = "countersign-rollback-policy"
-"""The program's own runbook whose runs go by the policy version before the one in force."""
+"""The program's own runbook whose runs go by the previous policy version."""
 
 
 class ActivatePolicyPayload(PayloadModel):
@@ -179,7 +179,7 @@ class ActivatePolicyPayload(PayloadModel):
 
 
 class RollbackPolicyPayload(PayloadModel):
-    """Somebody wants the policy version before the one in force back."""
+    """Somebody wants the previous policy version back."""
 
     kind: Literal["rollback_policy"] = "rollback_policy"
     reason: str

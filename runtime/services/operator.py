@@ -138,7 +138,7 @@ class OperatorService:
         return await self._record(by, f"policy:{version}", payload)
 
     async def rollback_policy(self, by: str, reason: str) -> str:
-        """Ask for the policy version before the one in force."""
+        """Ask for the previous policy version."""
         return await self._record(by, "policy", RollbackPolicyPayload(reason=reason))
 
     async def delegate(self, by: str, wish: DelegatePayload) -> str:

@@ -30,7 +30,7 @@ from runtime.store.policy_versions import Activation, InForce, NewPolicyVersion,
 __all__ = ["InForce", "NewPolicyVersion", "find_version"]
 
 ROLLBACK = "rollback"
-"""The operation that brings back the version before the one in force, and no other."""
+"""The operation that brings back the previous version, and no other."""
 INSTALLATION = "installation"
 """The author of the first version."""
 
@@ -47,7 +47,8 @@ async def install(conn: Conn, new: NewPolicyVersion, now: datetime) -> InForce:
         if there is not None:
             return there
         version = await store.add_version(conn, new, PROGRAM, now)
-        return await store.activate_version(conn, Activation(version, PROGRAM, None), now)
+        await store.activate_version(conn, Activation(version, PROGRAM, None), now)
+    return InForce(version, new.text.digest, None)
 
 
 async def propose(conn: Conn, new: NewPolicyVersion, now: datetime) -> int:
@@ -116,7 +117,7 @@ class PolicyConnector:
             if there is None:
                 return
             if call.operation == ROLLBACK and params.version != there.before:
-                raise RefusedError(f"the version before the one in force is {there.before}")
+                raise RefusedError(f"the previous version is {there.before}")
             await self._expect_as_signed(conn, call, params)
             by = await requester_of(conn, call.run_id)
             await store.activate_version(conn, Activation(params.version, by, call.run_id), self.clock())

@@ -47,9 +47,9 @@ class Activation:
 
 @dataclass(frozen=True)
 class InForce:
-    """The version in force, its digest, and the version before: in force when this one first came into force.
+    """The version in force, its digest, and the previous version: in force when this one first came into force.
 
-    None for the first version. What is in force again after a rollback has the version before that it always had.
+    None for the first version. What is in force again after a rollback has the previous version that it always had.
     """
 
     version: int
@@ -78,11 +78,11 @@ async def add_version(conn: Conn, new: NewPolicyVersion, by: Actor, now: datetim
     return version
 
 
-async def activate_version(conn: Conn, activation: Activation, now: datetime) -> InForce:
+async def activate_version(conn: Conn, activation: Activation, now: datetime) -> None:
     """Bring a version into force; the caller has locked the versions.
 
-    The lock at the end waits for transactions that go by the version before (`policy_in_force`). Those that come later
-    see this one. It is the last one: who waits for it has all that it needs.
+    The lock at the end waits for transactions that go by the previous version (`policy_in_force`); later ones see this
+    one. It is taken last: the transaction that waits for it holds all other locks that it needs.
     """
     row = await conn.read_row("SELECT number, version FROM policy_activations ORDER BY number DESC LIMIT 1", ())
     act = PolicyActivated(
@@ -99,10 +99,6 @@ async def activate_version(conn: Conn, activation: Activation, now: datetime) ->
         {**act.model_dump(), "now": now},
     )
     await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('policy_in_force', 0))")
-    found = await in_force(conn)
-    if found is None:
-        raise LookupError("no policy is in force")
-    return found
 
 
 async def _put_acts(conn: Conn, act: Act, by: Actor, now: datetime) -> None:

@@ -89,9 +89,10 @@ async def _lock(conn: Conn, tenant: str, once: str | None) -> ChainEnd | None:
 
 
 async def _make_tenant(conn: Conn, tenant: str, *, mocked: bool = False) -> None:
-    """Make the tenant's row; where it is there, this would wait for whoever appends to the chain.
+    """Make the tenant's row, if it is not there: otherwise this would wait for those who append to the chain.
 
-    Whoever adds or activates a policy version goes first, or sees the row and puts that in this chain too.
+    The lock: a policy version that is added or activated at the same time is on record before the row is made, or its
+    transaction sees the row and records it in this chain too.
     """
     await conn.execute(
         "WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(hashtextextended('policy_versions', 0)))"

@@ -27,7 +27,7 @@ class PolicyWorld:
         return await self._applied(await operators(self.small.bench).activate_policy("omar", version, "it is time"))
 
     async def rollback(self) -> str:
-        """Wish for the version before; return the run."""
+        """Wish for the previous version; return the run."""
         self.small.add("people", "wanting")
         return await self._applied(await operators(self.small.bench).rollback_policy("omar", "it was wrong"))
 

@@ -80,7 +80,7 @@ _DIGEST = "(SELECT digest FROM policy_versions WHERE version = {})"
 _ACT = "leaf ->> 'event' = 'policy.activated' AND leaf -> 'data' ->> 'number' = '2'"
 _RUN = "(SELECT run_id FROM policy_activations WHERE number = 2)"
 MEDDLED = {
-    "a decision by the version before": (
+    "a decision by the previous version": (
         "UPDATE policy_decisions SET policy_digest = policy_digest WHERE policy_digest = " + _DIGEST.format(2),
         "decisions_are_of_the_policy_in_force",
     ),

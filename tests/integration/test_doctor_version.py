@@ -155,7 +155,7 @@ async def test_a_worker_with_an_opa_program_can_roll_the_policy_back(settings: S
     await install(settings)
     (fact,) = await rollback(settings.model_copy(update={"opa": opa_program()}))
     assert fact.ok
-    assert fact.detail.startswith(f"asks the version before with {opa_program()}, version ")
+    assert fact.detail.startswith(f"asks the previous version with {opa_program()}, version ")
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ async def test_a_rollback_goes_to_the_version_before_and_to_no_other(life: Polic
     run_id = await _forge_rollback(life, 1)
     await life.bench.settle()
     await _sign(life, run_id)
-    assert await _why_refused(life) == "the version before the one in force is 2"
+    assert await _why_refused(life) == "the previous version is 2"
     assert await life.in_force() == 3
     await life.rollback()
     await life.sign(*SIGNERS)

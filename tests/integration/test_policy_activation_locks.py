@@ -119,7 +119,7 @@ async def test_an_activation_does_not_wait_for_a_decision_about_its_own_run(life
 
 
 async def _hold_run(life: PolicyLife, conn: Conn) -> None:
-    """Have the run of the activation locked, as by whoever decides about its card, when the connector is called."""
+    """Have the run of the activation locked, as by a decision about its card, when the connector is called."""
     handlers: dict[str, Handler] = life.bench.engine.handlers  # type: ignore[assignment]  # a dict, for this bench
     real = handlers["policy::activate"]
 

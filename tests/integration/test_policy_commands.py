@@ -130,7 +130,7 @@ async def test_a_rollback_that_is_put_off_says_why(life: PolicyLife, env: dict[s
     await life.sign(*SIGNERS)
     await life.serve(folder)
     life.bench = without_opa_program(life.bench)
-    why = "the version before is asked with an `opa` program: set COUNTERSIGN_OPA"
+    why = "the previous version is asked with an `opa` program: set COUNTERSIGN_OPA"
     done = await acted(life, env, "rollback", *WISHED)
     assert (done.code, "a worker will do it" in done.out) == (0, True)
     assert "put off: " in done.out

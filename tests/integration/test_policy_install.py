@@ -189,7 +189,8 @@ async def test_a_key_that_opa_would_not_trust_signs_nothing(site: Site, tmp_path
     trusted = json.dumps([str(public_path(tmp_path / "trusted.pem"))])
     why = await site.refused(POLICY_KEYS=trusted)
     key = load_or_create(site.home / "keys/policy.pem").public
-    assert why == f"countersign: the signing key {key.key_id[:16]} is none of COUNTERSIGN_POLICY_KEYS\n"
+    trusted_keys = "COUNTERSIGN_POLICY_KEYS, or of the home"
+    assert why == f"countersign: the signing key {key.key_id[:16]} is not trusted: it is none of {trusted_keys}\n"
     missing = await site.refused(POLICY_KEYS=json.dumps([str(tmp_path / "missing.pub.pem")]))
     assert "missing.pub.pem" in missing
     done = await site.install("--key", str(tmp_path / "trusted.pem"), POLICY_KEYS=trusted)

@@ -1,6 +1,6 @@
 """Ways out of an emergency of the policy: one person rolls it back, and a new key serves what is in force.
 
-Nobody needs another policy for that: who signs is said by the version before, and what decides by the same text.
+Nobody needs another policy for that: who signs is said by the previous version, and what decides by the same text.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ async def _deny_everything(life: PolicyLife) -> None:
 
 
 async def _asked_to_roll_back(life: PolicyLife, by: str) -> tuple[str, str]:
-    """Have somebody ask for the version before; return the run and its request."""
+    """Have somebody ask for the previous version; return the run and its request."""
     run_id = (await life.rollback(by))["run_id"]
     (row,) = await life.bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s AND kind = 'effect'", run_id)
     return run_id, str(row["approval_id"])

@@ -74,7 +74,7 @@ async def test_no_attempt_begins_on_the_answer_of_an_older_version(life: PolicyL
     nxt = life.changed("next", more_writes)
     await life.activate(await life.propose(nxt))
     await life.sign(*SIGNERS)
-    assert await decided(life, "late") == {}  # OPA serves the version before
+    assert await decided(life, "late") == {}  # OPA serves the previous version
     (effect,) = await life.bench.rows("SELECT status, error FROM effects WHERE connector = 'register'")
     assert effect["status"] == "pending"
     assert "another one is in force" in effect["error"]

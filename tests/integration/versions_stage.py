@@ -90,7 +90,7 @@ class PolicyLife:
         return await self._asked(await self._desk().activate_policy(by, version, "it is time"))
 
     async def rollback(self, by: str = "omar") -> dict[str, Any]:
-        """Ask for the version before."""
+        """Ask for the previous version."""
         return await self._asked(await self._desk().rollback_policy(by, "it was wrong"))
 
     async def sign(self, *people: str) -> None:

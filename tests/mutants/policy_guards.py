@@ -49,14 +49,14 @@ VERSIONS = (
         ("tests/integration/test_policy_activation.py",),
     ),
     Guard(
-        "whoever waited for an activation sees what came into force with it",
+        "who waited for an activation sees what came into force with it",
         "expect_in_force",
         'conn.put("SELECT policy_in_force()", {})',
         "pass",
         ("tests/integration/test_policy_activation_locks.py",),
     ),
     Guard(
-        "an activation waits for the decisions that go by the version before",
+        "an activation waits for the decisions that go by the previous version",
         "activate_version",
         "SELECT pg_advisory_xact_lock(hashtextextended('policy_in_force', 0))",
         "SELECT 1",
@@ -126,7 +126,7 @@ VERSIONS = (
         ("tests/integration/test_policy_activation.py",),
     ),
     Guard(
-        "a rollback goes to the version before",
+        "a rollback goes to the previous version",
         "PolicyConnector._activate",
         "call.operation == ROLLBACK and params.version != there.before",
         "False",
@@ -196,7 +196,7 @@ VERSIONS = (
         ("tests/integration/test_policy_activation.py",),
     ),
     Guard(
-        "a rollback is decided by the version before",
+        "a rollback is decided by the previous version",
         "_Gate._asked",
         "if question.run.definition == POLICY_ROLLBACK:",
         "if False:",

@@ -215,7 +215,7 @@ class Move(StrEnum):
 
     NEW = "new"  # a version that nobody has seen
     OLD = "old"  # the newest one that is not in force
-    BACK = "back"  # the version before
+    BACK = "back"  # the previous version
     BOTH = "both"  # two new ones at once: the second is too late
 
 

@@ -76,7 +76,7 @@ class PolicyVersions:
         self._note(await self._wishing().activate_policy(AUTHOR, version, "it is time"))
 
     async def rollback(self) -> None:
-        """Wish for the version before; raise what the database does where it is away."""
+        """Wish for the previous version; raise what the database does where it is away."""
         self._note(await self._wishing().rollback_policy(AUTHOR, "it was wrong"))
 
     def _wishing(self) -> OperatorService:
@@ -101,7 +101,7 @@ class PolicyVersions:
 
 @asynccontextmanager
 async def versions_of(dsn: str, folder: Path, histories: Path) -> AsyncIterator[PolicyVersions]:
-    """Give the versions of a world's policy, of which none is in its database yet."""
+    """Give the versions of a world's policy; none is in its database yet."""
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # that the database is away is meant
     first = read_policy(policies(folder / "policy"))
     rules = rules_json(await parsed_rules(opa_program(), first.files))

@@ -1,4 +1,4 @@
-"""`definitions activate` and `retire`: asks for the move, and says what came of its run."""
+"""Moves that policy and people decide, of definitions and policy versions: asks for one, and says what came of it."""
 
 import asyncio
 import time
