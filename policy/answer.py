@@ -144,6 +144,8 @@ def _check(answer: Answer, name: str) -> None:
         raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} with execute")
     if answer.execute:
         _lasts(answer.execute.within, f"{name}.execute.within")
+    if answer.names is not None and answer.outcome is not Outcome.DENY:
+        raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} with names")
     if answer.rules is not None:
         _check_rules(answer, answer.rules, f"{name}.rules")
     if requirement is None:

@@ -152,7 +152,9 @@ class Counters(Exact):
 class Question(Exact):
     """The whole input document of one policy question; `approval` is null where people have granted none.
 
-    `edited` is there where the effect is another than the run asked for: somebody edited and resubmitted it.
+    `edited` is there where the effect is another than the run asked for: somebody edited and resubmitted it. `named` is
+    there once policy has asked who is named in fields of the effect (`names`): their ids by field, null where the
+    directory does not know everybody.
     """
 
     time: str
@@ -165,6 +167,7 @@ class Question(Exact):
     votes: list[VoteInput]
     counters: Counters
     edited: EditedInput | None = Field(default=None, exclude_if=lambda edited: edited is None)
+    named: dict[str, list[str] | None] | None = Field(default=None, exclude_if=lambda named: named is None)
 
 
 class OperatedRun(RunInput):
@@ -297,6 +300,8 @@ class Answer(Exact):
     `execute` says when what is allowed may begin; nothing but what is allowed has it. `rules` are the names of what is
     behind the reasons and the requirement: of a rule its path and the code of its reason, joined by `#`, and the path
     of a member of the configuration. Policies of earlier releases do not name them.
+
+    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`).
     """
 
     outcome: Outcome
@@ -308,6 +313,7 @@ class Answer(Exact):
     rules: list[RuleName] | None = Field(
         default=None, min_length=1, max_length=MOST_ITEMS, exclude_if=lambda rules: rules is None
     )
+    names: Texts | None = Field(default=None, min_length=1, exclude_if=lambda names: names is None)
 
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:
@@ -325,7 +331,8 @@ class Verdict(Exact):
     """An answer with its provenance: OPA's decision id and version, the digest of the policy text, and the latency.
 
     The id is that of the request, and the question's place in it; the latency is the request's. `in_force` is the
-    policy version in force where another one was asked, which only a rollback does.
+    policy version in force where another one was asked, which only a rollback does. `named` is what policy was told in
+    the end about people named in fields, None where it did not ask.
     """
 
     answer: Answer
@@ -334,6 +341,7 @@ class Verdict(Exact):
     opa_version: str
     latency_ms: float
     in_force: int | None = None
+    named: dict[str, list[str] | None] | None = None
 
 
 class PolicyText(Exact):

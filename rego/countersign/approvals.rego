@@ -9,6 +9,7 @@ import data.countersign.effect.config
 import data.countersign.effect.duties
 import data.countersign.effect.packs
 import data.countersign.effect.reasons
+import data.countersign.effect.terms
 import data.countersign.effect.tiers
 import data.countersign.effect.windows
 
@@ -67,21 +68,26 @@ requirement := object.union_n([_stated, {"exclude": excluded, "reason_required":
 # METADATA
 # title: Rules behind the requirement
 # description: >-
-#   The names of the rules that demand it, PATH#CODE each, and of the configuration's member that states it; sorted.
-demand_rules := [concat("#", ["countersign.effect.approvals.demand", demand.reason.code]), _stated_at] if {
-	tiers.effective == "high"
-}
+#   The names of the rules that demand it, PATH#CODE each, and of the configuration's members that state it; sorted.
+demand_rules := sort(((_demanding | terms.told_rules) | terms.stated_at))
 
-demand_rules := sort(packs.demand_rules | {_stated_at}) if tiers.effective in {"low", "medium"}
+_demanding := {concat("#", ["countersign.effect.approvals.demand", demand.reason.code])} if tiers.effective == "high"
+
+_demanding := packs.demand_rules if tiers.effective in {"low", "medium"}
+
+# METADATA
+# title: Reasons of the requirement
+# description: Why people must sign, and which limits apply.
+demand_reasons := array.concat([demand.reason | demand.requirement != "none"], terms.told)
 
 # METADATA
 # title: Excluded
 # description: >-
-#   Who wanted the effect and, unless the requirement says that they may sign, who edited what was asked for: they want it
-#   as it is now.
-excluded := duties.excluded if _stated.editors_may_sign == true
+#   Who wanted the effect, who is named in fields that limits or packs exclude and, unless the requirement says that they
+#   may sign, who edited what was asked for: they want it as it is now.
+excluded := _apart(duties.excluded) if _stated.editors_may_sign == true
 
-excluded := sort({person | some person in array.concat(duties.excluded, duties.editors)}) if {
+excluded := _apart(array.concat(duties.excluded, duties.editors)) if {
 	not _stated.editors_may_sign == true
 }
 
@@ -217,13 +223,13 @@ deny contains reasons.of(rego.metadata.rule()) if {
 #   failure_msg: The tenant's configuration does not say who signs this
 deny contains reasons.of(rego.metadata.rule()) if {
 	config.valid
-	demand.requirement != "none"
+	count(terms.names) > 0
 	not requirement
 }
 
-_stated := config.tenant.requirements[demand.requirement]
+_stated := terms.stated
 
-_stated_at := concat(".", ["countersign_config", input.tenant, "requirements", demand.requirement])
+_apart(people) := sort({person | some person in people} | terms.named)
 
 _end := object.get(input.approval, "usable_until", input.approval.expires_at)
 

@@ -6,6 +6,7 @@
 package countersign.effect.config
 
 import data.countersign.effect.reasons
+import data.countersign.effect.shape
 
 # METADATA
 # title: Tenant
@@ -21,6 +22,7 @@ valid if {
 	is_number(tenant.writes_per_run)
 	is_object(tenant.connectors)
 	is_object(tenant.requirements.high)
+	_limits_can_be_read
 	not _misfit
 }
 
@@ -48,35 +50,24 @@ is_requirement(entry) if {
 # description: >-
 #   What is wrong with the configuration of the tenant that asks. Asked for by itself, once for each policy: no answer
 #   counts for a tenant whose configuration has flaws.
-flaws contains problem.error if some problem in json.match_schema(tenant, _shape)[1]
-
-flaws contains late if some late in _late(tenant)
-
-flaws contains shut if some shut in _shut(tenant)
-
-flaws contains unread if some unread in _unread(tenant)
+flaws contains fault if some fault in _faults(tenant)
 
 # METADATA
 # title: Problems
 # description: What is wrong with the configuration of any tenant; asked for when policies are loaded.
-problems contains sprintf("%s: %s", [name, problem.error]) if {
+problems contains sprintf("%s: %s", [name, fault]) if {
 	some name, candidate in data.countersign_config
-	some problem in json.match_schema(candidate, _shape)[1]
+	some fault in _faults(candidate)
 }
 
-problems contains sprintf("%s: %s", [name, late]) if {
-	some name, candidate in data.countersign_config
-	some late in _late(candidate)
-}
-
-problems contains sprintf("%s: %s", [name, shut]) if {
-	some name, candidate in data.countersign_config
-	some shut in _shut(candidate)
-}
-
-problems contains sprintf("%s: %s", [name, unread]) if {
-	some name, candidate in data.countersign_config
-	some unread in _unread(candidate)
+# METADATA
+# title: Seconds
+# description: >-
+#   How long a duration lasts. Undefined of what is none: that is a flaw by itself, and to_number would fail for all
+#   tenants.
+seconds(text) := to_number(trim(text, "PTDHMS")) * {"D": 86400, "H": 3600, "M": 60, "S": 1}[unit] if {
+	regex.match(shape.duration.pattern, text)
+	unit := substring(text, count(text) - 1, 1)
 }
 
 # METADATA
@@ -98,6 +89,14 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	not valid
 }
 
+_faults(configuration) := union({
+	{problem.error | some problem in json.match_schema(configuration, shape.tenant)[1]},
+	_late(configuration),
+	_shut(configuration),
+	_unread(configuration),
+	_limits_astray(configuration),
+})
+
 _break_glass_can_be_read(entry) if not "break_glass" in object.keys(entry)
 
 _break_glass_can_be_read(entry) if {
@@ -107,6 +106,17 @@ _break_glass_can_be_read(entry) if {
 	is_array(entry.break_glass.tell)
 	is_array(entry.break_glass.review_by)
 	is_string(entry.break_glass.review_within)
+}
+
+_limits_can_be_read if not "limits" in object.keys(tenant)
+
+_limits_can_be_read if {
+	is_object(tenant.limits)
+	every limit in tenant.limits {
+		is_object(limit.when)
+		is_string(limit.comment)
+		is_array(object.get(limit, "exclude", []))
+	}
 }
 
 _misfit if {
@@ -153,137 +163,54 @@ _is_pattern(text) if is_boolean(glob.match(text, ["/"], ""))
 _shut(configuration) := {sprintf("connectors.%s.operations.%s.execute%s", [connector, operation, why]) |
 	some connector, entry in configuration.connectors
 	some operation, listed in entry.operations
-	some why in array.concat(
-		[flaw | entry.chat; listed.execute; flaw := ": word in the chat has no window"],
-		[flaw |
-			some place, window in listed.execute.between
-			window.from == window.until
-			flaw := sprintf(".between.%d: it is empty", [place])
-		],
-	)
+	some why in array.concat([flaw | entry.chat; listed.execute; flaw := _of_chat], _empty_windows(listed.execute))
+} | {sprintf("limits.%s.execute%s", [name, why]) |
+	some name, limit in configuration.limits
+	chat := [connector | some connector in limit.when.connector; configuration.connectors[connector].chat]
+	some why in array.concat([_of_chat | count(chat) > 0; limit.execute], _empty_windows(limit.execute))
 }
+
+_of_chat := ": word in the chat has no window"
+
+_empty_windows(execute) := [sprintf(".between.%d: it is empty", [place]) |
+	some place, window in execute.between
+	window.from == window.until
+]
+
+# Limits that name what the tenant does not have: they would hold for nothing.
+_limits_astray(configuration) := {sprintf("limits.%s.%s", [name, why]) |
+	some name, limit in configuration.limits
+	some why in _astray(configuration, limit)
+}
+
+_astray(configuration, limit) := union({
+	{sprintf("when.connector: %s is not listed", [connector]) |
+		some connector in limit.when.connector
+		not configuration.connectors[connector]
+	},
+	{sprintf("when.operation: %s is not listed", [operation]) |
+		some operation in limit.when.operation
+		every connector in limit.when.connector {
+			not configuration.connectors[connector].operations[operation]
+		}
+	},
+	{sprintf("requirement: %s is not among the requirements", [limit.requirement]) |
+		not configuration.requirements[limit.requirement]
+	},
+	{sprintf("when.fields.%s.matches: it is no regular expression", [path]) |
+		some path, test in limit.when.fields
+		is_string(test.matches)
+		not regex.is_valid(test.matches)
+	},
+})
 
 # Who is next in line, but would be asked no later than the one before, or when there is no time any more.
 _late(configuration) := {sprintf("requirements.%s.escalate_to.%d.after: %s", [name, place, why]) |
 	some name, entry in configuration.requirements
 	some place, later in entry.escalate_to
-	after := _seconds(later.after)
+	after := seconds(later.after)
 	some why in array.concat(
-		[flaw | after >= _seconds(entry.expires_in); flaw := "it is not before expires_in"],
-		[flaw | after <= _seconds(entry.escalate_to[place - 1].after); flaw := "it is not later than the entry before"],
+		[flaw | after >= seconds(entry.expires_in); flaw := "it is not before expires_in"],
+		[flaw | after <= seconds(entry.escalate_to[place - 1].after); flaw := "it is not later than the entry before"],
 	)
-}
-
-# Undefined of what is no duration: that is a flaw by itself, and to_number would fail for all tenants.
-_seconds(text) := to_number(trim(text, "PTDHMS")) * {"D": 86400, "H": 3600, "M": 60, "S": 1}[unit] if {
-	regex.match(_duration.pattern, text)
-	unit := substring(text, count(text) - 1, 1)
-}
-
-_duration := {"type": "string", "pattern": `^P([1-9][0-9]*D|T[1-9][0-9]*[HMS])$`}
-
-_next_in_line := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["after", "to"],
-	"properties": {"after": _duration, "to": object.union(_texts, {"minItems": 1})},
-}
-
-_break_glass := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["groups", "at_most", "within", "tell", "review_by", "review_within"],
-	"properties": {
-		"groups": object.union(_texts, {"minItems": 1}),
-		"at_most": {"type": "integer", "minimum": 1, "maximum": 100},
-		"within": _duration,
-		"tell": _texts,
-		"review_by": object.union(_texts, {"minItems": 1}),
-		"review_within": _duration,
-	},
-}
-
-_text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
-
-_texts := {"type": "array", "items": _text, "uniqueItems": true, "maxItems": 100}
-
-_operation := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["tier", "targets"],
-	"properties": {
-		"tier": {"enum": ["low", "medium", "high"]},
-		"targets": _texts,
-		"execute": _execute,
-	},
-}
-
-_execute := {
-	"type": "object",
-	"additionalProperties": false,
-	"minProperties": 1,
-	"properties": {
-		"not_before": {"type": "string", "pattern": `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`},
-		"between": {"type": "array", "items": _window, "minItems": 1, "maxItems": 20},
-		"time_zone": _text,
-		"within": _duration,
-	},
-	"dependencies": {"between": ["time_zone"], "time_zone": ["between"]},
-}
-
-_window := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["days", "from", "until"],
-	"properties": {
-		"days": {
-			"type": "array",
-			"items": {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
-			"uniqueItems": true,
-			"minItems": 1,
-		},
-		"from": {"type": "string", "pattern": `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
-		"until": {"type": "string", "pattern": `^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`},
-	},
-}
-
-_connector := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["chat", "operations"],
-	"properties": {
-		"chat": {"type": "boolean"},
-		"operations": {"type": "object", "additionalProperties": _operation},
-	},
-}
-
-_requirement := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["quorum", "groups", "all_groups", "expires_in", "escalate_to"],
-	"properties": {
-		"quorum": {"type": "integer", "minimum": 1, "maximum": 1000},
-		"groups": object.union(_texts, {"minItems": 1}),
-		"all_groups": {"type": "boolean"},
-		"expires_in": _duration,
-		"escalate_to": {"type": "array", "items": _next_in_line, "maxItems": 20},
-		"editors_may_sign": {"type": "boolean"},
-		"break_glass": _break_glass,
-		"sign_with": {"enum": ["passkey"]},
-		"pause_on_question": _duration,
-	},
-	"if": {"properties": {"all_groups": {"const": true}}},
-	"then": {"properties": {"groups": {"maxItems": 8}}},
-}
-
-_shape := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["writes_per_run", "connectors", "requirements"],
-	"properties": {
-		"writes_per_run": {"type": "integer", "minimum": 0},
-		"connectors": {"type": "object", "additionalProperties": _connector},
-		"requirements": {"type": "object", "additionalProperties": _requirement, "required": ["high"]},
-		"operators": _texts,
-	},
 }

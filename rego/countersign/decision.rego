@@ -12,6 +12,7 @@ import data.countersign.effect.connectors
 import data.countersign.effect.duties
 import data.countersign.effect.limits
 import data.countersign.effect.packs
+import data.countersign.effect.terms
 import data.countersign.effect.tiers
 import data.countersign.effect.windows
 
@@ -31,40 +32,43 @@ default decision := {
 	"obligations": [],
 }
 
-decision := {
+decision := object.union(terms.asked_back, {
 	"outcome": "deny",
 	"tier": tiers.effective,
 	"requirement": null,
 	"reasons": sort(denials),
 	"rules": denial_rules,
 	"obligations": [],
-} if {
+}) if {
 	count(denials) > 0
 } else := {
 	"outcome": "needs_approval",
 	"tier": tiers.effective,
 	"requirement": approvals.requirement,
-	"reasons": [approvals.demand.reason],
+	"reasons": approvals.demand_reasons,
 	"rules": approvals.demand_rules,
 	"obligations": [],
 } if {
 	permitted
 	approvals.pending
-} else := object.union(windows.said, {
-	"outcome": "allow",
-	"tier": tiers.effective,
-	"requirement": null,
-	"reasons": [],
-	"obligations": [],
-}) if {
-	approvals.demand.requirement == "none"
+} else := object.union_n([
+	windows.said, {
+		"outcome": "allow",
+		"tier": tiers.effective,
+		"requirement": null,
+		"reasons": terms.told,
+		"obligations": [],
+	},
+	{"rules": sort(terms.told_rules) | count(terms.told) > 0},
+]) if {
+	terms.unsigned
 	permitted
 } else := object.union(windows.said, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
-	"reasons": [approvals.signed],
-	"rules": ["countersign.effect.approvals.signed#approvals.fulfilled"],
+	"reasons": array.concat([approvals.signed], terms.told),
+	"rules": sort({"countersign.effect.approvals.signed#approvals.fulfilled"} | terms.told_rules),
 	"obligations": [],
 }) if {
 	permitted
@@ -103,7 +107,9 @@ _denials := {
 	"countersign.effect.duties.deny": duties.deny,
 	"countersign.effect.limits.deny": limits.deny,
 	"countersign.effect.packs.deny": packs.deny,
+	"countersign.effect.terms.deny": terms.deny,
 	"countersign.effect.tiers.deny": tiers.deny,
+	"countersign.effect.windows.deny": windows.deny,
 }
 
 # METADATA
@@ -118,5 +124,7 @@ permitted if {
 	duties.permitted
 	limits.permitted
 	packs.permitted
+	terms.permitted
 	tiers.permitted
+	windows.permitted
 }

@@ -7,6 +7,7 @@
 #   - input: schema.input
 package countersign.effect.packs
 
+import data.countersign.effect.config
 import data.countersign.effect.reasons
 
 # METADATA
@@ -92,4 +93,29 @@ _rule(pack, name, reason) := concat(
 	["countersign_pack.", pack, ".", input.effect.connector, ".", name, "#", reason.code],
 )
 
-_answers(rules) if is_string(rules.demand.requirement)
+_answers(rules) if {
+	is_string(rules.demand.requirement)
+	_can_be_read(object.get(rules.demand, "terms", {}))
+}
+
+# A member that nobody knows, or of the wrong kind, would not be heeded.
+_can_be_read(terms) if {
+	every member, value in terms {
+		_is_term(member, value)
+	}
+}
+
+_is_term("quorum", value) if is_number(value)
+
+_is_term("exclude", value) if {
+	is_array(value)
+	every path in value {
+		is_string(path)
+	}
+}
+
+_is_term("sign_with", value) if value == "passkey"
+
+_is_term("expires_in", value) if config.seconds(value)
+
+_is_term("execute", value) if is_object(value)
