@@ -9,7 +9,7 @@ import data.countersign.effect.config
 import data.countersign.effect.duties
 import data.countersign.effect.packs
 import data.countersign.effect.reasons
-import data.countersign.effect.terms
+import data.countersign.effect.strictest
 import data.countersign.effect.tiers
 import data.countersign.effect.windows
 
@@ -68,27 +68,48 @@ requirement := object.union_n([_stated, {"exclude": excluded, "reason_required":
 # METADATA
 # title: Rules behind the requirement
 # description: >-
-#   The names of the rules that demand it, PATH#CODE each, and of the configuration's members that state it; sorted.
-demand_rules := sort(((_demanding | terms.told_rules) | terms.stated_at))
+#   The names of the rules that demand it, PATH#CODE each, and of the configuration's member that states it; sorted.
+demand_rules := [concat("#", ["countersign.effect.approvals.demand", demand.reason.code]), _stated_at] if {
+	tiers.effective == "high"
+}
 
-_demanding := {concat("#", ["countersign.effect.approvals.demand", demand.reason.code])} if tiers.effective == "high"
-
-_demanding := packs.demand_rules if tiers.effective in {"low", "medium"}
-
-# METADATA
-# title: Reasons of the requirement
-# description: Why people must sign, and which limits apply.
-demand_reasons := array.concat([demand.reason | demand.requirement != "none"], terms.told)
+demand_rules := sort(packs.demand_rules | {_stated_at}) if tiers.effective in {"low", "medium"}
 
 # METADATA
 # title: Excluded
 # description: >-
-#   Who wanted the effect, who is named in fields that limits or packs exclude and, unless the requirement says that they
-#   may sign, who edited what was asked for: they want it as it is now.
-excluded := _apart(duties.excluded) if _stated.editors_may_sign == true
+#   Who wanted the effect, who is named in its fields as one who may not sign and, unless the requirement says that they
+#   may, who edited what was asked for: they want it as it is now.
+excluded := sort({person | some person in duties.excluded} | _named) if _stated.editors_may_sign == true
 
-excluded := _apart(array.concat(duties.excluded, duties.editors)) if {
+excluded := sort({person | some person in array.concat(duties.excluded, duties.editors)} | _named) if {
 	not _stated.editors_may_sign == true
+}
+
+# METADATA
+# title: Fields that name people
+# description: The fields in which those are named who may not sign, as limits and rules of packs say.
+naming contains path if some path in config.tenant.exclude
+
+naming contains path if some path in packs.demand.terms.exclude
+
+# METADATA
+# title: Asked back
+# description: The member `names` of an answer, with the fields whose people are looked up before policy can decide.
+default asked_back := {}
+
+asked_back := {"names": sort(naming)} if {
+	demand.requirement != "none"
+	named_unknown
+	not input.named
+}
+
+# METADATA
+# title: Named people unknown
+# description: The effect names people who may not sign it, and it is not known who they are.
+named_unknown if {
+	some path in naming
+	not _is_known(path)
 }
 
 # METADATA
@@ -216,6 +237,17 @@ deny contains reasons.of(rego.metadata.rule()) if {
 }
 
 # METADATA
+# title: People who may not sign unknown
+# description: Denies what people must sign while it is not known who of them may not.
+# custom:
+#   short_name: approvals.named_unknown
+#   failure_msg: The effect names people who may not sign it, and the directory does not know all of them
+deny contains reasons.of(rego.metadata.rule()) if {
+	demand.requirement != "none"
+	named_unknown
+}
+
+# METADATA
 # title: Requirement missing
 # description: Denies what the tenant's configuration says nothing about who signs.
 # custom:
@@ -223,13 +255,27 @@ deny contains reasons.of(rego.metadata.rule()) if {
 #   failure_msg: The tenant's configuration does not say who signs this
 deny contains reasons.of(rego.metadata.rule()) if {
 	config.valid
-	count(terms.names) > 0
+	demand.requirement != "none"
 	not requirement
 }
 
-_stated := terms.stated
+_stated := config.tenant.requirements[demand.requirement] if not packs.demand.terms
 
-_apart(people) := sort({person | some person in people} | terms.named)
+_stated := strictest.of({config.tenant.requirements[demand.requirement]}, {packs.demand.terms}) if {
+	packs.demand.terms
+}
+
+_named := {person | some path in naming; some person in input.named[path]}
+
+_is_known(path) if {
+	is_array(input.named[path])
+	every person in input.named[path] {
+		is_string(person)
+		person != ""
+	}
+}
+
+_stated_at := concat(".", ["countersign_config", input.tenant, "requirements", demand.requirement])
 
 _end := object.get(input.approval, "usable_until", input.approval.expires_at)
 

@@ -22,7 +22,6 @@ valid if {
 	is_number(tenant.writes_per_run)
 	is_object(tenant.connectors)
 	is_object(tenant.requirements.high)
-	_limits_can_be_read
 	not _misfit
 }
 
@@ -106,17 +105,6 @@ _break_glass_can_be_read(entry) if {
 	is_array(entry.break_glass.tell)
 	is_array(entry.break_glass.review_by)
 	is_string(entry.break_glass.review_within)
-}
-
-_limits_can_be_read if not "limits" in object.keys(tenant)
-
-_limits_can_be_read if {
-	is_object(tenant.limits)
-	every limit in tenant.limits {
-		is_object(limit.when)
-		is_string(limit.comment)
-		is_array(object.get(limit, "exclude", []))
-	}
 }
 
 _misfit if {

@@ -10,20 +10,27 @@ import data.countersign.effect.approvals
 import data.countersign.effect.config
 import data.countersign.effect.connectors
 import data.countersign.effect.duties
+import data.countersign.effect.limited
 import data.countersign.effect.limits
 import data.countersign.effect.packs
-import data.countersign.effect.terms
 import data.countersign.effect.tiers
 import data.countersign.effect.windows
 
 # METADATA
 # title: Decision
+# description: The answer to one question, with the tenant's limits where it has some.
+# entrypoint: true
+decision := core if not config.tenant.limits
+
+decision := limited.decision if config.tenant.limits
+
+# METADATA
+# title: Decision without limits
 # description: >-
 #   The answer, with every member present, and `rules` where there are any behind it; the default stands when anything in
 #   it is undefined. The strictest answer comes first. They are one rule, since OPA forgets between rules what it has
 #   found out about a question of a list.
-# entrypoint: true
-default decision := {
+default core := {
 	"outcome": "deny",
 	"tier": "high",
 	"requirement": null,
@@ -32,7 +39,7 @@ default decision := {
 	"obligations": [],
 }
 
-decision := object.union(terms.asked_back, {
+core := object.union(approvals.asked_back, {
 	"outcome": "deny",
 	"tier": tiers.effective,
 	"requirement": null,
@@ -45,30 +52,27 @@ decision := object.union(terms.asked_back, {
 	"outcome": "needs_approval",
 	"tier": tiers.effective,
 	"requirement": approvals.requirement,
-	"reasons": approvals.demand_reasons,
+	"reasons": [approvals.demand.reason],
 	"rules": approvals.demand_rules,
 	"obligations": [],
 } if {
 	permitted
 	approvals.pending
-} else := object.union_n([
-	windows.said, {
-		"outcome": "allow",
-		"tier": tiers.effective,
-		"requirement": null,
-		"reasons": terms.told,
-		"obligations": [],
-	},
-	{"rules": sort(terms.told_rules) | count(terms.told) > 0},
-]) if {
-	terms.unsigned
+} else := object.union(windows.said, {
+	"outcome": "allow",
+	"tier": tiers.effective,
+	"requirement": null,
+	"reasons": [],
+	"obligations": [],
+}) if {
+	approvals.demand.requirement == "none"
 	permitted
 } else := object.union(windows.said, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
-	"reasons": array.concat([approvals.signed], terms.told),
-	"rules": sort({"countersign.effect.approvals.signed#approvals.fulfilled"} | terms.told_rules),
+	"reasons": [approvals.signed],
+	"rules": ["countersign.effect.approvals.signed#approvals.fulfilled"],
 	"obligations": [],
 }) if {
 	permitted
@@ -84,7 +88,14 @@ decision := object.union(terms.asked_back, {
 #   - input: schema.questions
 decisions[place] := answer if {
 	some place, question in input
-	answer := decision with input as question
+	not _has_limits(question)
+	answer := core with input as question
+}
+
+decisions[place] := answer if {
+	some place, question in input
+	_has_limits(question)
+	answer := limited.decision with input as question
 }
 
 # METADATA
@@ -100,6 +111,8 @@ denial_rules := sort(packs.denial_rules | {concat("#", [path, reason.code]) |
 	some reason in reasons
 })
 
+_has_limits(question) if data.countersign_config[question.tenant].limits
+
 _denials := {
 	"countersign.effect.approvals.deny": approvals.deny,
 	"countersign.effect.config.deny": config.deny,
@@ -107,9 +120,7 @@ _denials := {
 	"countersign.effect.duties.deny": duties.deny,
 	"countersign.effect.limits.deny": limits.deny,
 	"countersign.effect.packs.deny": packs.deny,
-	"countersign.effect.terms.deny": terms.deny,
 	"countersign.effect.tiers.deny": tiers.deny,
-	"countersign.effect.windows.deny": windows.deny,
 }
 
 # METADATA
@@ -124,7 +135,5 @@ permitted if {
 	duties.permitted
 	limits.permitted
 	packs.permitted
-	terms.permitted
 	tiers.permitted
-	windows.permitted
 }

@@ -31,7 +31,7 @@ _author := {object.get(input.effect.fields, "author", "")} if input.effect.conne
 
 _author := set() if input.effect.connector != "policy"
 
-_edited_by := [] if not "edited" in object.keys(input)
+_edited_by := [] if not type_name(input.edited)
 
 _edited_by := input.edited.by if count(input.edited.by) > 0
 

@@ -20,17 +20,8 @@ permitted if input.effect.reads == true
 permitted if {
 	is_number(input.counters.writes)
 	input.counters.writes >= 0
-	input.counters.writes < most
+	input.counters.writes < config.tenant.writes_per_run
 }
-
-# METADATA
-# title: Most writes
-# description: >-
-#   How many writes the run may have done: of the tenant's `write_limits` that concern it, the one that says most closely
-#   what it is about; of two that are as close, the lower. Else the tenant's `writes_per_run`.
-most := config.tenant.writes_per_run if count(_closeness) == 0
-
-most := min({limit.at_most | some limit in _concerned; _named(limit) == max(_closeness)}) if count(_closeness) > 0
 
 # METADATA
 # title: Write limit reached
@@ -42,18 +33,3 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	config.valid
 	not permitted
 }
-
-_concerned contains limit if {
-	some limit in config.tenant.write_limits
-	_is_of(limit, "runbook", input.run.definition)
-	_is_of(limit, "connector", input.effect.connector)
-	_is_of(limit, "operation", input.effect.operation)
-}
-
-_closeness := {_named(limit) | some limit in _concerned}
-
-_named(limit) := count({"runbook", "operation"} & object.keys(limit))
-
-_is_of(limit, member, _) if not member in object.keys(limit)
-
-_is_of(limit, member, value) if limit[member] == value

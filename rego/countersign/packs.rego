@@ -95,16 +95,17 @@ _rule(pack, name, reason) := concat(
 
 _answers(rules) if {
 	is_string(rules.demand.requirement)
-	_can_be_read(object.get(rules.demand, "terms", {}))
+	not rules.demand.terms
 }
 
-# A member that nobody knows, or of the wrong kind, would not be heeded.
-_can_be_read(terms) if {
-	every member, value in terms {
+_answers(rules) if {
+	is_string(rules.demand.requirement)
+	every member, value in rules.demand.terms {
 		_is_term(member, value)
 	}
 }
 
+# A member that nobody knows, or of the wrong kind, would not be heeded.
 _is_term("quorum", value) if is_number(value)
 
 _is_term("exclude", value) if {

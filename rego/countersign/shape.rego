@@ -171,7 +171,7 @@ _limit := {
 	"type": "object",
 	"additionalProperties": false,
 	"required": ["comment", "when"],
-	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute"]],
+	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run"]],
 	"properties": {
 		"comment": object.union(_text, {"maxLength": 1000}),
 		"effective_from": _moment,
@@ -183,22 +183,14 @@ _limit := {
 		"sign_with": {"enum": ["passkey"]},
 		"expires_in": duration,
 		"execute": _execute,
+		"writes_per_run": {"type": "integer", "minimum": 0},
 	},
-}
-
-_write_limit := {
-	"type": "object",
-	"additionalProperties": false,
-	"required": ["at_most"],
-	"anyOf": [{"required": ["runbook"]}, {"required": ["operation"]}],
-	"properties": {
-		"runbook": _text,
-		"connector": _text,
-		"operation": _text,
-		"at_most": {"type": "integer", "minimum": 0},
-		"comment": _text,
-	},
-	"dependencies": {"connector": ["operation"], "operation": ["connector"]},
+	# It may allow more than the tenant's, so it holds only where it is known to be meant.
+	"if": {"required": ["writes_per_run"]},
+	"then": {"properties": {"when": {
+		"propertyNames": {"enum": ["connector", "operation", "runbook"]},
+		"anyOf": [{"required": ["operation"]}, {"required": ["runbook"]}],
+	}}},
 }
 
 # METADATA
@@ -213,12 +205,11 @@ tenant := {
 		"connectors": {"type": "object", "additionalProperties": _connector},
 		"requirements": {"type": "object", "additionalProperties": _requirement, "required": ["high"]},
 		"operators": _texts,
-		"write_limits": {"type": "array", "items": _write_limit, "maxItems": 100},
 		"limits": {
 			"type": "object",
 			"additionalProperties": _limit,
 			"propertyNames": _name,
-			"maxProperties": 200,
+			"maxProperties": 50,
 		},
 		"$schema": _text,
 	},

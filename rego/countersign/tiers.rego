@@ -1,11 +1,10 @@
 # METADATA
 # title: Tiers
-# description: How risky the effect is. The configuration and its limits may raise what the verb declares, never lower it.
+# description: How risky the effect is. The configuration may raise what the verb declares, never lower it.
 # schemas:
 #   - input: schema.input
 package countersign.effect.tiers
 
-import data.countersign.effect.conditions
 import data.countersign.effect.connectors
 import data.countersign.effect.reasons
 
@@ -13,16 +12,14 @@ _ranks := {"low": 1, "medium": 2, "high": 3}
 
 # METADATA
 # title: Effective tier
-# description: The highest of the declared tier, the operation's and those of limits; "high" while one is unknown.
+# description: The higher one of the declared tier and the operation's; "high" while either is unknown.
 default effective := "high"
 
 effective := tier if {
-	highest := max({_ranks[input.effect.tier], _ranks[connectors.operation.tier]} | _of_limits)
+	highest := max({_ranks[input.effect.tier], _ranks[connectors.operation.tier]})
 	some tier, rank in _ranks
 	rank == highest
 }
-
-_of_limits := {_ranks[limit.tier] | some limit in conditions.matching}
 
 # METADATA
 # title: Permitted
