@@ -31,9 +31,11 @@ _author := {object.get(input.effect.fields, "author", "")} if input.effect.conne
 
 _author := set() if input.effect.connector != "policy"
 
-_edited_by := [] if not type_name(input.edited)
+_edited_by := [] if not _is_edited
 
 _edited_by := input.edited.by if count(input.edited.by) > 0
+
+_is_edited if type_name(input.edited)
 
 # METADATA
 # title: Requester unknown
