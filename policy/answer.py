@@ -146,6 +146,8 @@ def _check(answer: Answer, name: str) -> None:
         _lasts(answer.execute.within, f"{name}.execute.within")
     if answer.names is not None and answer.outcome is not Outcome.DENY:
         raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} with names")
+    if answer.budgets is not None:
+        _check_budgets(answer, f"{name}.budgets")
     if answer.rules is not None:
         _check_rules(answer, answer.rules, f"{name}.rules")
     if requirement is None:
@@ -153,6 +155,15 @@ def _check(answer: Answer, name: str) -> None:
     _check_times(requirement, f"{name}.requirement")
     if requirement.all_groups and len(requirement.groups) > MOST_GROUPS_EACH:
         raise PolicyUnavailableError(f"{name}.requirement.groups: at most {MOST_GROUPS_EACH} can each have to sign")
+
+
+def _check_budgets(answer: Answer, name: str) -> None:
+    """What is allowed takes of them, and each is there once, in order."""
+    if answer.outcome is not Outcome.ALLOW:
+        raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} takes of no budget")
+    said = [budget.name for budget in answer.budgets or ()]
+    if said != sorted(set(said)):
+        raise PolicyUnavailableError(f"{name}: not each once, in order")
 
 
 def _check_rules(answer: Answer, rules: Sequence[str], name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from policy.execution_windows import ExecuteWhen
+from policy.execution_windows import ExecuteWhen, ZoneName
 
 LONGEST_TEXT = 2_000
 MOST_ITEMS = 100
@@ -20,6 +20,9 @@ CONFIG_PATH = "countersign_config."
 """With what the name of a member of the configuration begins."""
 MOST_SIGNATURES = 1_000
 MOST_ESCALATIONS = 20
+MOST_BUDGETS = 50
+LONGEST_KEY = 400
+"""Characters of whom a budget is counted for: it stands in an index of the database."""
 MOST_GROUPS_EACH = 8
 """Groups of which each may have to sign: Rego looks at every subset of them."""
 
@@ -32,6 +35,8 @@ def _printable(text: str) -> str:
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_printable)]
 Texts = Annotated[list[Text], Field(max_length=MOST_ITEMS)]
+DecimalText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$")]
+"""A decimal number of at least zero, exactly as it is written."""
 RuleName = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 
 
@@ -144,9 +149,13 @@ class EditedInput(Exact):
 
 
 class Counters(Exact):
-    """How much the run has done so far: effects performed on connectors other than the chat."""
+    """How much the run has done so far: effects performed on connectors other than the chat.
+
+    `over` are the budgets of which the gate found too little left for this effect (`Answer.budgets`), by their names.
+    """
 
     writes: int
+    over: list[str] | None = Field(default=None, min_length=1, exclude_if=lambda names: names is None)
 
 
 class Question(Exact):
@@ -294,6 +303,34 @@ class OperatorAnswer(Exact):
     reasons: list[Reason] = Field(max_length=MOST_ITEMS)
 
 
+class BudgetUse(Exact):
+    """What an allowed effect takes of a budget: one effect of `count`, and `amount` of `sum`, in a `currency`.
+
+    `key` says whose budget it is, of those that are counted `by` that: a requester, agent or target. It begins again
+    each day or month, by the calendar of `time_zone`. `over` says what follows where too little is left.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,59}$")
+    comment: Text
+    by: Literal["requester", "agent", "target"]
+    key: Text = Field(min_length=1, max_length=LONGEST_KEY)
+    per: Literal["day", "month"]
+    time_zone: ZoneName
+    count: int | None = Field(default=None, ge=1, le=1_000_000_000, exclude_if=lambda count: count is None)
+    sum: DecimalText | None = Field(default=None, exclude_if=lambda text: text is None)
+    currency: str | None = Field(default=None, pattern=r"^[A-Z0-9]{1,10}$", exclude_if=lambda text: text is None)
+    amount: DecimalText | None = Field(default=None, exclude_if=lambda text: text is None)
+    over: Literal["deny", "wait", "approve"]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if len({self.sum is None, self.currency is None, self.amount is None}) > 1:
+            raise ValueError("`sum`, `currency` and `amount` are said together")
+        if self.count is None and self.sum is None:
+            raise ValueError("a budget has a `count`, a `sum`, or both")
+        return self
+
+
 class Answer(Exact):
     """The decision document; `requirement` is null unless the outcome is needs_approval.
 
@@ -301,7 +338,8 @@ class Answer(Exact):
     behind the reasons and the requirement: of a rule its path and the code of its reason, joined by `#`, and the path
     of a member of the configuration. Policies of earlier releases do not name them.
 
-    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`).
+    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`). `budgets` are
+    what an allowed effect takes of budgets, which the gate keeps.
     """
 
     outcome: Outcome
@@ -314,6 +352,9 @@ class Answer(Exact):
         default=None, min_length=1, max_length=MOST_ITEMS, exclude_if=lambda rules: rules is None
     )
     names: Texts | None = Field(default=None, min_length=1, exclude_if=lambda names: names is None)
+    budgets: list[BudgetUse] | None = Field(
+        default=None, min_length=1, max_length=MOST_BUDGETS, exclude_if=lambda budgets: budgets is None
+    )
 
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:

@@ -38,6 +38,10 @@ def _moment(text: str) -> str:
     return text
 
 
+ZoneName = Annotated[str, AfterValidator(_zone)]
+"""The name of a time zone."""
+
+
 class _Exact(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, serialize_by_alias=True)
 
@@ -66,7 +70,7 @@ class ExecuteWhen(_Exact):
         default=None, exclude_if=lambda moment: moment is None
     )
     between: list[Window] = Field(default=[], max_length=MOST_WINDOWS, exclude_if=lambda windows: not windows)
-    time_zone: Annotated[str, AfterValidator(_zone)] | None = Field(default=None, exclude_if=lambda zone: zone is None)
+    time_zone: ZoneName | None = Field(default=None, exclude_if=lambda zone: zone is None)
     within: str = DEFAULT_WITHIN
 
     @model_validator(mode="after")

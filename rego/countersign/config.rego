@@ -185,6 +185,15 @@ _astray(configuration, limit) := union({
 	{sprintf("requirement: %s is not among the requirements", [limit.requirement]) |
 		not configuration.requirements[limit.requirement]
 	},
+	{"budget.over: approve needs a requirement to ask for" |
+		limit.budget.over == "approve"
+		not limit.requirement
+	},
+	{sprintf("budget: of the chat (%s) nothing is counted", [connector]) |
+		limit.budget
+		some connector in limit.when.connector
+		configuration.connectors[connector].chat
+	},
 	{sprintf("when.fields.%s.matches: it is no regular expression", [path]) |
 		some path, test in limit.when.fields
 		is_string(test.matches)

@@ -8,6 +8,7 @@
 package countersign.effect.limited
 
 import data.countersign.effect
+import data.countersign.effect.budgets
 import data.countersign.effect.conditions
 import data.countersign.effect.config
 import data.countersign.effect.reasons
@@ -22,6 +23,8 @@ decision := _denied("unreadable", unreadable) if {
 	count(conditions.matching) == 0
 } else := _denied("contradiction", contradiction) if {
 	strictest.weeks_differ(_windows)
+} else := budgets.refusal if {
+	count(budgets.unread) > 0
 } else := _asked_by_limits if {
 	count(_demanded) > 0
 	_is_unsigned(_by_limits)
@@ -91,7 +94,9 @@ _is_unsigned(answer) if {
 }
 
 # An answer that asks people says which limits apply, and which will.
-_said_of(answer) := answer if answer.outcome != "needs_approval"
+_said_of(answer) := answer if answer.outcome == "deny"
+
+_said_of(answer) := object.union(answer, budgets.taken) if answer.outcome == "allow"
 
 _said_of(answer) := object.union(answer, {
 	"reasons": array.concat(answer.reasons, _told),
@@ -101,7 +106,7 @@ _said_of(answer) := object.union(answer, {
 }
 
 # What nobody would have to sign, if it were not for limits, is asked about as of the high tier, with their requirement.
-_asked_by_limits := object.union(answer, {"tier": _by_limits.tier}) if {
+_asked_by_limits := object.union(_said_of(answer), {"tier": _by_limits.tier}) if {
 	answer := _as_high
 	answer.outcome != "needs_approval"
 } else := object.union(answer, {
@@ -112,9 +117,10 @@ _asked_by_limits := object.union(answer, {"tier": _by_limits.tier}) if {
 	answer := _as_high
 }
 
-_told := sort(applied | announced)
+_told := sort(((applied | announced) | budgets.spent))
 
 _behind := union({
+	{concat("#", ["countersign.effect.budgets.spent", one.code]) | some one in budgets.spent},
 	{concat("#", ["countersign.effect.limited.applied", one.code]) | some one in applied},
 	{concat("#", ["countersign.effect.limited.announced", one.code]) | some one in announced},
 	{concat(".", ["countersign_config", input.tenant, "limits", name]) | some name, _ in conditions.matching},
@@ -165,7 +171,7 @@ _writes := min({limit.writes_per_run | some limit in _matching; count(limit.when
 
 _closeness := {count(limit.when) | some limit in _matching; limit.writes_per_run}
 
-_demanded := {limit.requirement | some limit in _matching}
+_demanded := {limit.requirement | some name, limit in conditions.matching; budgets.lets_ask(name, limit)}
 
 # Undefined if the tenant does not state one of them.
 _named(names) := {config.tenant.requirements[name] | some name in names} if {
@@ -183,5 +189,6 @@ _can_be_read if {
 		is_string(limit.comment)
 		is_array(object.get(limit, "exclude", []))
 		is_number(object.get(limit, "writes_per_run", 0))
+		is_object(object.get(limit, "budget", {}))
 	}
 }

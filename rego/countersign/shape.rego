@@ -9,6 +9,11 @@ package countersign.effect.shape
 # description: An ISO 8601 duration of one unit, without weeks, months and years.
 duration := {"type": "string", "pattern": `^P([1-9][0-9]*D|T[1-9][0-9]*[HMS])$`}
 
+# METADATA
+# title: Decimal
+# description: A decimal number of at least zero, as a text.
+decimal := `^(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$`
+
 _next_in_line := {
 	"type": "object",
 	"additionalProperties": false,
@@ -167,11 +172,37 @@ _field := {
 
 _path := {"type": "string", "pattern": `^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$`, "maxLength": 200}
 
+# Sums are exact: texts, since a number of JSON may be one that no computer keeps as it is written.
+_budget := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["by", "per", "time_zone", "over"],
+	"anyOf": [{"required": ["count"]}, {"required": ["sum"]}],
+	"properties": {
+		"by": {"enum": ["requester", "agent", "target"]},
+		"per": {"enum": ["day", "month"]},
+		"time_zone": _text,
+		"count": {"type": "integer", "minimum": 1, "maximum": 1000000000},
+		"sum": {
+			"type": "object",
+			"additionalProperties": false,
+			"required": ["field", "currency_field", "currency", "at_most"],
+			"properties": {
+				"field": _path,
+				"currency_field": _path,
+				"currency": {"type": "string", "pattern": `^[A-Z0-9]{1,10}$`},
+				"at_most": {"type": "string", "pattern": decimal},
+			},
+		},
+		"over": {"enum": ["deny", "wait", "approve"]},
+	},
+}
+
 _limit := {
 	"type": "object",
 	"additionalProperties": false,
 	"required": ["comment", "when"],
-	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run"]],
+	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run", "budget"]],
 	"properties": {
 		"comment": object.union(_text, {"maxLength": 1000}),
 		"effective_from": _moment,
@@ -184,6 +215,7 @@ _limit := {
 		"expires_in": duration,
 		"execute": _execute,
 		"writes_per_run": {"type": "integer", "minimum": 0},
+		"budget": _budget,
 	},
 	# It may allow more than the tenant's, so it holds only where it is known to be meant.
 	"if": {"required": ["writes_per_run"]},
