@@ -338,8 +338,8 @@ class Answer(Exact):
     behind the reasons and the requirement: of a rule its path and the code of its reason, joined by `#`, and the path
     of a member of the configuration. Policies of earlier releases do not name them.
 
-    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`). `budgets` are
-    what an allowed effect takes of budgets, which the gate keeps.
+    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`). `budgets`
+    are what an allowed effect takes of budgets, which the gate keeps.
     """
 
     outcome: Outcome

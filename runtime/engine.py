@@ -175,13 +175,16 @@ class Engine:
         work: Callable[[RunTx], Awaitable[T]],
         looks: Sequence[Look] = (),
         known: RunSnapshot | None = None,
+        *,
+        alone: bool = False,
     ) -> T:
         """Lock a run, do something to it and commit, together with others who want the like (`TransactionBatcher`).
 
         What `work` does must bear being done again: a set that fails is rolled back, and each is tried by itself.
         `looks` is what it is likely to read first; `known` is where the run stands, if it has not moved since.
+        What is done `alone` has a transaction of its own.
         """
-        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work, looks, known)))
+        found: T = await self.evaluating(lambda: self._together(WorkItem(run_id, work, looks, known, alone)))
         return found
 
     async def evaluating(self, work: Callable[[], Awaitable[T]]) -> T:

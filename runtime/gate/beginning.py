@@ -11,6 +11,7 @@ from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
+from runtime.gate import budgets
 from runtime.gate.asking_ahead import ask_ahead
 from runtime.handlers import JsonObject
 from runtime.model.commands import POLICY_ROLLBACK
@@ -48,6 +49,8 @@ async def begin(passage: EffectTx, question: Question, verdict: Verdict, before:
     if effect.correlation_key:
         await requests.open_verb_wait(passage)
     await passage.start_step()
+    if verdict.answer.budgets or attempt.is_repeat:
+        await budgets.take(passage, question, verdict)
     attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
     at(Point.ATTEMPT_BEGINNING)
 
@@ -104,7 +107,8 @@ async def _allowed(engine: Engine, tx: RunTx, question: Question) -> tuple[Quest
     except (PolicyUnavailableError, TimeoutError):
         return None
     at(Point.POLICY_ANSWERED)
-    is_yes = verdict.answer.outcome is Outcome.ALLOW and not verdict.answer.obligations and not verdict.answer.execute
+    answer = verdict.answer
+    is_yes = answer.outcome is Outcome.ALLOW and not (answer.obligations or answer.execute or answer.budgets)
     return (question, verdict) if is_yes and verdict.policy_digest in engine.kept_texts else None
 
 

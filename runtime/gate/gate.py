@@ -8,7 +8,8 @@
 5. `needs_approval`: the effect is deferred; approval, wait and card in one transaction.
 6. `allow`: the decision is recorded and the approval used up in the transaction that starts the attempt; what the
    target held is put on record with it. Where policy says when, that same transaction looks whether the moment is in
-   the window: else the effect waits for the next one (`windows`).
+   the window: else the effect waits for the next one (`windows`). What it takes of budgets is reserved last in it
+   (`budgets`), and where too little is left nothing of it is written.
 7. The connector is called, with the key and a timeout.
 8. The receipt is written and the run advances in one transaction.
 9. An attempt without an outcome is in doubt: retried, reconciled or asked about, as the verb declares (`doubts`).
@@ -28,13 +29,14 @@ from receipts.redaction import redact
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.gate import gate_passage, settlement, windows
+from runtime.gate import budgets, gate_passage, settlement, windows
 from runtime.gate.beginning import begin
 from runtime.gate.doubts import clear_doubt
 from runtime.gate.emergency import ask_version_before
 from runtime.gate.gate_passage import GatePassage, MayChain, Void, kept
 from runtime.handlers import Answer, BlockedError, HandlerError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
+from runtime.model.budget import BudgetSpentError, Over
 from runtime.model.commands import POLICY_ROLLBACK
 from runtime.model.effect import ChainedLease, Effect, KeyInUseError, LeaseLostError, PolicyReplacedError
 from runtime.model.limits import json_fault
@@ -191,6 +193,8 @@ class _Gate(GatePassage):
             at(Point.POLICY_ANSWERED)
             if verdict.answer.obligations:
                 raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
+            if verdict.answer.budgets and (self.effect.is_message or self.effect.is_read):
+                raise PolicyUnavailableError("word in the chat, and a read, take of no budget")
             expect_editor_apart(question, verdict.answer)
         except PolicyUnavailableError as error:
             await self.postpone("policy.unavailable", str(error))
@@ -317,13 +321,36 @@ class _Gate(GatePassage):
             return True
 
         try:
-            begun = await self.write(work)
+            begun = await self.write(work, alone=bool(verdict.answer.budgets))
         except KeyInUseError:
             await self.postpone("effect.postponed", "another effect acts under its idempotency key")
             return False
+        except BudgetSpentError as spent:
+            return await self._follow_spent(question, verdict, spent)
         if begun:
             at(Point.ATTEMPT_BEGUN)
         return begun
+
+    async def _follow_spent(self, question: Question, verdict: Verdict, spent: BudgetSpentError) -> bool:
+        """Do what a budget says of which too little is left; return whether an attempt has begun.
+
+        Where people may let it go beyond, policy is asked again, and is told so. Nothing of this is remembered: each
+        passage finds out again what is left.
+        """
+        if spent.over is not Over.APPROVE:
+            await self.write(lambda passage: budgets.settle(passage, question, verdict, spent))
+            return False
+        told = set(question.counters.over or ())
+        if told.issuperset(spent.names):  # else it would be asked for ever
+            await self.postpone("policy.unavailable", f"it allows more than is left without signatures: {spent}")
+            return False
+        over = question.counters.model_copy(update={"over": sorted(told.union(spent.names))})
+        question = question.model_copy(update={"counters": over})
+        answered = await self._ask(question)
+        if answered is not None and answered.policy_digest != verdict.policy_digest:
+            await self.postpone("policy.unavailable", "another policy came into force while it was asked")
+            return False
+        return answered is not None and await self._follow(question, answered)
 
     def _is_as_asked(self, passage: EffectTx) -> bool:
         """Return whether nothing has happened to the run since the facts were read of which policy was told."""

@@ -78,8 +78,10 @@ class GatePassage:
         self.before: JsonObject | None = None if self.effect.before is None else dict(self.effect.before)
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
 
-    async def write(self, work: Callable[[EffectTx], Awaitable[T]], looks: Sequence[Look] = ()) -> T:
-        """Lock the run, write what is to be written of this passage, and commit, together with others.
+    async def write(
+        self, work: Callable[[EffectTx], Awaitable[T]], looks: Sequence[Look] = (), *, alone: bool = False
+    ) -> T:
+        """Lock the run, write what is to be written of this passage, and commit, together with others or alone.
 
         `looks` is what the work is likely to read first. What a transaction that was undone had noted on the attempt is
         forgotten with it.
@@ -91,7 +93,7 @@ class GatePassage:
             return await work(EffectTx(self.engine, tx, self.attempt))
 
         try:
-            return await self.engine.on_run(self.effect.run_id, on, looks, self._known)
+            return await self.engine.on_run(self.effect.run_id, on, looks, self._known, alone=alone)
         except Exception:
             self.attempt = before
             raise

@@ -53,19 +53,25 @@ async def wait(passage: EffectTx, question: Question, verdict: Verdict) -> None:
     status = EffectStatus.IN_DOUBT if again else EffectStatus.PENDING
     why = passage.effect.error if again else f"waits for its window until {timestamp(opening)}"
     await passage.settle(status, error=why, next_try_at=opening)
-    await _say(passage, timestamp(opening))
+    await say_waits(passage, Result(ResultCode.WINDOW, (timestamp(opening),)), f"window:{timestamp(opening)}")
     at(Point.EFFECT_DEFERRING)
 
 
-async def _say(passage: EffectTx, opening: str) -> None:
-    """Say on the card, and in its thread, when it will be carried out; nothing where nobody was asked."""
-    approval_id, result = passage.attempt.approval_id, Result(ResultCode.WINDOW, (opening,))
+async def say_waits(passage: EffectTx, result: Result, name: str) -> None:
+    """Say on the card, and in its thread, once for each `name`, what it waits for; nothing where nobody was asked."""
+    approval_id = passage.attempt.approval_id
     if approval_id is None:
         return
     await approvals.touch(passage.tx.conn, approval_id, result=result)
     await messages.card_changed(passage.engine, passage.tx, approval_id)
     said = EffectEnded(code=result.code, about=list(result.about))
-    await messages.tell_thread(passage.engine, passage.tx, approval_id, f"window:{approval_id}:{opening}", said)
+    await messages.tell_thread(passage.engine, passage.tx, approval_id, f"{name}:{approval_id}", said)
+
+
+def ends_at(attempt: Attempt, verdict: Verdict) -> datetime | None:
+    """Return when the time is over within which an allowed effect may begin; None where it has no such time."""
+    when = _when(verdict)
+    return None if when is None else _since(attempt) + when.lasts
 
 
 def _when(verdict: Verdict) -> ExecuteWhen | None:

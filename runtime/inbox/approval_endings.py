@@ -167,6 +167,7 @@ async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: Appr
         now=tx.now,
         give_up_at=tx.now + engine.timing.effect_deadline,
     )
+    await passage.end_reservations(after)
     statement = {"said_by": [vote.person for vote in votes], "reason": votes[-1].reason}
     if happened:
         await settlement.confirm(passage, statement)

@@ -57,6 +57,7 @@ class ResultCode(StrEnum):
     NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
     NOT_PERFORMED = "not_performed"
     WINDOW = "window"  # approved, and carried out once its window opens
+    BUDGET = "budget"  # approved, and carried out once its budget begins again
     REPLACED = "replaced"  # by the request that somebody made of it: they edited and resubmitted it
     OUTGROWN = "outgrown"  # approved, and policy has asked for more since
     CANCELED = "canceled"  # with its run, by somebody

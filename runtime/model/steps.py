@@ -108,6 +108,7 @@ class ErrorCode(StrEnum):
     NOT_BEGUN = "not_begun"  # until the effect's deadline
     SLA = "sla"  # the run's time is over
     DENIED = "denied"  # by policy
+    BUDGET = "budget"  # too little is left of one
     REJECTED = "rejected"  # by people
     CHANGES_REQUESTED = "changes_requested"  # by people: rejected, since something should be otherwise
     NO_POLICY = "no_policy"  # policy gave no usable answer
@@ -134,6 +135,7 @@ _CODES: Mapping[ErrorClass, tuple[ErrorCode, ...]] = {
     ErrorClass.TIMEOUT: (ErrorCode.NO_ANSWER, ErrorCode.EXPIRED, ErrorCode.NOT_BEGUN, ErrorCode.SLA),
     ErrorClass.AUTHORIZATION: (
         ErrorCode.DENIED,
+        ErrorCode.BUDGET,
         ErrorCode.REJECTED,
         ErrorCode.CHANGES_REQUESTED,
         ErrorCode.NO_POLICY,

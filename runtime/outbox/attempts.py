@@ -31,6 +31,7 @@ from runtime import handlers
 from runtime.definitions.model import Definition, Verb
 from runtime.handlers import Answer, HandlerError
 from runtime.model.action import Action, Tier
+from runtime.model.budget import HeldUse
 from runtime.model.effect import Effect
 from runtime.model.limits import error_text
 from runtime.model.passage_facts import ApprovalFacts, PassageFacts, VoteFacts
@@ -47,7 +48,8 @@ class Attempt:
 
     `tries` counts calls of the connector, this one included once it `began`, which says that the connector was, or may
     have been, called in this passage; `cleared` that the target was read back and that what an earlier attempt may
-    have done, was not done and will not be. `token` is that of the wait that a durable verb opens when it begins.
+    have done, was not done and will not be. `token` is that of the wait that a durable verb opens when it begins, and
+    `reserved` what it takes of budgets.
     """
 
     effect: Effect
@@ -62,6 +64,7 @@ class Attempt:
     cleared: bool = False
     token: str = ""
     said: Answer | HandlerError | None = None
+    reserved: tuple[HeldUse, ...] = ()
 
     @property
     def is_repeat(self) -> bool:

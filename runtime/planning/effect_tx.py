@@ -1,5 +1,6 @@
 """Effect transaction: all that is written about an attempt, in one transaction on its run, goes through here."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -11,6 +12,7 @@ from runtime.engine import Engine
 from runtime.handlers import RefusedError
 from runtime.model.action import commitment
 from runtime.model.approval import Result
+from runtime.model.budget import HeldUse, UseStatus
 from runtime.model.effect import AttemptOutcome, Effect
 from runtime.model.messages import EffectEnded
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
@@ -20,7 +22,7 @@ from runtime.outbox.attempts import Attempt, told_in
 from runtime.outbox.webhooks import dead_letter
 from runtime.planning.advance import advance
 from runtime.planning.transition import StepMoved
-from runtime.store import approvals, effects, records, steps
+from runtime.store import approvals, budgets, effects, records, steps
 from runtime.store.run_tx import RunTx
 
 
@@ -52,9 +54,26 @@ class EffectTx:
         """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
         if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
             self.note_if_cleared()
+        if status is not EffectStatus.IN_DOUBT:
+            await self.end_reservations(status)
         if self.effect.connector == CONNECTOR and status in (EffectStatus.FAILED, EffectStatus.REJECTED):
             await self._dead_letter(error, is_denied=status is EffectStatus.REJECTED)
         await effects.settle(self.tx.conn, self.effect, status, error=error, **more)
+
+    async def end_reservations(self, status: EffectStatus) -> None:
+        """Say what became of what the effect holds of budgets, now that it is known what became of the effect."""
+        attempt, effect = self.attempt, self.effect
+        if effect.is_message or effect.is_read:
+            return
+        is_told = attempt.began or not attempt.is_repeat
+        held = attempt.reserved if is_told else await budgets.held_by(self.tx.conn, effect.effect_id)
+        if held:
+            await self.end_uses(held, UseStatus.USED if status is EffectStatus.DISPATCHED else UseStatus.RELEASED)
+
+    async def end_uses(self, held: Sequence[HeldUse], status: UseStatus) -> None:
+        """Say that what is held of budgets is used, or released."""
+        await budgets.end(self.tx.conn, held, status)
+        self.note(f"budget.{status}", {"budgets": sorted(one.budget for one in held)})
 
     async def _dead_letter(self, error: str, *, is_denied: bool) -> None:
         """Make a dead letter of what a subscriber cannot be told; what is refused for good ends the subscription."""

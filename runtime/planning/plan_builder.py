@@ -138,7 +138,7 @@ def state_with(definition: Definition, state: Mapping[str, Json], values: Mappin
 
 CHANGES_KEY = "changes_requested"
 """Stands in the result of a review that was rejected because something should be otherwise, and there alone."""
-_DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.CHANGES_REQUESTED, ErrorCode.DENIED})
+_DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.CHANGES_REQUESTED, ErrorCode.DENIED, ErrorCode.BUDGET})
 """What people or policy decided: no error, and nothing that anybody could mend."""
 
 

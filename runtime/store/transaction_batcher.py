@@ -29,6 +29,8 @@ MOST_ITEMS = 64
 """Pieces of work in one transaction."""
 MOST_TRANSACTIONS = 2
 """Transactions under way: one computes while the other waits for the disk."""
+MOST_ALONE = 4
+"""Pieces that are done alone at a time: those that wait for one lock must not hold all connections."""
 
 
 Look = WantedSteps | RunStep | EndedEffect | Delegate | NamedWait | NamedApproval
@@ -43,12 +45,14 @@ class WorkItem:
     """What is to be done to a run, whose row is locked for it; `looks` are read with the lock.
 
     Where it stands is `known`, it is not locked, and nothing is read first: if it has moved on, that is done after all.
+    What waits for a lock beside its run's is done `alone`: in a set, runs that need no such lock would wait with it.
     """
 
     run_id: str
     work: Callable[[RunTx], Awaitable[Any]]
     looks: Sequence[Look] = ()
     known: RunSnapshot | None = None
+    alone: bool = False
 
 
 class RunLocker(Protocol):
@@ -76,10 +80,14 @@ class TransactionBatcher:
         self._lock = lock
         self._make = make
         self._batches: Batcher[WorkItem, Any] = Batcher(self._do, most=MOST_ITEMS, at_once=MOST_TRANSACTIONS)
+        self._single: Batcher[WorkItem, Any] = Batcher(self._do_alone, most=1, at_once=MOST_ALONE)
 
     async def __call__(self, piece: WorkItem) -> Any:
         """Do a piece of work; when this returns, it is committed. Raise what it raised."""
-        return await self._batches(piece)
+        return await (self._single if piece.alone else self._batches)(piece)
+
+    async def _do_alone(self, pieces: Sequence[WorkItem]) -> Sequence[Any]:
+        return [await self._alone(piece) for piece in pieces]
 
     async def _do(self, pieces: Sequence[WorkItem]) -> Sequence[Any]:
         done: dict[int, Any] = {}
