@@ -111,6 +111,8 @@ def message_moments(said: Said) -> list[datetime]:
             found = [said.starts_at, said.ends_at]
         case EffectEnded(code=ResultCode.WINDOW):
             found = [*said.about]
+        case EffectEnded(code=ResultCode.BUDGET):
+            found = [*said.about[:1]]
         case _:
             found = []
     return sorted({datetime.fromisoformat(one) for one in found if one})

@@ -84,7 +84,7 @@ _OUTCOMES = {
     **dict.fromkeys(
         (ResultCode.PERFORMED, ResultCode.PERFORMED_BEFORE, ResultCode.CONFIRMED, ResultCode.ANSWERED), _APPROVED
     ),
-    ResultCode.WINDOW: _APPROVED,
+    **dict.fromkeys((ResultCode.WINDOW, ResultCode.BUDGET), _APPROVED),
     **dict.fromkeys((ResultCode.REJECTED, ResultCode.CHANGES_REQUESTED), _REJECTED),
     ResultCode.NOT_IN_TIME: _EXPIRED,
     **dict.fromkeys((ResultCode.CANCELED, ResultCode.REPLACED, ResultCode.OUTGROWN), _CANCELED),

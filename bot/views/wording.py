@@ -58,6 +58,7 @@ _RESULTS = {
     ResultCode.NOT_IN_TIME: "Not done: nobody decided in time",
     ResultCode.NOT_PERFORMED: "Not done: {}",
     ResultCode.WINDOW: "Approved; carried out from {} on",
+    ResultCode.BUDGET: "Approved; carried out from {} on, since its budget {} is used up until then",
     ResultCode.REPLACED: "Not done as requested: edited by {}",
     ResultCode.OUTGROWN: "Not done: policy now requires more approvals, so people were asked again",
 }
@@ -191,6 +192,9 @@ def result_words(result: Result) -> str:
         return f"Not done: canceled by {who}{f': {why}' if why else ''}"
     if result.code is ResultCode.WINDOW:
         return _RESULTS[result.code].format(*(utc(datetime.fromisoformat(moment)) for moment in result.about))
+    if result.code is ResultCode.BUDGET:
+        moment, name = result.about
+        return _RESULTS[result.code].format(utc(datetime.fromisoformat(moment)), name)
     return _RESULTS[result.code].format(", ".join(result.about))
 
 
@@ -235,7 +239,7 @@ def earliest_execution(view: ApprovalView) -> list[Block]:
 
 def pending_execution(view: ApprovalView) -> list[Block]:
     """Return that line once it is approved and waits."""
-    if view.result is None or view.result.code is not ResultCode.WINDOW:
+    if view.result is None or view.result.code not in (ResultCode.WINDOW, ResultCode.BUDGET):
         return []
     return _execution_line(datetime.fromisoformat(view.result.about[0]))
 

@@ -80,7 +80,7 @@ async def _wait(passage: EffectTx, spent: BudgetSpentError, why: str) -> None:
     status = EffectStatus.IN_DOUBT if again else EffectStatus.PENDING
     error = effect.error if again else f"waits until {timestamp(opening)}: {why}"
     await passage.settle(status, error=error, next_try_at=opening)
-    result = Result(ResultCode.BUDGET, (spent.waited_for.use.name, timestamp(opening)))
+    result = Result(ResultCode.BUDGET, (timestamp(opening), spent.waited_for.use.name))
     await windows.say_waits(passage, result, f"budget:{timestamp(opening)}")
     at(Point.EFFECT_DEFERRING)
 
