@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from tests.patience import MINUTE, until
 
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["tests.faults.dying"])
+_forking.set_forkserver_preload(["tests.faults.dying", "tests.faults.spending"])
 
 
 async def killed(program: Callable[..., None], *given: str) -> None:
@@ -31,3 +31,13 @@ async def killed_once(holds: Callable[[], Awaitable[bool]], program: Callable[..
     await asyncio.to_thread(process.join, MINUTE)
     assert process.exitcode == -signal.SIGKILL
     process.close()
+
+
+async def ended(program: Callable[..., None], *given: str) -> int | None:
+    """Run a program in a process of its own until it ends or is killed; return with what."""
+    process = _forking.Process(target=program, args=given, daemon=True)
+    process.start()
+    await asyncio.to_thread(process.join, MINUTE)
+    code = process.exitcode
+    process.close()
+    return code

@@ -1,0 +1,116 @@
+"""Many workers on one budget, some of them killed midway: it is never exceeded, and nothing of it is lost."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from runtime.failpoints import Point
+from tests.bench import Bench, Target
+from tests.faults.killed import ended
+from tests.faults.spending import WORKERS, Book, spend
+from tests.integration.budgets_stage import limit, refunds_bench, totals
+from tests.opa_server import kept_opa
+
+PROCESSES = 8
+BUDGET = 100
+REFUNDS = 240
+ASKING = ("rita", "ann", "ben", "cat")
+DEATHS = (
+    (Point.ATTEMPT_BEGINNING, 7),
+    (Point.ATTEMPT_BEGUN, 5),
+    (Point.CONNECTOR_CALLING, 3),
+    (Point.CONNECTOR_CALLED, 9),
+    (Point.ATTEMPT_ENDING, 6),
+)
+"""Where processes are killed, and at which time that they come there; the others come to their ends."""
+
+
+@asynccontextmanager
+async def _spending(
+    dsn: str, folder: Path, limits: Mapping[str, Any], book: Book, ending: str = ""
+) -> AsyncIterator[Bench]:
+    """Open a bench on which everybody has asked for refunds, and nothing has begun."""
+    async with refunds_bench(dsn, folder, limits, Target(), handler=book.handler()) as bench:
+        for nth in range(REFUNDS):
+            wanted = {"customer": f"c{nth}{ending}", "amount": "2.50", "currency": "EUR"}
+            await bench.start("refunds.refund", wanted, str(nth), ASKING[nth % len(ASKING)])
+        yield bench
+
+
+async def _spend(bench: Bench, dsn: str, folder: Path, book: Book) -> list[int | None]:
+    """Let 64 workers in 8 processes work at once, of which some are killed; return with what each ended."""
+    opa = (await kept_opa(folder / "rego")).url
+    deaths = [*DEATHS, *[("", 0)] * (PROCESSES - len(DEATHS))]
+    given = (dsn, opa, bench.clock().isoformat(), str(book.file))
+    return list(await asyncio.gather(*(ended(spend, *given, point, str(number)) for point, number in deaths)))
+
+
+async def _all_done(bench: Bench) -> None:
+    """Take back what the killed had leased, look into all doubts, and come to an end."""
+    for _ in range(10):
+        await bench.later(minutes=1)
+        if not await bench.rows("SELECT FROM effects WHERE purpose = 'step' AND status IN ('leased', 'in_doubt')"):
+            return
+    pytest.fail("some effects are still under way")
+
+
+async def _deadlocks(dsn: str) -> int:
+    async with await psycopg.AsyncConnection.connect(dsn) as conn:
+        row = await (
+            await conn.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        ).fetchone()
+    return int(row[0]) if row else 0
+
+
+async def _statuses(bench: Bench) -> dict[str, int]:
+    rows = await bench.rows("SELECT status, count(*) FROM effects WHERE purpose = 'step' GROUP BY status ORDER BY 1")
+    return {row["status"]: row["count"] for row in rows}
+
+
+async def _largest_total(bench: Bench) -> int:
+    """Return the most that was ever taken of the budget that all share, as it is on record."""
+    rows = await bench.rows("SELECT leaf FROM audit_leaves WHERE leaf->>'event' = 'budget.reserved'")
+    return max(one["count"] for row in rows for one in row["leaf"]["data"]["budgets"] if one["name"] == "all")
+
+
+async def test_64_workers_use_exactly_a_budget_however_many_are_killed(dsn: str, tmp_path: Path) -> None:
+    book = Book(tmp_path / "book")
+    limits = {"all": limit(count=BUDGET, at_most="250.00"), "mine": limit(count=BUDGET, by="requester")}
+    assert PROCESSES * WORKERS == 64
+    async with _spending(dsn, tmp_path, limits, book, ending="0") as bench:
+        codes = await _spend(bench, dsn, tmp_path, book)
+        assert codes.count(-signal.SIGKILL) >= 3
+        await _all_done(bench)
+        assert len(book.paid) == len(set(book.paid)) == BUDGET
+        assert await _statuses(bench) == {"dispatched": BUDGET, "rejected": REFUNDS - BUDGET}
+        assert await _largest_total(bench) == BUDGET
+        found = await totals(bench)
+        assert found.pop(("all", "portal-bot", "2026-01-05")) == (BUDGET, Decimal("250.00"))
+        assert sum(count for count, _ in found.values()) == BUDGET
+        assert {row["status"] for row in await bench.rows("SELECT status FROM budget_uses")} <= {"used", "released"}
+        assert await _deadlocks(dsn) == 0
+
+
+async def test_what_fails_leaves_its_part_to_others_and_what_waits_is_done_on_later_days(
+    dsn: str, tmp_path: Path
+) -> None:
+    book = Book(tmp_path / "book")
+    async with _spending(dsn, tmp_path, {"all": limit("wait", count=BUDGET)}, book) as bench:
+        await _spend(bench, dsn, tmp_path, book)
+        await _all_done(bench)
+        for _ in range(3):
+            await bench.later(days=1)
+        failing = REFUNDS // 10
+        assert await _statuses(bench) == {"dispatched": REFUNDS - failing, "failed": failing}
+        assert len(book.paid) == len(set(book.paid)) == REFUNDS - failing
+        assert await _largest_total(bench) == BUDGET
+        days = [count for count, _ in (await totals(bench)).values()]  # what was released late is left of the first day
+        assert (len(days), sum(days)) == (3, REFUNDS - failing)
+        assert await _deadlocks(dsn) == 0
