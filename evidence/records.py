@@ -35,6 +35,10 @@ TrueAlone = Annotated[Literal[True], BeforeValidator(_must_be_true)]
 _Second = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
+DecimalText = Annotated[str, StringConstraints(pattern=r"^(0|[1-9][0-9]*)(\.[0-9]+)?$")]
+"""A decimal number of at least zero, exactly as it is written."""
+
+
 class Extensible(BaseModel):
     """Frozen and strict in what it names. Other members are kept, and count when two records are compared."""
 
@@ -131,12 +135,24 @@ class VoteRecord(Extensible):
         return [self.person] if self.delegation is None else [self.person, self.delegation.delegator]
 
 
+class CountersRecord(Extensible):
+    """What policy was told of counters: of which budgets too little was left (`over`)."""
+
+    over: OmittedIfNone[list[str]] = None
+
+
 class Asked(Extensible):
     """The question that was put to policy."""
 
     actor: AskedActor
     effect: AskedEffect
     votes: Sequence[VoteRecord]
+    counters: OmittedIfNone[CountersRecord] = None
+
+    @property
+    def over(self) -> list[str]:
+        """Return the budgets of which policy was told that too little was left."""
+        return (self.counters and self.counters.over) or []
 
 
 class NextInLineRecord(Extensible):
@@ -199,12 +215,27 @@ class RequirementRecord(Extensible):
         return list(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))
 
 
+class BudgetRecord(Extensible):
+    """What an effect took of a budget: one of `count`, and `amount` of `sum`; each day or month begins it again."""
+
+    name: NonEmpty
+    by: Literal["requester", "agent", "target"]
+    key: NonEmpty
+    per: Literal["day", "month"]
+    time_zone: NonEmpty
+    count: OmittedIfNone[Annotated[int, Field(ge=1)]] = None
+    sum: OmittedIfNone[DecimalText] = None
+    amount: OmittedIfNone[DecimalText] = None
+    over: Literal["deny", "wait", "approve"]
+
+
 class Answered(Extensible):
     """Policy's answer."""
 
     outcome: Literal["allow", "deny", "needs_approval"]
     requirement: RequirementRecord | None
     execute: OmittedIfNone[ExecuteRecord] = None
+    budgets: list[BudgetRecord] = Field(default=[], exclude_if=lambda budgets: not budgets)
 
 
 class DecisionRecord(Extensible):

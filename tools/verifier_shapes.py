@@ -38,6 +38,7 @@ ROOTS: tuple[type[BaseModel], ...] = (
     *(ApprovalRecord, forms.ApprovalForm, Receipt, ReadRecord, Register, Inclusion, Acts),
     *(PasskeyRegistered, DelegationRecorded),
     *(forms.Chosen, forms.Proposed, forms.Waiting, forms.Opened, forms.Escalated, forms.Progressed, ChildEnded),
+    *(forms.Reserved, forms.Returned, forms.Spent),
     *(forms.QuestionLeaf, forms.Withdrawn, forms.Handed, forms.FellBack, forms.CancelForm, forms.SettledForm),
 )
 """The models that the browser's verifier reads members and the data of leaves by."""

@@ -1,6 +1,7 @@
 // Steps 7 and 10: what was attempted, with which receipt, and in which order.
 
 import {acted} from "./authority.js";
+import {SPENT} from "./budgets.js";
 import {isActed, leavesAbout, leavesOf} from "./contents.js";
 import {Broken} from "./errors.js";
 import {approvalsOf, calledBy, digestBefore} from "./facts.js";
@@ -92,7 +93,8 @@ const AFTER_ATTEMPT = new Set([AGAIN, "step.failed_handled", "step.failed_termin
 
 /** What failed after an attempt has the receipt of that. */
 export function demandReceiptsOfFailures(facts) {
-  const waited = new Set(leavesOf(facts.bundle, "effect.waiting").map(({data}) => String(data.decision_id)));
+  const later = ["effect.waiting", SPENT].flatMap((event) => leavesOf(facts.bundle, event));
+  const waited = new Set(later.map(({data}) => String(data.decision_id)));
   const begun = facts.decisions().filter(({record: {id, outcome, step}}) =>
     outcome === "allow" && step && !waited.has(id));
   for (const leaf of facts.leaves.filter(({event}) => AFTER_ATTEMPT.has(event))) {

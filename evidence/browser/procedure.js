@@ -7,6 +7,7 @@ import {
 import {demandBegunWith, demandIncluded, demandLogSigned, demandWitnessed} from "./audit_log.js";
 import {checkAuthority} from "./authority.js";
 import {demandBreakGlass, demandOfBreakGlassReview} from "./break_glass.js";
+import {demandBudgetsEnded, demandOfBudgets, demandReserved, demandSpent} from "./budgets.js";
 import {demandCards, demandReceipted, demandShown} from "./cards.js";
 import {checkChain, checkRun, demandAbout, demandActors, demandEnd, demandInTime, demandRun} from "./chain.js";
 import {demandChildren} from "./child_runs.js";
@@ -95,6 +96,8 @@ export const STEPS = [
     ["edits.entitled", demandEditors], ["edits.changes", demandChanges], ["edits.told", demandToldOfEdits],
     ["edits.apart", demandApart],
     ["acts.in-window", demandInWindow], ["effects.waiting", demandWaitedWell],
+    ["budgets.reserved", demandReserved], ["budgets.of-acts", demandOfBudgets],
+    ["budgets.ended", demandBudgetsEnded], ["budgets.spent", demandSpent],
     ["cards.about", demandCards], ["votes.shown", demandShown],
     ["cards.receipted", demandReceipted], ["delegations.recorded", demandDelegations],
   ]],

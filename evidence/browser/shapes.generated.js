@@ -149,9 +149,13 @@ const VOTE_RECORD_SHAPE = open({
   "signed_with?": oneOf("passkey"), "passkey?": EXTENSIBLE_SHAPE,
 });
 
+/** What policy was told of counters: of which budgets too little was left (`over`). */
+const COUNTERS_RECORD_SHAPE = open({"over?": list(text)});
+
 /** The question that was put to policy. */
 const ASKED_SHAPE = open({
   actor: ASKED_ACTOR_SHAPE, effect: ASKED_EFFECT_SHAPE, votes: list(VOTE_RECORD_SHAPE),
+  "counters?": COUNTERS_RECORD_SHAPE,
 });
 
 /** Who was asked, too, once `after` (ISO 8601) had passed. */
@@ -182,10 +186,17 @@ const REQUIREMENT_RECORD_SHAPE = open({
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
 });
 
+/** What an effect took of a budget: one of `count`, and `amount` of `sum`; each day or month begins it again. */
+const BUDGET_RECORD_SHAPE = open({
+  name: someText, by: oneOf("requester", "agent", "target"), key: someText, per: oneOf("day", "month"),
+  time_zone: someText, "count?": counted, "sum?": like(/^(0|[1-9][0-9]*)(\.[0-9]+)?$/u),
+  "amount?": like(/^(0|[1-9][0-9]*)(\.[0-9]+)?$/u), over: oneOf("deny", "wait", "approve"),
+});
+
 /** Policy's answer. */
 const ANSWERED_SHAPE = open({
   outcome: oneOf("allow", "deny", "needs_approval"), requirement: orNull(REQUIREMENT_RECORD_SHAPE),
-  "execute?": EXECUTE_RECORD_SHAPE,
+  "execute?": EXECUTE_RECORD_SHAPE, "budgets?": list(BUDGET_RECORD_SHAPE),
 });
 
 /** One file of `decisions/`. With `development` nobody had activated the policy that decided. */
@@ -221,8 +232,9 @@ const TOLD_EDITS_SHAPE = open({by: list(text), requested: mapping(anything)});
 
 /** The whole question. */
 const QUESTION_FORM_SHAPE = open({
-  actor: ACTOR_FORM_SHAPE, effect: EFFECT_FORM_SHAPE, votes: list(TOLD_VOTE_SHAPE), time: moment, tenant: text,
-  run: RUN_FORM_SHAPE, step: text, approval: orNull(TERM_FORM_SHAPE), "edited?": orNull(TOLD_EDITS_SHAPE),
+  actor: ACTOR_FORM_SHAPE, effect: EFFECT_FORM_SHAPE, votes: list(TOLD_VOTE_SHAPE), "counters?": COUNTERS_RECORD_SHAPE,
+  time: moment, tenant: text, run: RUN_FORM_SHAPE, step: text, approval: orNull(TERM_FORM_SHAPE),
+  "edited?": orNull(TOLD_EDITS_SHAPE),
 });
 
 /** What a human authorization had to fulfil, with its duration (ISO 8601). */
@@ -239,8 +251,8 @@ const REASON_FORM_SHAPE = open({code: text});
 /** The whole answer; `rules` names those behind the reasons and the requirement, where the policy does. */
 const ANSWER_FORM_SHAPE = open({
   outcome: oneOf("allow", "deny", "needs_approval"), requirement: orNull(REQUIREMENT_FORM_SHAPE),
-  "execute?": EXECUTE_RECORD_SHAPE, tier: oneOf("low", "medium", "high"), reasons: list(REASON_FORM_SHAPE),
-  "rules?": list(someText, 1),
+  "execute?": EXECUTE_RECORD_SHAPE, "budgets?": list(BUDGET_RECORD_SHAPE), tier: oneOf("low", "medium", "high"),
+  reasons: list(REASON_FORM_SHAPE), "rules?": list(someText, 1),
 });
 
 /** One file of `decisions/`. */
@@ -420,6 +432,22 @@ export const PROGRESSED_SHAPE = open({wait_id: someText, count: counted});
 
 /** What the data of a `wait.completed` say of the run for whose end the step waited. */
 export const CHILD_ENDED_SHAPE = open({child: someText, child_end: hex64});
+
+/** How much of a budget is taken in a day or month (`period`): so many effects (`count`), and in all a `sum`. */
+const TAKEN_SHAPE = open({
+  name: someText, period: someText, count: natural, "sum?": like(/^(0|[1-9][0-9]*)(\.[0-9]+)?$/u),
+});
+
+/** The data of `budget.reserved`: what an attempt took of `budgets`, and of which its effect had taken (`kept`). */
+export const RESERVED_SHAPE = open({decision_id: someText, budgets: list(TAKEN_SHAPE), kept: list(text)});
+
+/** The data of `budget.used` and `budget.released`: the names of the budgets. */
+export const RETURNED_SHAPE = open({budgets: list(text, 1)});
+
+/** The data of `budget.spent`: of which budgets too little was left, and until when the effect waits for that. */
+export const SPENT_SHAPE = open({
+  decision_id: someText, budgets: list(TAKEN_SHAPE, 1), "opens_at?": moment,
+});
 
 /** The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer. */
 export const QUESTION_LEAF_SHAPE = open({

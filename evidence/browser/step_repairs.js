@@ -10,7 +10,7 @@ const SETTLED_AS = new Map([
   ["retry", null], ["supply", "step.succeeded"], ["skip", "step.skipped"], ["end", "step.failed_terminal"],
 ]);
 
-const DECIDED = new Set(["rejected", "changes_requested", "denied"]);
+const DECIDED = new Set(["rejected", "changes_requested", "denied", "budget"]);
 
 /** Return whether an error of a step is one that needs a person. */
 function mayNeedAttention(facts, path, {data: {code}}) {

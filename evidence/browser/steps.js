@@ -12,7 +12,7 @@ import {suppliedSteps} from "./runs.js";
 
 const ERROR_CODES = new Set([
   "definition", "expression", "cost", "params", "unrecordable", "refused", "not_taken", "unavailable", "blocked",
-  "outcome_unknown", "result", "failed", "unexpected", "no_answer", "expired", "not_begun", "sla", "denied", "rejected",
+  "outcome_unknown", "result", "failed", "unexpected", "no_answer", "expired", "not_begun", "sla", "denied", "budget", "rejected",
   "changes_requested", "no_policy",
   "unauthenticated", "forbidden", "illegal_transition", "lease_lost", "key_in_use",
 ]);

@@ -5,6 +5,7 @@ Step 10 of the procedure: votes came before the decision, the decision before th
 
 from evidence import names
 from evidence.verify.authority import acted
+from evidence.verify.budgets import SPENT
 from evidence.verify.contents import BrokenError, Contents, grouped
 from evidence.verify.execution_windows import WAITING
 from evidence.verify.facts import Decided, Facts, Received
@@ -101,12 +102,12 @@ _FAILED = (_AGAIN, "step.failed_handled", "step.failed_terminal", "step.needs_at
     "receipts.of-failures",
     "Where a step is told to have failed or to need attention after an attempt at its effect, a receipt of that effect"
     " stands between. An attempt begins with the last decision before that allows an effect of the step, unless an"
-    " `effect.waiting` names it, or people answered after it what had become of an attempt (`in_doubt`). A step whose"
-    " verb waits for something (`execution.wait`) may fail without its attempt: of such a step that is so where it is"
-    " tried again (`step.failed_retryable`).",
+    " `effect.waiting` or a `budget.spent` names it, or people answered after it what had become of an attempt"
+    " (`in_doubt`). A step whose verb waits for something (`execution.wait`) may fail without its attempt: of such a"
+    " step that is so where it is tried again (`step.failed_retryable`).",
 )
 def _of_failures(facts: Facts) -> str:
-    waited = {str(leaf.data.get("decision_id")) for leaf in facts.contents.leaves_of(WAITING)}
+    waited = {str(leaf.data.get("decision_id")) for leaf in facts.contents.leaves_of(WAITING, SPENT)}
     allowed = (one for one in facts.decisions if one.record.outcome == "allow" and one.record.id not in waited)
     begun = grouped(allowed, lambda one: one.record.step)
     failed = [leaf for leaf in facts.leaves if leaf.event in _FAILED and _ends_attempt(facts, leaf)]

@@ -11,6 +11,7 @@ from evidence.records import (
     Asked,
     AskedActor,
     AskedEffect,
+    DecimalText,
     DecisionRecord,
     DelegationRecord,
     Extensible,
@@ -291,6 +292,37 @@ class Waiting(Extensible):
     since: Timestamp
     opens_at: Timestamp
     until: Timestamp
+
+
+class Taken(Extensible):
+    """How much of a budget is taken in a day or month (`period`): so many effects (`count`), and in all a `sum`."""
+
+    name: NonEmpty
+    period: NonEmpty
+    count: int = Field(ge=0)
+    sum: OmittedIfNone[DecimalText] = None
+
+
+class Reserved(Extensible):
+    """The data of `budget.reserved`: what an attempt took of `budgets`, and of which its effect had taken (`kept`)."""
+
+    decision_id: NonEmpty
+    budgets: list[Taken]
+    kept: list[str]
+
+
+class Returned(Extensible):
+    """The data of `budget.used` and `budget.released`: the names of the budgets."""
+
+    budgets: list[str] = Field(min_length=1)
+
+
+class Spent(Extensible):
+    """The data of `budget.spent`: of which budgets too little was left, and until when the effect waits for that."""
+
+    decision_id: NonEmpty
+    budgets: list[Taken] = Field(min_length=1)
+    opens_at: OmittedIfNone[Timestamp] = None
 
 
 class Opened(Extensible):

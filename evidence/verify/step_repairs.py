@@ -13,18 +13,18 @@ from receipts.chain import REPAIR_DECIDED, Leaf
 _ATTENTION, _FAILED, _CANCELED = "step.needs_attention", "step.failed_terminal", "step.canceled"
 _FOLLOWS = {"retry": None, "supply": "step.succeeded", "skip": "step.skipped", "end": _FAILED}
 _WHILE_WAITING = ("supply", "skip")
-_DECIDED = ("rejected", "changes_requested", "denied")
+_DECIDED = ("rejected", "changes_requested", "denied", "budget")
 
 
 @rule(
     "steps.attention",
     "A step needs attention (`step.needs_attention`) where the definition says `on_error: needs_attention` of it, by an"
-    " error whose `code` is none of `rejected`, `changes_requested` and `denied`, and for which it has no branch; such"
-    " an error fails it in no other way. It goes on by a `repair.decided`, by a person and of such a step, or is"
-    " canceled; one with the `act` `supply` or `skip` may be of a step that waits by itself (`step.parked`), too. It"
-    " says the `reason`, and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is"
-    " `supply`, and no other. An `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded`"
-    " with that `result`, `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
+    " error whose `code` is none of `rejected`, `changes_requested`, `denied` and `budget`, and for which it has no"
+    " branch; such an error fails it in no other way. It goes on by a `repair.decided`, by a person and of such a step,"
+    " or is canceled; one with the `act` `supply` or `skip` may be of a step that waits by itself (`step.parked`),"
+    " too. It says the `reason`, and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its"
+    " `act` is `supply`, and no other. An `act` of `supply`, `skip` or `end` is followed at that moment by"
+    " `step.succeeded` with that `result`, `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
 )
 def _steps_attention(facts: Facts) -> str:
     course, times = _Course(facts), 0

@@ -158,7 +158,7 @@ _BY_CLASS = (
     ("expression", "cost", "params", "unrecordable"),
     ("refused", "not_taken", "unavailable", "blocked", "outcome_unknown", "result", "failed", "unexpected"),
     ("no_answer", "expired", "not_begun", "sla"),
-    ("denied", "rejected", "changes_requested", "no_policy", "unauthenticated", "forbidden"),
+    ("denied", "budget", "rejected", "changes_requested", "no_policy", "unauthenticated", "forbidden"),
     ("illegal_transition", "lease_lost", "key_in_use"),
 )
 CODES = frozenset(code for codes in _BY_CLASS for code in codes)
@@ -171,7 +171,7 @@ _WITH_ERROR = ("step.failed_handled", "step.failed_terminal", "step.failed_retry
     "The leaf of a step that failed or needs attention has the `code` of its error, one of those that there are:"
     " `definition`; `expression`, `cost`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `blocked`,"
     " `outcome_unknown`, `result`, `failed`, `unexpected`; `no_answer`, `expired`, `not_begun`, `sla`; `denied`,"
-    " `rejected`, `changes_requested`, `no_policy`, `unauthenticated`, `forbidden`; `illegal_transition`,"
+    " `budget`, `rejected`, `changes_requested`, `no_policy`, `unauthenticated`, `forbidden`; `illegal_transition`,"
     " `lease_lost`, `key_in_use`. No other leaf of a step has one.",
 )
 def _error_codes(facts: Facts) -> str:

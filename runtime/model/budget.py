@@ -6,13 +6,15 @@ A day begins, and a month, where the clock on the wall of the budget's zone firs
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from policy.contract import BudgetUse
 from receipts.fields import timestamp
 
+_EXACT = Context(prec=200)
+"""Digits of the longest sums, and more."""
 _DAY = timedelta(days=1)
 _LONGEST_MONTH = 31
 
@@ -80,7 +82,8 @@ class SpentUse:
         if use.most is not None:
             parts.append(f"{max(use.most - self.total.count, 0)} of {use.most}")
         if use.at_most is not None:
-            parts.append(f"{max(use.at_most - self.total.sum, Decimal(0)):f} of {use.at_most:f} {use.currency}")
+            left = max(_EXACT.subtract(use.at_most, self.total.sum), Decimal(0))
+            parts.append(f"{left:f} of {use.at_most:f} {use.currency}")
         return " and ".join(parts)
 
     @property

@@ -32,6 +32,12 @@ DEATHS = (
 """Where processes are killed, and at which time that they come there; the others come to their ends."""
 
 
+_UNDER_WAY = """
+    SELECT status, error, tries, postponed FROM effects WHERE purpose = 'step'
+       AND (status IN ('leased', 'in_doubt') OR status = 'pending' AND next_try_at < %s::timestamptz + interval '1 hour')
+"""
+
+
 @asynccontextmanager
 async def _spending(
     dsn: str, folder: Path, limits: Mapping[str, Any], book: Book, ending: str = ""
@@ -56,9 +62,10 @@ async def _all_done(bench: Bench) -> None:
     """Take back what the killed had leased, look into all doubts, and come to an end."""
     for _ in range(10):
         await bench.later(minutes=1)
-        if not await bench.rows("SELECT FROM effects WHERE purpose = 'step' AND status IN ('leased', 'in_doubt')"):
+        left = await bench.rows(_UNDER_WAY, bench.clock())
+        if not left:
             return
-    pytest.fail("some effects are still under way")
+    pytest.fail(f"some effects are still under way: {left}")
 
 
 async def _deadlocks(dsn: str) -> int:
