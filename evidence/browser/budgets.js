@@ -7,7 +7,7 @@ import {RESERVED_SHAPE, RETURNED_SHAPE, SPENT_SHAPE} from "./shapes.generated.js
 
 const RESERVED = "budget.reserved", USED = "budget.used", RELEASED = "budget.released";
 export const SPENT = "budget.spent";
-const MINUTE = HOUR / 60n;
+const ONE_MINUTE = HOUR / 60n;
 const calendars = new Map();
 
 /** Return a decimal number as a whole number and how many of its digits stand behind the point. */
@@ -44,7 +44,7 @@ function calendarOf(member, zone) {
 
 /** Return the name of the day, or month, that the clock of a budget's zone shows at a moment in microseconds. */
 function periodOf(member, {per, time_zone}, at) {
-  const floor = Number((at - (((at % MINUTE) + MINUTE) % MINUTE)) / 1000n);
+  const floor = Number((at - (((at % ONE_MINUTE) + ONE_MINUTE) % ONE_MINUTE)) / 1000n);
   const parts = calendarOf(member, time_zone).formatToParts(floor).map(({type, value}) => [type, value]);
   const {year, month, day} = Object.fromEntries(parts), named = `${year.padStart(4, "0")}-${month}`;
   return per === "day" ? `${named}-${day}` : named;
@@ -55,8 +55,8 @@ function periodEnd(member, budget, at) {
   const now = periodOf(member, budget, at);
   let hour = at - (((at % HOUR) + HOUR) % HOUR);
   while (periodOf(member, budget, hour + HOUR) === now) hour += HOUR;
-  let minute = hour + MINUTE;
-  while (minute <= at || periodOf(member, budget, minute) === now) minute += MINUTE;
+  let minute = hour + ONE_MINUTE;
+  while (minute <= at || periodOf(member, budget, minute) === now) minute += ONE_MINUTE;
   return minute;
 }
 
@@ -135,7 +135,7 @@ export function demandOfBudgets(facts) {
 /** Return what became of effects at which moment, each as `effect moment`. */
 function endsOf(facts) {
   const key = (effect, at) => `${effect} ${at}`, told = facts.receipts();
-  const repeated = leavesOf(facts.bundle, "effect.repeated").map((leaf) => key(leaf.correlation.effect_id, leaf.at));
+  const momentsOf = (event) => leavesOf(facts.bundle, event).map((leaf) => key(leaf.correlation.effect_id, leaf.at));
   const succeeded = told.filter(({record}) => record.outcome === "success");
   const later = new Set(["effect.waiting", SPENT].flatMap((event) => leavesOf(facts.bundle, event)
     .map(({data}) => String(data.decision_id))));
@@ -144,18 +144,19 @@ function endsOf(facts) {
   const failed = told.filter(({record: {outcome, effect_id, decision_id}}) =>
     outcome === "failure" && first.has(effect_id) && first.get(effect_id) === decision_id);
   const keys = (all) => all.map(({record, leaf}) => key(record.effect_id, leaf.at));
-  return {done: new Set([...keys(succeeded), ...repeated]), failed: new Set(keys(failed))};
+  const done = new Set([...keys(succeeded), ...momentsOf("effect.repeated")]);
+  return {done, cleared: new Set(momentsOf("effect.cleared")), failed: new Set(keys(failed))};
 }
 
 /** What is reserved is used or released, as the effect ended. */
 export function demandBudgetsEnded(facts) {
-  const {done, failed} = endsOf(facts), held = new Map();
+  const {done, cleared, failed} = endsOf(facts), held = new Map();
   for (const leaf of facts.leaves) {
     const effect = String(leaf.correlation.effect_id), holds = held.get(effect) ?? new Set();
     const moment = `${effect} ${leaf.at}`;
     if (leaf.event === RESERVED) held.set(effect, reserve(leaf, holds));
     else if (leaf.event === USED || leaf.event === RELEASED) {
-      give(leaf, holds, done.has(moment));
+      give(leaf, holds, done.has(moment), cleared.has(moment));
       held.delete(effect);
     } else if (leaf.event === "receipt.written" && holds.size && (done.has(moment) || failed.has(moment))) {
       throw brokenAt(leaf, `its effect holds ${[...holds].sort(byCodePoint).join(", ")} after that`);
@@ -173,12 +174,12 @@ function reserve(leaf, holds) {
 }
 
 /** Look at the end of all that an effect holds. */
-function give(leaf, holds, isDone) {
+function give(leaf, holds, isDone, isCleared) {
   const names = [...dataOf(RETURNED_SHAPE, leaf).budgets].sort(byCodePoint);
   if (names.join("\n") !== [...holds].sort(byCodePoint).join("\n")) {
     throw brokenAt(leaf, `ends ${names.join(", ")}, and its effect holds others`);
   }
-  if ((leaf.event === USED) !== isDone) {
+  if (leaf.event === USED ? !isDone : isDone && !isCleared) {
     throw brokenAt(leaf, `${leaf.event} is not what became of the effect at that moment`);
   }
 }

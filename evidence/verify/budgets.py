@@ -137,9 +137,8 @@ class _Course:
     def __post_init__(self) -> None:
         told = self.facts.receipts
         self.done = {(one.record.effect_id, one.leaf.at) for one in told if one.record.outcome == "success"}
-        self.done |= {
-            (str(leaf.correlation.effect_id), leaf.at) for leaf in self.facts.contents.leaves_of("effect.repeated")
-        }
+        self.done |= self._moments("effect.repeated")
+        self.cleared = self._moments("effect.cleared")
         waited = {str(leaf.data.get("decision_id")) for leaf in self.facts.contents.leaves_of("effect.waiting", SPENT)}
         begun = [one for one in self.facts.decisions if one.record.outcome == "allow" and one.record.id not in waited]
         self.first = {one.record.effect_id: one.record.id for one in reversed(begun)}
@@ -148,6 +147,10 @@ class _Course:
             for one in told
             if one.record.outcome == "failure"
         }
+
+    def _moments(self, event: str) -> set[tuple[str, str]]:
+        """Return of which effects an event tells, each with the moment."""
+        return {(str(leaf.correlation.effect_id), leaf.at) for leaf in self.facts.contents.leaves_of(event)}
 
     def reserve(self, effect: str, leaf: Leaf) -> None:
         """Take what an attempt reserves; what it keeps the effect must hold."""
@@ -162,7 +165,8 @@ class _Course:
         names, holds = data_of(Returned, leaf).budgets, self.held.get(effect, set())
         if sorted(names) != sorted(holds):
             raise broken_leaf(leaf, f"ends {', '.join(sorted(names))}, and its effect holds others")
-        if (leaf.event == USED) != ((effect, leaf.at) in self.done):
+        is_used, now = leaf.event == USED, (effect, leaf.at)
+        if is_used != (now in self.done) and (is_used or now not in self.cleared):
             raise broken_leaf(leaf, f"{leaf.event} is not what became of the effect at that moment")
         self.held[effect] = set()
 
@@ -178,8 +182,9 @@ class _Course:
     "budgets.ended",
     "What an effect has reserved of budgets, it holds until a `budget.used` or `budget.released` about it, which names"
     " all that it holds; what is `kept`, and no other, it holds already when an attempt begins. It is `budget.used`"
-    " if, and only if, a receipt of its success, or an `effect.repeated`, stands at the same moment. Nothing is held"
-    " after a success, nor after the failure of an effect's first attempt.",
+    " if a receipt of its success, or an `effect.repeated`, stands at the same moment, and only then; what was found"
+    " not to have happened (`effect.cleared`) is released. Nothing is held after a success, nor after the failure of an"
+    " effect's first attempt.",
 )
 def _ended(facts: Facts) -> str:
     course, ends = _Course(facts), 0

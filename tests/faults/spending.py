@@ -1,7 +1,7 @@
 """Workers that take refunds through the gate in a process of their own, and are killed when they come to a point.
 
-Customers whose number ends with 9 get nothing: their refunds fail. What was paid stands in a file, one key a line, which
-all processes share, as a bank's book would.
+Customers whose number ends with 9 get nothing: their refunds fail. What was paid stands in a file, one key a line,
+which all processes share, as a bank's book would.
 """
 
 import asyncio

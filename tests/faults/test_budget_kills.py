@@ -34,7 +34,8 @@ DEATHS = (
 
 _UNDER_WAY = """
     SELECT status, error, tries, postponed FROM effects WHERE purpose = 'step'
-       AND (status IN ('leased', 'in_doubt') OR status = 'pending' AND next_try_at < %s::timestamptz + interval '1 hour')
+       AND (status IN ('leased', 'in_doubt')
+            OR status = 'pending' AND next_try_at < %s::timestamptz + interval '1 hour')
 """
 
 
@@ -84,7 +85,7 @@ async def _statuses(bench: Bench) -> dict[str, int]:
 async def _largest_total(bench: Bench) -> int:
     """Return the most that was ever taken of the budget that all share, as it is on record."""
     rows = await bench.rows("SELECT leaf FROM audit_leaves WHERE leaf->>'event' = 'budget.reserved'")
-    return max(one["count"] for row in rows for one in row["leaf"]["data"]["budgets"] if one["name"] == "all")
+    return max(int(one["count"]) for row in rows for one in row["leaf"]["data"]["budgets"] if one["name"] == "all")
 
 
 async def test_64_workers_use_exactly_a_budget_however_many_are_killed(dsn: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from policy.client import OpaEngine
-from runtime.handlers import Handler
+from runtime.handlers import Handler, OutcomeUnknownError, RefusedError
 from tests.bench import Bench, HandClock, Target, open_bench
 from tests.opa_server import copy_policies, kept_opa
 from tests.patience import MINUTE
@@ -90,6 +90,34 @@ async def totals(bench: Bench) -> dict[tuple[str, str, str], tuple[int, Decimal]
 async def uses(bench: Bench) -> list[str]:
     """Return what became of all that was taken of budgets, sorted."""
     return sorted(row["status"] for row in await bench.rows("SELECT status FROM budget_uses"))
+
+
+PLAYED = {
+    "all": limit("wait", count=4, at_most="100.00"),
+    "signed": limit("approve", count=1, by="requester", requirement="high"),
+}
+
+
+async def play_refunds(bench: Bench, target: Target) -> dict[str, str]:
+    """Play refunds within budgets: done, failed, in doubt and done later, signed, waiting, and too much for any day."""
+    played = {"budgeted": await refund(bench, "1", "12.50")}
+    target.answers = [RefusedError("closed")]
+    played["budget_failed"] = await refund(bench, "2", by="sue")
+    target.answers = [OutcomeUnknownError("no reply")]
+    played["budget_doubt"] = await refund(bench, "3", by="cat")
+    await bench.later(minutes=2)
+    target.answers = [OutcomeUnknownError("no reply")]
+    played["budget_asked"] = await refund(bench, "4", by="ivy", kind="refund_by_hand")
+    await bench.later(minutes=2)
+    assert (await bench.click("omar", await bench.approval_id("in_doubt"))).counted
+    played["budget_signed"] = await refund(bench, "5", "20.00")
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, await bench.approval_id())).counted
+    await bench.settle()
+    played["budget_waited"] = await refund(bench, "6", by="olga")
+    played["budget_refused"] = await refund(bench, "7", "100.01", by="pam")
+    await bench.later(days=1)
+    return played
 
 
 async def told(bench: Bench, run_id: str, event: str) -> list[dict[str, Any]]:

@@ -27,12 +27,12 @@ from runtime.services.unknown_actors import UnknownActor, UnknownActors
 from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.databases import fresh_database
 from tests.integration.acts_stage import Register, asked, delegate, edit, mend, play_waiting, request_of, say
+from tests.integration.budgets_stage import PLAYED, play_refunds, refunds_bench
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.packs_stage import PACK as INCIDENTS
 from tests.integration.packs_stage import Case, Desk, open_case
 from tests.integration.policies_stage import (
     approve_filing,
-    ask,
     break_glass,
     deny,
     filing,
@@ -41,9 +41,9 @@ from tests.integration.policies_stage import (
     load_directory,
     open_vault,
     pausing_bench,
+    play_paused,
     play_vault,
     play_vault_alone,
-    reply,
     windows_bench,
 )
 from tests.patience import MINUTE
@@ -66,6 +66,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_glass(postgres, key),
             **await _play_windows(postgres, key),
             **await _play_paused(postgres, key),
+            **await _play_budgets(postgres, key),
             **await _play_vault(postgres, policy, key),
             **await _play_vault_alone(postgres, key),
         }
@@ -117,28 +118,19 @@ async def _play_windows(postgres: str, key: SigningKey) -> dict[str, Story]:
             return await stories_of(key, bench, {"windowed": run_id})
 
 
+async def _play_budgets(postgres: str, key: SigningKey) -> dict[str, Story]:
+    """Play refunds within budgets."""
+    target = Target()
+    with tempfile.TemporaryDirectory() as folder:
+        async with fresh_database(postgres) as dsn, refunds_bench(dsn, Path(folder), PLAYED, target) as bench:
+            return await stories_of(key, bench, await play_refunds(bench, target))
+
+
 async def _play_paused(postgres: str, key: SigningKey) -> dict[str, Story]:
-    """Play filings whose clock stood still: one approved in the time that was won, one expired after all of it."""
+    """Play filings whose clock stood still."""
     with tempfile.TemporaryDirectory() as folder:
         async with fresh_database(postgres) as dsn, pausing_bench(dsn, Targets.fresh(), Path(folder)) as bench:
-            late_id, late = await filing(bench, "late")
-            bench.clock.move(hours=3)
-            await ask(bench, "ben", late)
-            run_id, approval = await filing(bench, "paused")
-            bench.clock.move(hours=1)
-            question = await ask(bench, "ann", approval)
-            bench.clock.move(minutes=90)
-            await reply(bench, approval, question)
-            for hours in (
-                3,
-                2.25,
-                1,
-            ):  # one escalates; it expires, and the other escalates; that is late but for its pause
-                await bench.later(hours=hours)
-            for person in ("ann", "ben"):
-                assert (await bench.click(person, approval)).counted
-            await bench.settle()
-            return await stories_of(key, bench, {"paused": run_id, "paused_late": late_id})
+            return await stories_of(key, bench, await play_paused(bench))
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

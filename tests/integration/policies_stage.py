@@ -186,6 +186,28 @@ async def reply(bench: Bench, approval: str, question: str) -> None:
     assert (await say(bench, "rita", approval, CardAct.REPLY, "the founders", about=question, nonce=question)).counted
 
 
+async def play_paused(bench: Bench) -> dict[str, str]:
+    """Play filings whose clock stood still: one approved in the time that was won, one expired after all of it."""
+    late_id, late = await filing(bench, "late")
+    bench.clock.move(hours=3)
+    await ask(bench, "ben", late)
+    run_id, approval = await filing(bench, "paused")
+    bench.clock.move(hours=1)
+    question = await ask(bench, "ann", approval)
+    bench.clock.move(minutes=90)
+    await reply(bench, approval, question)
+    for hours in (
+        3,
+        2.25,
+        1,
+    ):  # one escalates; it expires, and the other escalates; that is late but for its pause
+        await bench.later(hours=hours)
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    return {"paused": run_id, "paused_late": late_id}
+
+
 PASSKEYS_PACK = Path(__file__).parents[2] / "packs/access-request"
 ASKED = {"system": "vault", "account": "rita", "role": "reader", "minutes": 60, "justification": "a rotation"}
 RP_ID = "countersign.example"

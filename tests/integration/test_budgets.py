@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
