@@ -22,8 +22,8 @@ from policy.contract import (
     PolicyUnavailableError,
     Question,
     Requirement,
-    Text,
 )
+from policy.texts import Text
 
 # Older servers let a crafted path select another rule (CVE-2025-46569).
 OLDEST_OPA = (1, 4, 0)

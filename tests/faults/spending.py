@@ -18,9 +18,12 @@ from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Refuse
 from runtime.worker import Worker
 from tests.bench import HandClock, open_bench
 from tests.integration.budgets_stage import REFUNDS
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
+PROCESSES = 8
+"""They begin together."""
 WORKERS = 8
+"""Of each process."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ async def _spend(dsn: str, opa: str, moment: str, book: Path, point: str, number
         open_bench(dsn, policy, [REFUNDS], handlers, clock=HandClock(datetime.fromisoformat(moment))) as bench,
     ):
         failpoints.arm(die)
+        (book.parent / f"ready-{os.getpid()}").touch()
+        await until(lambda: len(list(book.parent.glob("ready-*"))) >= PROCESSES)
         engines = [replace(bench.engine, worker=f"{os.getpid()}-{nth}") for nth in range(WORKERS)]
         await asyncio.gather(*(Worker(engine).drain() for engine in engines))
 

@@ -14,20 +14,19 @@ import pytest
 from runtime.failpoints import Point
 from tests.bench import Bench, Target
 from tests.faults.killed import ended
-from tests.faults.spending import WORKERS, Book, spend
+from tests.faults.spending import PROCESSES, WORKERS, Book, spend
 from tests.integration.budgets_stage import limit, refunds_bench, totals
 from tests.opa_server import kept_opa
 
-PROCESSES = 8
 BUDGET = 100
 REFUNDS = 240
 ASKING = ("rita", "ann", "ben", "cat")
 DEATHS = (
-    (Point.ATTEMPT_BEGINNING, 7),
-    (Point.ATTEMPT_BEGUN, 5),
-    (Point.CONNECTOR_CALLING, 3),
-    (Point.CONNECTOR_CALLED, 9),
-    (Point.ATTEMPT_ENDING, 6),
+    (Point.ATTEMPT_BEGINNING, 3),
+    (Point.ATTEMPT_BEGUN, 2),
+    (Point.CONNECTOR_CALLING, 2),
+    (Point.CONNECTOR_CALLED, 3),
+    (Point.ATTEMPT_ENDING, 2),
 )
 """Where processes are killed, and at which time that they come there; the others come to their ends."""
 

@@ -55,6 +55,8 @@ RECORDS = {
         "log_heads",
         "log_tiles",
         "policy_shadows",
+        "budget_totals",
+        "budget_uses",
     ),
 }
 WORKING = set(metadata.tables) - RECORDS
@@ -65,6 +67,8 @@ WRITTEN_ONCE = [
     ("approvals", "requested_at = now()"),
     ("approvals", "shown = '{}'"),
     ("approvals", "expires_at = now()"),
+    ("budget_totals", "key = 'x'"),
+    ("budget_uses", "amount = 0"),
     ("votes", "verdict = 'approve'"),
     ("votes", "person = 'x'"),
     ("votes", "at = now()"),
