@@ -116,6 +116,7 @@ SET_ONCE = [
     ("runs", "finished_at = now()"),
     ("waits", "resolved_at = now()"),
     ("notifications", "outcome = '{}'"),
+    ("budget_uses", "status = 'released'"),
 ]
 
 
@@ -191,6 +192,13 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO passkey_links SELECT 'l1', tenant, 'ann', 'register', 'n', now(), now(), NULL, '', 'why', '', '',"
         " '', 'omar', '{}', now() FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO budget_totals SELECT tenant, 'b', 'agent', 'a', '2026', '', 1, 0 FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO budget_uses SELECT 'd1', effect_id, tenant, 'b', 'agent', 'a', '2026', '', 0, 'used', true, now()"
+        " FROM effects LIMIT 1 RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")
