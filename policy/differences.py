@@ -8,11 +8,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import isodate
 
+from policy.budgets import BudgetUse
 from policy.contract import Answer, BreakGlass, NextInLine, Outcome, Reason, Requirement
 from policy.execution_windows import ExecuteWhen
 from receipts.redaction import MARKER
@@ -99,6 +101,35 @@ def _of_outcome(was: Answer, now: Answer) -> Iterator[Difference]:
         yield Difference(REASONS if now.outcome is Outcome.DENY else lower, "tier", was.tier, now.tier)
     if was.outcome is now.outcome is Outcome.ALLOW:
         yield from _of_execute("execute", was.execute, now.execute)
+        yield from _of_budgets(was, now)
+
+
+def _of_budgets(was: Answer, now: Answer) -> Iterator[Difference]:
+    """Yield for each budget how it differs: one that is gone, or leaves more, is weaker, and so is any other change."""
+    before, after = ({budget.name: budget for budget in answer.budgets or ()} for answer in (was, now))
+    for name in sorted(before.keys() | after.keys()):
+        first, second = before.get(name), after.get(name)
+        if first != second and not (first and second and _say_the_same_budget(first, second)):
+            kind = STRICTER if second and (not first or _leaves_less(first, second)) else WEAKER
+            yield Difference(kind, f"budgets.{name}", _json(first), _json(second))
+
+
+def _say_the_same_budget(was: BudgetUse, now: BudgetUse) -> bool:
+    return was.model_copy(update={"comment": now.comment}) == now
+
+
+_OVER = ("deny", "wait", "approve")
+
+
+def _leaves_less(was: BudgetUse, now: BudgetUse) -> bool:
+    """Return whether a budget is the same one, of fewer effects and a smaller sum, and no milder where it is spent."""
+    alike = all(getattr(was, member) == getattr(now, member) for member in ("by", "key", "per", "time_zone"))
+    fewer = was.count is None or (now.count is not None and now.count <= was.count)
+    smaller = was.sum is None or (
+        now.sum is not None and now.currency == was.currency and Decimal(now.sum) <= Decimal(was.sum)
+    )
+    same_amount = was.sum is None or was.amount == now.amount
+    return alike and fewer and smaller and same_amount and _OVER.index(now.over) <= _OVER.index(was.over)
 
 
 def _of_words(was: Answer, now: Answer) -> Iterator[Difference]:

@@ -110,7 +110,8 @@ class EffectStatus(StrEnum):
 
     PENDING = "pending"
     """In the outbox, free to be leased from `next_try_at` on. A worker leases it, within a second if it has room.
-    It fails at `give_up_at`: one day after the proposal, or what policy says (`execute`)."""
+    It fails at `give_up_at`: one day after the proposal, or what policy says (`execute`); what waits for a
+    budget has a day from when that begins again."""
     LEASED = "leased"
     """A worker takes it through the gate. A lease lasts 30 seconds (COUNTERSIGN_LEASE_SECONDS), and the worker
     extends it. A sweep takes an expired lease back: to `pending` if no attempt had begun, else to `in_doubt`."""

@@ -27,9 +27,14 @@ def limit(over: str = "deny", *, count: int | None = None, at_most: str | None =
     return {"comment": "Refunds are watched", "when": WHEN, "budget": budget, **asks}
 
 
-def with_limits(folder: Path, limits: Mapping[str, Any], **operation: Any) -> Path:
-    """Return a copy of the policies with refunds, and these limits."""
+def with_limits(folder: Path, limits: Mapping[str, Any], rego: Mapping[str, str], **operation: Any) -> Path:
+    """Return a copy of the policies with refunds, these limits, and other words in the rules of budgets."""
     policies = copy_policies(folder / "rego")
+    rules = policies / "countersign/budgets.rego"
+    for said, instead in rego.items():
+        text = rules.read_text(encoding="utf-8")
+        assert said in text
+        rules.write_text(text.replace(said, instead), encoding="utf-8")
     file = policies / "countersign_config/acme/data.json"
     config = json.loads(file.read_text(encoding="utf-8"))
     refund = {"tier": "low", "targets": ["customer:*"], **operation}
@@ -47,10 +52,11 @@ async def refunds_bench(
     target: Target,
     clock: HandClock | None = None,
     handler: Handler | None = None,
+    rego: Mapping[str, str] | None = None,
     **operation: Any,
 ) -> AsyncIterator[Bench]:
     """Open a bench on which refunds have these limits."""
-    policies = with_limits(folder, limits, **operation)
+    policies = with_limits(folder, limits, rego or {}, **operation)
     handlers = {"payments::refund": handler or target.handler(reconcile=target.reconcile)}
     async with (
         OpaEngine((await kept_opa(policies)).url, timeout=MINUTE) as policy,

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.views.command_replies import run_reply
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
-from tests.bench import Bench, Target
+from runtime.model.person import Person
+from runtime.services.requests import RequestService
+from tests.bench import TENANT, Bench, Target
 from tests.integration.budgets_stage import limit, refund, refunds_bench, status, told, totals, uses
 
 Open = Callable[..., AbstractAsyncContextManager[Bench]]
@@ -203,6 +206,54 @@ async def test_what_people_signed_needs_no_signature_once_the_budget_begins_agai
         assert (await status(bench, over))[0] == "succeeded"
 
 
+async def test_whoever_asked_reads_until_when_it_waits_for_which_budget(opened: Open) -> None:
+    async with opened({"refunds": limit("wait", count=1)}) as bench:
+        await refund(bench, "1")
+        waiting = await refund(bench, "2")
+        view = await RequestService(bench.engine, TENANT, bench.catalog).run(Person("rita", "Rita", ()), waiting)
+        assert view
+        assert view.steps[0].error.startswith("waits until 2026-01-05T23:00:00.000000Z: budget refunds (")
+        assert "waits until" in str(run_reply(view).blocks)
+
+
+async def test_nothing_that_takes_of_a_budget_begins_in_the_commit_of_what_it_follows(opened: Open) -> None:
+    async with opened({"refunds": limit(count=5)}) as bench:
+        run_id = await refund(bench, "1", kind="refund_twice")
+        assert (await bench.run(run_id))["status"] == "succeeded"
+        assert await uses(bench) == ["used", "used"]
+        sets = await bench.rows("SELECT leaves::text AS said FROM leaf_sets WHERE run_id = %s", run_id)
+        begun = [row["said"] for row in sets if "budget.reserved" in row["said"]]
+        assert len(begun) == 2
+        assert not any("receipt.written" in said for said in begun)
+
+
+async def test_a_policy_that_lets_it_go_beyond_a_budget_without_signatures_is_not_followed(
+    opened: Open, target: Target
+) -> None:
+    deaf = {"lets_ask(name, _) if name in _over": "lets_ask(name, _) if name in {1 | false}"}
+    async with opened({"refunds": limit("approve", count=1, requirement="high")}, rego=deaf) as bench:
+        await refund(bench, "1")
+        over = await refund(bench, "2")
+        assert len(target.calls) == 1
+        (effect,) = await bench.rows("SELECT status, error FROM effects WHERE run_id = %s AND purpose = 'step'", over)
+        assert effect["status"] == "pending"
+        assert "it allows more than is left without signatures" in effect["error"]
+        assert await totals(bench) == {("refunds", "portal-bot", TODAY): (1, Decimal(0))}
+
+
+async def test_word_in_the_chat_that_policy_counts_is_not_sent(opened: Open) -> None:
+    counting = {'input.step == ""': "input.step == 1", "[input.effect.connector].chat == true": ".none.chat == true"}
+    limits = {
+        "asks": {"comment": "c", "when": {"connector": ["payments"]}, "requirement": "high"},
+        "all": {**limit(count=5), "when": {"requester": ["rita"]}},
+    }
+    async with opened(limits, rego=counting) as bench:
+        await refund(bench, "1")
+        errors = {row["error"] for row in await bench.rows("SELECT error FROM effects WHERE purpose = 'message'")}
+        assert errors == {"word in the chat, and a read, take of no budget"}
+        assert not bench.chat.calls
+
+
 async def test_each_has_a_budget_of_their_own(opened: Open, target: Target) -> None:
     async with opened({"refunds": limit(count=1, by="requester")}) as bench:
         await refund(bench, "1")
@@ -224,10 +275,11 @@ async def test_a_card_says_that_what_was_approved_waits_for_its_budget(opened: O
     async with opened({**limits, "refunds": limit("wait", count=1)}) as bench:
         for ref in ("1", "2"):
             await refund(bench, ref)
+            asked = await bench.approval_id()
             for person in ("ann", "ben"):
-                assert (await bench.click(person, await bench.approval_id())).counted
+                assert (await bench.click(person, asked)).counted
             await bench.settle()
-        view = await bench.desk.approval(await bench.approval_id(status="approved"))
+        view = await bench.desk.approval(asked)
         assert view
         assert view.result
         assert (view.result.code, view.result.about) == ("budget", ("2026-01-05T23:00:00.000000Z", "refunds"))

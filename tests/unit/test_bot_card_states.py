@@ -192,6 +192,12 @@ def test_a_card_of_what_waits_says_until_when() -> None:
     assert LINE in shown(card(waits, now=NOW).blocks)
 
 
+def test_a_card_of_what_waits_for_its_budget_says_until_when() -> None:
+    result = Result(ResultCode.BUDGET, ("2026-03-03T08:00:00.000000Z", "refunds"))
+    waits = replace(KYC, status=ApprovalStatus.APPROVED, result=result, decided_at=NOW)
+    assert LINE in shown(card(waits, now=NOW).blocks)
+
+
 def test_a_card_without_times_says_nothing_of_them() -> None:
     seen = shown(card(KYC, now=NOW).blocks)
     assert "arried out" not in seen
