@@ -2,16 +2,17 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from policy.execution_windows import ZoneName
-from policy.texts import Exact, Text
+from policy.texts import Exact, Text, printable
 
 LONGEST_KEY = 400
 """Characters of whom a budget is counted for: it stands in an index of the database."""
 
 DecimalText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$")]
 """A decimal number of at least zero, exactly as it is written."""
+Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY), AfterValidator(printable)]
 
 
 class BudgetUse(Exact):
@@ -24,7 +25,7 @@ class BudgetUse(Exact):
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,59}$")
     comment: Text
     by: Literal["requester", "agent", "target"]
-    key: Text = Field(min_length=1, max_length=LONGEST_KEY)
+    key: Key
     per: Literal["day", "month"]
     time_zone: ZoneName
     count: int | None = Field(default=None, ge=1, le=1_000_000_000, exclude_if=lambda count: count is None)

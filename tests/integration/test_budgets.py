@@ -107,6 +107,21 @@ async def test_what_is_in_doubt_keeps_what_it_took_until_it_is_known_what_became
         assert await totals(bench) == {("refunds", "portal-bot", TODAY): (1, Decimal(0))}
 
 
+async def test_what_was_taken_is_given_back_though_policy_counts_no_more(
+    dsn: str, tmp_path: Path, target: Target
+) -> None:
+    target.answers = [OutcomeUnknownError("no reply")]
+    async with refunds_bench(dsn, tmp_path / "first", {"refunds": limit(count=1)}, target) as bench:
+        run_id = await refund(bench, "1")
+        assert await uses(bench) == ["reserved"]
+        clock = bench.clock
+    async with refunds_bench(dsn, tmp_path / "second", {}, target, clock) as bench:
+        await bench.later(minutes=2)
+        assert (await status(bench, run_id))[0] == "succeeded"
+        assert await uses(bench) == ["released"]
+        assert await told(bench, run_id, "budget.released") == [{"budgets": ["refunds"]}]
+
+
 async def test_what_is_found_to_have_happened_has_used_what_it_took(opened: Open, target: Target) -> None:
     async with opened({"refunds": limit(count=1)}) as bench:
         target.answers = [OutcomeUnknownError("no reply")]
@@ -242,7 +257,10 @@ async def test_a_policy_that_lets_it_go_beyond_a_budget_without_signatures_is_no
 
 
 async def test_word_in_the_chat_that_policy_counts_is_not_sent(opened: Open) -> None:
-    counting = {'input.step == ""': "input.step == 1", "[input.effect.connector].chat == true": ".none.chat == true"}
+    counting = {
+        'input.step == ""': 'input.step == "none"',
+        "[input.effect.connector].chat == true": ".none.chat == true",
+    }
     limits = {
         "asks": {"comment": "c", "when": {"connector": ["payments"]}, "requirement": "high"},
         "all": {**limit(count=5), "when": {"requester": ["rita"]}},

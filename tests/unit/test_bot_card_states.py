@@ -24,7 +24,7 @@ from bot.views.cancel_undo import undo_modal
 from bot.views.card import card
 from bot.views.command_replies import approval_reply
 from bot.views.vote_modals import reason_modal, signing_modal
-from bot.views.wording import execution_times
+from bot.views.wording import execution_times, result_words
 from receipts import canonical
 from receipts.chain import MAX_CARD
 from runtime.model.approval import AskKind, Result, ResultCode
@@ -196,6 +196,9 @@ def test_a_card_of_what_waits_for_its_budget_says_until_when() -> None:
     result = Result(ResultCode.BUDGET, ("2026-03-03T08:00:00.000000Z", "refunds"))
     waits = replace(KYC, status=ApprovalStatus.APPROVED, result=result, decided_at=NOW)
     assert LINE in shown(card(waits, now=NOW).blocks)
+    assert result_words(result) == (
+        "Approved; carried out from 2026-03-03 08:00 UTC on, since its budget refunds is used up until then"
+    )
 
 
 def test_a_card_without_times_says_nothing_of_them() -> None:

@@ -280,10 +280,6 @@ def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: Ap
             Result(ResultCode.WINDOW, ("2026-03-03T08:00:00.000000Z",)),
             "Approved; carried out from 2026-03-03 08:00 UTC on",
         ),
-        (
-            Result(ResultCode.BUDGET, ("2026-03-03T08:00:00.000000Z", "refunds")),
-            "Approved; carried out from 2026-03-03 08:00 UTC on, since its budget refunds is used up until then",
-        ),
     ],
     ids=str,
 )

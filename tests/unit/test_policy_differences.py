@@ -208,51 +208,6 @@ def test_when_an_allowed_effect_is_carried_out_is_a_term(was: Any, now: Any, exp
     assert kind(*(answer(one) for one in found)) == expected
 
 
-BUDGET: dict[str, Any] = {
-    "name": "refunds",
-    "comment": "Few",
-    "by": "agent",
-    "key": "bot",
-    "per": "day",
-    "time_zone": "UTC",
-    "count": 5,
-    "sum": "50.00",
-    "currency": "EUR",
-    "amount": "1",
-    "over": "wait",
-}
-FREE = {name: value for name, value in BUDGET.items() if name not in ("sum", "currency", "amount")}
-
-
-@pytest.mark.parametrize(
-    ("was", "now", "expected"),
-    [
-        ([], [BUDGET], "stricter"),
-        ([BUDGET], [], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "comment": "Fewer"}], "unchanged"),
-        ([BUDGET], [{**BUDGET, "count": 4}], "stricter"),
-        ([BUDGET], [{**BUDGET, "count": 6}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "sum": "49.999"}], "stricter"),
-        ([BUDGET], [{**BUDGET, "sum": "100.00"}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "count": 4, "sum": "60"}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "currency": "USD"}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "amount": "0.5"}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "over": "deny"}], "stricter"),
-        ([BUDGET], [{**BUDGET, "over": "approve"}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "per": "month"}], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "by": "target"}], "weaker-terms"),
-        ([FREE], [BUDGET], "stricter"),
-        ([BUDGET], [FREE], "weaker-terms"),
-        ([BUDGET], [{**BUDGET, "count": 4, "name": "other"}], "weaker-terms"),
-    ],
-)
-def test_a_budget_that_leaves_less_is_stricter_and_any_other_change_of_it_weaker(
-    was: list[Any], now: list[Any], expected: str
-) -> None:
-    found = [{**ALLOWED, **({"budgets": budgets} if budgets else {})} for budgets in (was, now)]
-    assert kind(*(answer(one) for one in found)) == expected
-
-
 ONE_OF_EACH = [next(step for step in STEPS if step[0] == member) for member in WEAKER_AND_STRICTER]
 ORDER = list(DifferenceClass)
 
