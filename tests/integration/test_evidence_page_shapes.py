@@ -40,6 +40,7 @@ OF_FOLDER: dict[str, tuple[type[BaseModel], ...]] = {
 _NOW, _DIGEST = "2026-01-31T09:00:00.000000Z", "f" * 64
 _ALLOWED = {"decision_id": "d-1", "digest": _DIGEST}
 _VOTED = {"approval_id": "a-1", "person": "ben", "digest": _DIGEST, "reason": "not now"}
+_TAKEN = {"name": "refunds", "period": "2026-01-05", "count": 1, "sum": "2.50"}
 SAID: dict[str, dict[str, Any]] = {
     "Register": {
         "keys": [
@@ -79,6 +80,9 @@ SAID: dict[str, dict[str, Any]] = {
     "Chosen": {"among": [{"name": "kyc", "version": 3, "digest": _DIGEST}]},
     "Proposed": {"action": "a::b", "target": "DE/1", "digest": _DIGEST},
     "Waiting": {"decision_id": "d-1", "since": _NOW, "opens_at": _NOW, "until": _NOW},
+    "Reserved": {"decision_id": "d-1", "budgets": [_TAKEN], "kept": ["other"]},
+    "Returned": {"budgets": ["refunds"]},
+    "Spent": {"decision_id": "d-1", "budgets": [_TAKEN], "opens_at": _NOW},
     "Opened": {"wait_id": "w-1", "type": "approval", "correlation_key": "", "deadline": _NOW},
     "Escalated": {
         "wait_id": "w-1",
