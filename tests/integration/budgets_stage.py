@@ -123,6 +123,9 @@ async def play_refunds(bench: Bench, target: Target) -> dict[str, str]:
     played["budget_waited"] = await refund(bench, "6", by="olga")
     played["budget_refused"] = await refund(bench, "7", "100.01", by="pam")
     await bench.later(days=1)
+    target.answers = [OutcomeUnknownError("no reply")]
+    played["budget_kept"] = await refund(bench, "8", by="ben", kind="refund_by_key")
+    await bench.later(minutes=1)
     return played
 
 

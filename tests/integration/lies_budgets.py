@@ -53,6 +53,12 @@ def _begun_without(forged: Forged) -> None:
     forged.drop(forged.leaf(_RESERVED), forged.leaf(_USED))
 
 
+def _taken_again(forged: Forged) -> None:
+    """Let a further attempt in doubt have taken of the budgets, too."""
+    first, again = forged.all(_RESERVED)
+    again["data"].update(budgets=list(first["data"]["budgets"]), kept=[])
+
+
 def _all_left(forged: Forged) -> None:
     """Let as much be left as it takes."""
     forged.leaf(_SPENT)["data"]["budgets"][0].update(count=3, sum="42.50")
@@ -110,6 +116,7 @@ ENDS: dict[str, Lie] = {
         ),
     ),
     "taken, though it is held": ("budgets.ended", "budget_doubt", _dropped(_RELEASED)),
+    "taken again, though it is kept": ("budgets.ended", "budget_kept", _taken_again),
     "released after a success": ("budgets.ended", "budgeted", _renamed(_USED, _RELEASED)),
     "used without a success": ("budgets.ended", "budget_failed", _renamed(_RELEASED, _USED)),
     "used after a doubt that was cleared": ("budgets.ended", "budget_asked", _renamed(_USED, _RELEASED)),

@@ -107,6 +107,22 @@ async def test_what_is_in_doubt_keeps_what_it_took_until_it_is_known_what_became
         assert await totals(bench) == {("refunds", "portal-bot", TODAY): (1, Decimal(0))}
 
 
+async def test_what_is_tried_again_while_in_doubt_keeps_what_it_took_and_takes_nothing_more(
+    opened: Open, target: Target
+) -> None:
+    async with opened({"refunds": limit(count=1, at_most="10.00")}) as bench:
+        target.answers = [OutcomeUnknownError("no reply"), OutcomeUnknownError("no reply")]
+        run_id = await refund(bench, "1", kind="refund_by_key")
+        for _ in range(2):
+            await bench.later(minutes=1)
+        assert (await status(bench, run_id))[0] == "succeeded"
+        assert len(target.calls) == 3
+        reserved = await told(bench, run_id, "budget.reserved")
+        assert [(len(one["budgets"]), one["kept"]) for one in reserved] == [(1, []), (0, ["refunds"]), (0, ["refunds"])]
+        assert await uses(bench) == ["used"]
+        assert await totals(bench) == {("refunds", "portal-bot", TODAY): (1, Decimal("10.00"))}
+
+
 async def test_what_was_taken_is_given_back_though_policy_counts_no_more(
     dsn: str, tmp_path: Path, target: Target
 ) -> None:
