@@ -155,7 +155,9 @@ _connectors := {input.effect.connector: {"operations": {input.effect.operation: 
 
 _operation := config.tenant.connectors[input.effect.connector].operations[input.effect.operation]
 
-_windows := {_operation.execute} | {limit.execute | some limit in _matching}
+_windows contains _operation.execute
+
+_windows contains limit.execute if some limit in _matching
 
 _writes := config.tenant.writes_per_run if count(_closeness) == 0
 
