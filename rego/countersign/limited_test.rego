@@ -126,6 +126,17 @@ test_limit_says_when_it_is_carried_out if {
 	asked.requirement.execute == week
 }
 
+test_limit_and_list_both_say_when_it_is_carried_out if {
+	listed := json.patch(tenant(limit({"execute": week})), [{
+		"op": "add",
+		"path": "/connectors/ledger/operations/note/execute",
+		"value": {"not_before": "2026-01-06T10:00:00Z", "within": "PT6H"},
+	}])
+	tenants := {"t1": listed}
+	decision := effect.decision with input as noting(5001, []) with data.countersign_config as tenants
+	decision.execute == object.union(week, {"not_before": "2026-01-06T10:00:00Z", "within": "PT6H"})
+}
+
 test_limits_with_different_times_of_the_week_contradict_each_other if {
 	other := object.union(large, {"execute": object.union(week, {"time_zone": "Europe/Oslo"})})
 	decision := decide({"large": object.union(large, {"execute": week}), "other": other}, noting(5001, []))
