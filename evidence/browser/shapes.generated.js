@@ -219,10 +219,11 @@ const TERM_FORM_SHAPE = open({requested_at: moment, expires_at: moment, "usable_
 /** By whom the effect had been edited, and what had been asked for, as policy was told. */
 const TOLD_EDITS_SHAPE = open({by: list(text), requested: mapping(anything)});
 
-/** The whole question. */
+/** The whole question; `named` is who is named in fields of the effect, by field, null where that was not known. */
 const QUESTION_FORM_SHAPE = open({
   actor: ACTOR_FORM_SHAPE, effect: EFFECT_FORM_SHAPE, votes: list(TOLD_VOTE_SHAPE), time: moment, tenant: text,
   run: RUN_FORM_SHAPE, step: text, approval: orNull(TERM_FORM_SHAPE), "edited?": orNull(TOLD_EDITS_SHAPE),
+  "named?": orNull(mapping(orNull(list(text)))),
 });
 
 /** What a human authorization had to fulfil, with its duration (ISO 8601). */

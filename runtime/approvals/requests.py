@@ -98,7 +98,7 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
         "step": passage.effect.step,
         "effect_id": passage.effect.effect_id,
         "outcome": str(verdict.answer.outcome),
-        "input": question.model_dump(mode="json"),
+        "input": _told(question, verdict).model_dump(mode="json"),
         "answer": verdict.answer.model_dump(mode="json"),
         "opa_decision_id": verdict.decision_id,
         "opa_version": verdict.opa_version,
@@ -119,6 +119,11 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
     )
     await records.insert_decision(tx.conn, tx.run_id, passage.effect.effect_id, seq, facts, document, tx.now, in_force)
     return verdict
+
+
+def _told(question: Question, verdict: Verdict) -> Question:
+    """Return the question that was answered: policy may have asked back who is named in fields of the effect."""
+    return question if verdict.named is None else question.model_copy(update={"named": verdict.named})
 
 
 def _cleaned(verdict: Verdict, privacy: Privacy) -> Verdict:

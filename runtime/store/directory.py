@@ -119,6 +119,18 @@ async def people_of(conn: Conn, tenant: str, account: str) -> dict[str, list[Per
     return found
 
 
+async def people_named(conn: Conn, tenant: str, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ids behind names, each an id or an account of the directory, by name; unknown ones are left out."""
+    rows = await conn.rows(
+        "SELECT name, array_agg(DISTINCT actor_id ORDER BY actor_id) AS ids FROM ("
+        " SELECT actor_id AS name, actor_id FROM actors WHERE tenant = %(tenant)s AND actor_id = ANY(%(names)s)"
+        " UNION ALL SELECT account, actor_id FROM slack_accounts WHERE tenant = %(tenant)s AND account = ANY(%(names)s)"
+        ") AS known GROUP BY name",
+        {"tenant": tenant, "names": list(names)},
+    )
+    return {row["name"]: row["ids"] for row in rows}
+
+
 async def people_behind(conn: Conn, tenant: str, users: Sequence[str]) -> list[tuple[str, str, Person]]:
     """Return team, user and person of these Slack users, by their ids; one person alone for each."""
     rows = await conn.rows(

@@ -147,6 +147,14 @@ DECISIONS: dict[str, Lie] = {
         *("decisions.tier", "filed"),
         _asked("answer.tier", "low", "needs_approval"),
     ),
+    "somebody whom the effect names may sign": (
+        *("decisions.named", "filed"),
+        _asked("input.named", {"answered_by": ["ann", "zoe"]}, "needs_approval"),
+    ),
+    "somebody signs, and it is not known who may not": (
+        *("decisions.named", "filed"),
+        _asked("input.named", {"answered_by": None}, "needs_approval"),
+    ),
     "by a rule that gives none of its reasons": (
         "decisions.rules",
         "filed",
