@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from policy.contract import Outcome, PolicyUnavailableError, Verdict
 from runtime.model.votes import RefusalCode
+from runtime.named_people import asked_with_names
+from runtime.store.database.pool import make_pool
 from tests.integration.limits_stage import (
     LARGE,
     OWNERS,
@@ -15,6 +18,8 @@ from tests.integration.limits_stage import (
     status,
     step_error,
 )
+from tests.logins import as_program
+from tests.opa_server import question
 
 ANSWERED = {"comment": "Nobody signs who answered the ticket", "when": REFUND, "exclude": ["answered_by"]}
 BY_OWNERS = {**LARGE, "requirement": "owners"}
@@ -62,13 +67,18 @@ async def test_large_amounts_are_paid_by_day_only(dsn: str, tmp_path: Path) -> N
         assert [call.params["payment"] for call in bank.calls] == ["p1", "p2"]
 
 
-@pytest.mark.parametrize("answered_by", ["olga", "UOLGA", ["UOLGA", "rita"]])
-async def test_nobody_signs_who_answered_the_ticket(dsn: str, tmp_path: Path, answered_by: Any) -> None:
+@pytest.mark.parametrize(
+    ("answered_by", "known"),
+    [("olga", ["olga"]), ("UOLGA", ["olga"]), (["UOLGA", "rita", "olga"], ["olga", "rita"])],
+)
+async def test_nobody_signs_who_answered_the_ticket(
+    dsn: str, tmp_path: Path, answered_by: Any, known: list[str]
+) -> None:
     async with open_payments(dsn, tmp_path, {"large": BY_OWNERS, "answered": ANSWERED}) as (bench, bank):
         run_id = await refund(bench, "2000", answered_by)
         approval = await bench.approval_id()
-        assert (await bench.pending("olga", 9)).approvals == []
-        assert [one.approval_id for one in (await bench.pending("pam", 9)).approvals] == [approval]
+        assert (await bench.pending("olga", 9)).total == 0
+        assert (await bench.pending("pam", 9)).total == 1
         refused = (await bench.click("olga", approval)).refusal
         assert refused
         assert refused.code is RefusalCode.EXCLUDED
@@ -77,8 +87,9 @@ async def test_nobody_signs_who_answered_the_ticket(dsn: str, tmp_path: Path, an
         await bench.settle()
         assert await status(bench, run_id) == "succeeded"
         assert len(bank.calls) == 1
-        told = await bench.rows("SELECT document FROM decisions WHERE run_id = %s", run_id)
-        assert len(told) == 2
+        query = "SELECT document FROM policy_decisions WHERE run_id = %s AND document ->> 'step' = 'refund'"
+        told = await bench.rows(query, run_id)
+        assert [one["document"]["input"]["named"] for one in told] == [{"answered_by": known}] * 2
 
 
 @pytest.mark.parametrize("answered_by", ["somebody", ["olga", "somebody"], [["olga"]]])
@@ -120,9 +131,27 @@ async def test_a_limit_to_come_is_announced_on_the_card_and_holds_from_its_momen
         await refund(bench, "2000", ref="1")
         (first,) = await bench.rows("SELECT requirement, reasons FROM approvals")
         assert first["requirement"]["quorum"] == OWNERS["quorum"]
-        assert first["reasons"][-1]["msg"] == "from 2026-01-12T00:00:00Z on, two: Two sign"
+        assert first["reasons"][1]["msg"] == "from 2026-01-12T00:00:00Z on, two: Two sign"
         await bench.later(days=7)
         await refund(bench, "2000", ref="2")
         (second,) = await bench.rows("SELECT requirement, reasons FROM approvals WHERE status = 'requested'")
         assert second["requirement"]["quorum"] == 2
         assert [one["code"] for one in second["reasons"]] == ["limits.demand", "limits.applies", "limits.applies"]
+
+
+async def test_a_question_about_named_people_is_unavailable_while_the_directory_cannot_be_read(
+    dsn: str, tmp_path: Path
+) -> None:
+    async with open_payments(dsn, tmp_path, {"large": BY_OWNERS, "answered": ANSWERED}) as (bench, _):
+        policy = bench.engine.policy
+        effect: dict[str, Any] = {"connector": "payments", "operation": "refund", "target": "payment:1", "tier": "low"}
+        asked, other = (question(**effect, fields={"amount": amount, "answered_by": "olga"}) for amount in (2000, 2))
+        known, free = await asked_with_names(bench.engine.pool, policy.ask_all, [asked, other])
+        closed = make_pool(as_program(dsn), size=1, behind_pooler=False)
+        away, still = await asked_with_names(closed, policy.ask_all, [asked, other])
+    assert isinstance(known, Verdict)
+    assert (known.answer.outcome, known.named) == (Outcome.NEEDS_APPROVAL, {"answered_by": ["olga"]})
+    assert isinstance(away, PolicyUnavailableError)
+    for one in (free, still):
+        assert isinstance(one, Verdict)
+        assert (one.answer.outcome, one.named) == (Outcome.ALLOW, None)

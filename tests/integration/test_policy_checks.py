@@ -10,6 +10,7 @@ from policy.bundle import PolicyFolders
 from policy.checks import faults_in, format_files, run_tests
 from policy.errors import PolicyError
 from tests.opa_server import PACKS, POLICIES, copy_policies, opa_program
+from tools.policy_schemas import schemas, text
 
 Fault = tuple[str, str, str, str]
 """A file, what stands in it, what takes its place, and what is said of that."""
@@ -157,3 +158,8 @@ def test_where_one_file_has_a_fault_none_is_formatted(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=TIERS):
         format_files(opa_program(), PolicyFolders(policies, ()))
     assert (policies / unformatted).read_text() == text
+
+
+def test_schemas_for_the_compiler_and_for_editors_are_those_of_the_contract_and_the_rules() -> None:
+    for name, schema in schemas(opa_program()).items():
+        assert (POLICIES / "schemas" / name).read_text(encoding="utf-8") == text(schema), name
