@@ -192,9 +192,6 @@ LIMIT = {"comment": "c", "when": {"connector": ["payments"]}, "tier": "high"}
             "acme: payments::refund: answer",
         ),
         ({**LIMIT, "when": {"runbook": ["b"]}, "requirement": "none"}, "limits.one.requirement: none is not among"),
-            {**LIMIT, "when": {"runbook": ["b"]}, "requirement": "none"},
-            "acme: limits.one.requirement: none is not among",
-        ),
     ],
 )
 async def test_a_limit_that_would_make_answers_invalid_is_found_before_it_is_served(
