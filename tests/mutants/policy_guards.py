@@ -202,6 +202,77 @@ VERSIONS = (
         "if False:",
         ("tests/integration/test_policy_versions.py",),
     ),
+    Guard(
+        "an edit is made only if the version that was asked about it is in force",
+        "_answered_by",
+        "(ruled, foreseen)",
+        "(ruled,)",
+        ("tests/integration/test_policy_versions.py",),
+    ),
+    Guard(
+        "an act that waits for the version in force is no fault to be mended",
+        "_put_off",
+        "failures == 1 and not isinstance(error, PolicyReplacedError)",
+        "failures == 1",
+        ("tests/integration/test_policy_versions.py",),
+    ),
+    Guard(
+        "a tenant begins before or after a move of the policy, and misses none",
+        "_make_tenant",
+        "SELECT pg_advisory_xact_lock_shared(hashtextextended('policy_versions', 0))",
+        "SELECT 1",
+        ("tests/integration/test_log_audit_policies.py",),
+    ),
+    Guard(
+        "a tenant that a start makes misses no move of the policy",
+        "bind_tenant",
+        "await _make_tenant(conn, tenant, mocked=mocked)",
+        "await conn.execute(\"INSERT INTO tenants (tenant, salt, mocked) VALUES (%s, 's', %s)"
+        ' ON CONFLICT DO NOTHING", (tenant, mocked))',
+        ("tests/integration/test_log_audit_policies.py",),
+    ),
+    Guard(
+        "the rows of a backtest say of which decisions a sample was asked",
+        "_asked",
+        'report["sample"] is None',
+        "True",
+        ("tests/integration/test_policy_commands.py",),
+    ),
+    Guard(
+        "the rows of a backtest say of which period decisions were asked",
+        "_asked",
+        "if report[key]",
+        "if False",
+        ("tests/integration/test_policy_commands.py",),
+    ),
+    Guard(
+        "a backtest that asked no decision does not say that nothing would change",
+        "worst_example",
+        'if not report["decisions"]:',
+        "if False:",
+        ("tests/integration/test_policy_commands.py",),
+    ),
+    Guard(
+        "OPA goes on with the version before where that of the next one cannot be started",
+        "OpaChild._replace",
+        "except (PolicyError, ChildError, OSError) as error:",
+        "except (PolicyError, OSError) as error:",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
+        "a version whose OPA could not be started is served once it can",
+        "OpaChild._replace",
+        "return isinstance(error, PolicyError)",
+        "return True",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
+        "embedded mode begins with the version in force where the folder holds no policy",
+        "_servers",
+        "isinstance(served, PolicyError) and await _in_force(settings, logins.program)",
+        "False",
+        ("tests/integration/test_opa_versions.py",),
+    ),
 )
 
 CANDIDATES = (
