@@ -100,6 +100,33 @@ async def test_a_version_whose_opa_could_not_be_started_is_served_once_it_can(
         assert child.revision == version.digest
 
 
+async def test_a_version_whose_opa_ends_at_its_start_ends_nothing_else_and_is_served_once_it_can(
+    policies: Path, tmp_path: Path, heard: Heard
+) -> None:
+    program, ill = tmp_path / "opa", tmp_path / "ill"
+    program.write_text(f'#!/bin/sh\n[ "$1" = run ] && [ -e {ill} ] && exit 3\nexec {opa_program()} "$@"\n')
+    program.chmod(0o700)
+    changed = copy_policies(tmp_path / "version")
+    edit(configuration(changed), '"writes_per_run": 60', '"writes_per_run": 61')
+    version = read_policy(PolicyFolders(changed, PACKS))
+
+    async def in_force() -> tuple[str, bytes]:
+        return version.digest, sign_bundle(version, load_or_create(tmp_path / "keys/policy.pem")).data
+
+    supervisor = Supervisor()
+    async with (
+        opa_child(PolicyFolders(policies, PACKS), tmp_path / "work", program=program, supervisor=supervisor) as child,
+        OpaEngine(child.url, timeout=MINUTE) as engine,
+    ):
+        ill.touch()
+        child.follow_versions(in_force)
+        told = await supervisor.guard(heard.until("the old one stays active"))
+        assert "opa ended 3 times at its start" in told[-1]
+        ill.unlink()
+        await supervisor.guard(verdict_of(engine, version.digest))
+        assert child.revision == version.digest
+
+
 async def test_embedded_mode_starts_with_the_version_in_force_where_the_folder_holds_no_policy(
     policies: Path, tmp_path: Path
 ) -> None:
