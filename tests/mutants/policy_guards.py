@@ -267,6 +267,20 @@ VERSIONS = (
         ("tests/integration/test_opa_versions.py",),
     ),
     Guard(
+        "an OPA of the next version that ends at its start ends nothing else",
+        "OpaChild._make_child",
+        "is_candidate=True",
+        "is_candidate=False",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
+        "an OPA that serves and cannot be started again ends all",
+        "OpaChild._change_process",
+        "child.is_candidate = False",
+        "pass",
+        ("tests/integration/test_opa_child.py",),
+    ),
+    Guard(
         "embedded mode begins with the version in force where the folder holds no policy",
         "_servers",
         "isinstance(served, PolicyError) and await _in_force(settings, logins.program)",
