@@ -165,6 +165,7 @@ class OpaChild:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._supervisor.running(child))
             await self._supervisor.until_answers(child)
+            child.is_candidate = False
             ended, self._serving = self._serving, stack.pop_all()
             self._before, self._child = self._child, child
         await ended.aclose()
@@ -196,7 +197,8 @@ class OpaChild:
         ]
         # Nothing of ours in the environment, which policies could read.
         folder = served_bundle(self._work).parent
-        return Child("opa", command, _ROOM, self._work / "opa.log", probe, cwd=folder, patience=_STOP_LIMIT)
+        log = self._work / "opa.log"
+        return Child("opa", command, _ROOM, log, probe, cwd=folder, patience=_STOP_LIMIT, is_candidate=True)
 
 
 def served_bundle(work: Path) -> Path:
