@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from countersign.embedded.children import Supervisor
+from countersign.embedded.opa import served_bundle
 from countersign.embedded.system import Ports, embedded
 from countersign.settings import Settings
 from policy.bundle import PolicyFolders, read_policy
@@ -12,6 +13,7 @@ from policy.client import OpaEngine
 from policy.errors import PolicyError
 from policy.keys import load_or_create
 from policy.signing import sign_bundle
+from policy.verifying import verify_bundle
 from tests.integration.program_stage import command
 from tests.integration.test_opa_child import Heard, configuration, edit, heard, policies, running, verdict_of
 from tests.opa_server import PACKS, copy_policies, opa_child, opa_program, question
@@ -122,6 +124,10 @@ async def test_a_version_whose_opa_ends_at_its_start_ends_nothing_else_and_is_se
         child.follow_versions(in_force)
         told = await supervisor.guard(heard.until("the old one stays active"))
         assert "opa ended 3 times at its start" in told[-1]
+        served = verify_bundle(
+            served_bundle(tmp_path / "work").read_bytes(), [load_or_create(tmp_path / "keys/policy.pem").public]
+        )
+        assert served.text.digest == child.revision, "it would start again with another policy"
         ill.unlink()
         await supervisor.guard(verdict_of(engine, version.digest))
         assert child.revision == version.digest
