@@ -35,6 +35,10 @@ Texts = Annotated[list[Text], Field(max_length=MOST_ITEMS)]
 RuleName = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 
 
+class PolicyUnavailableError(Exception):
+    """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
+
+
 class Exact(BaseModel):
     """Frozen, and closed to unknown members."""
 
@@ -287,6 +291,36 @@ class Reason(Exact):
     msg: Text
 
 
+class NotificationObligation(Exact):
+    """Groups have to be told, in these words, that the effect begins (AuthZEN obligations profile, `notification`)."""
+
+    type: Literal["notification"]
+    id: Text = Field(min_length=1)
+    to: Texts = Field(min_length=1)
+    body: Text = Field(min_length=1)
+
+
+class StepUpObligation(Exact):
+    """The requester has to authenticate in a stronger way first (AuthZEN obligations profile, `step-up`)."""
+
+    type: Literal["step-up"]
+    id: Text = Field(min_length=1)
+    acr_value: Text | None = Field(default=None, exclude_if=lambda value: value is None)
+    amr_values: Texts | None = Field(default=None, min_length=1, exclude_if=lambda values: values is None)
+
+
+class CustomObligation(Exact):
+    """Something that a deployment has agreed on (AuthZEN obligations profile, `custom`)."""
+
+    type: Literal["custom"]
+    id: Text = Field(min_length=1)
+    name: Text = Field(min_length=1)
+    parameters: dict[str, Any] = Field(default={}, exclude_if=lambda parameters: not parameters)
+
+
+Obligation = Annotated[NotificationObligation | StepUpObligation | CustomObligation, Field(discriminator="type")]
+
+
 class OperatorAnswer(Exact):
     """Whether an operator may do it, and why not."""
 
@@ -301,19 +335,33 @@ class Answer(Exact):
     behind the reasons and the requirement: of a rule its path and the code of its reason, joined by `#`, and the path
     of a member of the configuration. Policies of earlier releases do not name them.
 
-    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`).
+    `obligations` are what has to be done with the effect; the gate performs nothing with one that it cannot fulfil
+    (`notifications`). `names` are fields of the effect: policy denies until it is told who is named there
+    (`Question.named`).
     """
 
     outcome: Outcome
     tier: Literal["low", "medium", "high"]
     requirement: Requirement | None
     reasons: list[Reason] = Field(max_length=MOST_ITEMS)
-    obligations: Texts
+    obligations: list[Obligation] = Field(max_length=MOST_ITEMS)
     execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
     rules: list[RuleName] | None = Field(
         default=None, min_length=1, max_length=MOST_ITEMS, exclude_if=lambda rules: rules is None
     )
     names: Texts | None = Field(default=None, min_length=1, exclude_if=lambda names: names is None)
+
+    def notifications(self) -> list[NotificationObligation]:
+        """Return whom the gate has to tell; raise PolicyUnavailableError if the answer obliges it to anything else.
+
+        It tells of what is allowed; beside any other outcome it fulfils no obligation.
+        """
+        told = [one for one in self.obligations if isinstance(one, NotificationObligation)]
+        if others := [f"{one.type} {one.id!r}" for one in self.obligations if one not in told]:
+            raise PolicyUnavailableError(f"unknown obligations: {', '.join(others)}")
+        if told and self.outcome is not Outcome.ALLOW:
+            raise PolicyUnavailableError(f"unknown obligations: notification {told[0].id!r} with {self.outcome}")
+        return told
 
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:
@@ -349,10 +397,6 @@ class PolicyText(Exact):
 
     digest: str
     files: dict[str, str]
-
-
-class PolicyUnavailableError(Exception):
-    """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
 
 
 @dataclass(frozen=True)

@@ -102,8 +102,9 @@ def _of_outcome(was: Answer, now: Answer) -> Iterator[Difference]:
 
 
 def _of_words(was: Answer, now: Answer) -> Iterator[Difference]:
-    if sorted(was.obligations) != sorted(now.obligations):
-        yield Difference(DifferenceClass.OTHER_OBLIGATIONS, "obligations", list(was.obligations), list(now.obligations))
+    before, after = (sorted((one.model_dump() for one in each.obligations), key=json.dumps) for each in (was, now))
+    if before != after:
+        yield Difference(DifferenceClass.OTHER_OBLIGATIONS, "obligations", before, after)
     if not _say_the_same(was.reasons, now.reasons):
         yield Difference(REASONS, "reasons", _plain(was.reasons), _plain(now.reasons))
 

@@ -30,6 +30,7 @@ from runtime.model.messages import (
     Note,
     NotStarted,
     Plain,
+    PolicyNotice,
     QuestionAnswered,
     QuestionAsked,
     Reminder,
@@ -83,7 +84,7 @@ def message_text(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR
             return _standing(said, what)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _deadline(said, what)
-        case Edited() | EffectEnded():
+        case Edited() | EffectEnded() | PolicyNotice():
             return _effect(said, what)
         case RunEnded():
             return _run_ended(said)
@@ -116,10 +117,12 @@ def message_moments(said: Said) -> list[datetime]:
     return sorted({datetime.fromisoformat(one) for one in found if one})
 
 
-def _effect(said: Edited | EffectEnded, title: str) -> str:
+def _effect(said: Edited | EffectEnded | PolicyNotice, title: str) -> str:
     if isinstance(said, EffectEnded):
         return f"{result_words(Result(said.code, tuple(said.about)))}."
     what = f"{_named(said.step, title)} of {_run(said.run)}"
+    if isinstance(said, PolicyNotice):
+        return f"{said.body} ({what} begins.)"
     return f"{said.person} edited {', '.join(said.params)} in {what}{_quoted(said.reason)}"
 
 

@@ -90,8 +90,10 @@ _is_unsigned(answer) if {
 	count(answer.reasons) == 0
 }
 
-# An answer that asks people says which limits apply, and which will.
-_said_of(answer) := answer if answer.outcome != "needs_approval"
+# An answer that asks people says which limits apply, and which will; one that allows, who has to be told.
+_said_of(answer) := answer if answer.outcome == "deny"
+
+_said_of(answer) := object.union(answer, {"obligations": _obligations}) if answer.outcome == "allow"
 
 _said_of(answer) := object.union(answer, {
 	"reasons": array.concat(answer.reasons, _told),
@@ -101,7 +103,7 @@ _said_of(answer) := object.union(answer, {
 }
 
 # What nobody would have to sign, if it were not for limits, is asked about as of the high tier, with their requirement.
-_asked_by_limits := object.union(answer, {"tier": _by_limits.tier}) if {
+_asked_by_limits := object.union(_said_of(answer), {"tier": _by_limits.tier}) if {
 	answer := _as_high
 	answer.outcome != "needs_approval"
 } else := object.union(answer, {
@@ -111,6 +113,11 @@ _asked_by_limits := object.union(answer, {"tier": _by_limits.tier}) if {
 }) if {
 	answer := _as_high
 }
+
+_obligations := [{"type": "notification", "id": name, "to": limit.notify, "body": limit.comment} |
+	some name, limit in conditions.matching
+	limit.notify
+]
 
 _told := sort(applied | announced)
 

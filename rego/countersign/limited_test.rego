@@ -187,6 +187,16 @@ test_who_is_named_does_not_matter_where_nobody_signs if {
 	decide(limits, noting(1, [])).outcome == "allow"
 }
 
+test_limit_has_groups_told_of_what_is_allowed if {
+	told := [{"type": "notification", "id": "large", "to": ["treasury"], "body": "Much money"}]
+	decide(limit({"notify": ["treasury"]}), noting(5001, [])).obligations == told
+	decide(limit({"notify": ["treasury"]}), noting(5000, [])).obligations == []
+	asking := limit({"notify": ["treasury"], "requirement": "treasury"})
+	decide(asking, noting(5001, [])).obligations == []
+	decide(asking, noting(5001, [tess])).obligations == told
+	decide(asking, given.asked({"target": "elsewhere"}, [])).obligations == []
+}
+
 writes(limits, done, changes) := decision.outcome if {
 	decision := decide(limits, object.union(noting(1, []), object.union({"counters": {"writes": done}}, changes)))
 }

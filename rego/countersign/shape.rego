@@ -171,7 +171,7 @@ _limit := {
 	"type": "object",
 	"additionalProperties": false,
 	"required": ["comment", "when"],
-	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run"]],
+	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run", "notify"]],
 	"properties": {
 		"comment": object.union(_text, {"maxLength": 1000}),
 		"effective_from": _moment,
@@ -184,6 +184,7 @@ _limit := {
 		"expires_in": duration,
 		"execute": _execute,
 		"writes_per_run": {"type": "integer", "minimum": 0},
+		"notify": _some_texts,
 	},
 	# It may allow more than the tenant's, so it holds only where it is known to be meant.
 	"if": {"required": ["writes_per_run"]},

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from policy.contract import Answer, Question, Verdict
+from policy.contract import Answer, NotificationObligation, Question, Verdict
 from receipts.canonical import digest, digest_of, dumps
 from receipts.fields import timestamp
 from receipts.privacy import Privacy
@@ -90,7 +90,7 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
     """
     tx, attempt = passage.tx, passage.attempt
     in_force = verdict.in_force or passage.engine.kept_texts.get(verdict.policy_digest)
-    if verdict.answer.reasons:
+    if verdict.answer.reasons or verdict.answer.obligations:
         verdict = _cleaned(verdict, await tx.privacy())
     facts: dict[str, Any] = {
         "id": passage.engine.new_id("dec"),
@@ -128,7 +128,12 @@ def _told(question: Question, verdict: Verdict) -> Question:
 
 def _cleaned(verdict: Verdict, privacy: Privacy) -> Verdict:
     reasons = [reason.model_copy(update={"msg": privacy.text(reason.msg)}) for reason in verdict.answer.reasons]
-    return verdict.model_copy(update={"answer": verdict.answer.model_copy(update={"reasons": reasons})})
+    obligations = [
+        one.model_copy(update={"body": privacy.text(one.body)}) if isinstance(one, NotificationObligation) else one
+        for one in verdict.answer.obligations
+    ]
+    cleaned = verdict.answer.model_copy(update={"reasons": reasons, "obligations": obligations})
+    return verdict.model_copy(update={"answer": cleaned})
 
 
 async def open_approval(passage: EffectTx, answer: Answer, before: Mapping[str, Any]) -> None:

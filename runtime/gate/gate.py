@@ -189,8 +189,7 @@ class _Gate(GatePassage):
             at(Point.POLICY_ASKING)
             verdict = await self._asked(question)
             at(Point.POLICY_ANSWERED)
-            if verdict.answer.obligations:
-                raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
+            verdict.answer.notifications()
             expect_editor_apart(question, verdict.answer)
         except PolicyUnavailableError as error:
             await self.postpone("policy.unavailable", str(error))

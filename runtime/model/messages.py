@@ -243,6 +243,15 @@ class BreakGlassUsed(Message):
     reviewer: str = ""
 
 
+class PolicyNotice(Message):
+    """An effect begins of which policy wants groups told, in its words (`body`)."""
+
+    kind: Literal["policy_notice"] = "policy_notice"
+    run: RunName
+    step: str
+    body: str
+
+
 class Unfulfillable(Message):
     """An approval was asked for that nobody can give."""
 
@@ -316,6 +325,7 @@ Said = Annotated[
     | EvidenceSealed
     | EvidenceStuck
     | BreakGlassUsed
+    | PolicyNotice
     | ReviewLate
     | Unfulfillable
     | Blocked

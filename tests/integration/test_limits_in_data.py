@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
+from runtime.handlers import TransientError
 from runtime.model.votes import RefusalCode
 from runtime.named_people import asked_with_names
 from runtime.store.database.pool import make_pool
@@ -109,6 +110,20 @@ async def test_a_ticket_that_nobody_answered_keeps_nobody_from_signing(dsn: str,
         assert (await bench.click("olga", await bench.approval_id())).counted
         await bench.settle()
         assert await status(bench, run_id) == "succeeded"
+
+
+async def test_groups_are_told_once_when_an_effect_begins(dsn: str, tmp_path: Path) -> None:
+    limits = {"told": {**LARGE, "notify": ["compliance", "security"]}}
+    async with open_payments(dsn, tmp_path, limits) as (bench, bank):
+        bank.answers = [TransientError("busy")]
+        run_id = await refund(bench, "1000", ref="1")
+        await refund(bench, "2000", ref="2")
+        await bench.later(minutes=1)
+        assert await status(bench, run_id) == "succeeded"
+        assert len(bank.calls) == 3
+        told = [one for one in bench.chat.said("post_message") if one["said"]["kind"] == "policy_notice"]
+        assert sorted(one["channel"] for one in told) == ["C0APPROVALS", "C0COMPLIANCE"]
+        assert {one["text"] for one in told} == {"Refunds over 1,000 EUR (refund of One refund (refund v1) begins.)"}
 
 
 async def test_a_campaign_may_write_more_than_the_house(dsn: str, tmp_path: Path) -> None:
