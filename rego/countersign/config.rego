@@ -39,7 +39,7 @@ is_requirement(entry) if {
 		is_string(later.after)
 		is_array(later.to)
 	}
-	_break_glass_can_be_read(entry)
+	_rest_can_be_read(entry)
 	is_string(object.get(entry, "pause_on_question", ""))
 }
 
@@ -55,6 +55,8 @@ flaws contains late if some late in _late(tenant)
 flaws contains shut if some shut in _shut(tenant)
 
 flaws contains unread if some unread in _unread(tenant)
+
+flaws contains unasked if some unasked in _unasked(tenant)
 
 # METADATA
 # title: Problems
@@ -79,6 +81,11 @@ problems contains sprintf("%s: %s", [name, unread]) if {
 	some unread in _unread(candidate)
 }
 
+problems contains sprintf("%s: %s", [name, unasked]) if {
+	some name, candidate in data.countersign_config
+	some unasked in _unasked(candidate)
+}
+
 # METADATA
 # title: Tenant unknown
 # description: Denies whatever a tenant without configuration asks.
@@ -98,6 +105,15 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	not valid
 }
 
+# Most requirements have none of these, which is found out first.
+_rest_can_be_read(entry) if count(object.keys(entry) & {"break_glass", "classes", "veto"}) == 0
+
+_rest_can_be_read(entry) if {
+	_break_glass_can_be_read(entry)
+	_classes_can_be_read(entry)
+	_veto_can_be_read(entry)
+}
+
 _break_glass_can_be_read(entry) if not "break_glass" in object.keys(entry)
 
 _break_glass_can_be_read(entry) if {
@@ -107,6 +123,30 @@ _break_glass_can_be_read(entry) if {
 	is_array(entry.break_glass.tell)
 	is_array(entry.break_glass.review_by)
 	is_string(entry.break_glass.review_within)
+}
+
+_classes_can_be_read(entry) if not "classes" in object.keys(entry)
+
+_classes_can_be_read(entry) if {
+	is_array(entry.classes)
+	every class in entry.classes {
+		_class_can_be_read(class)
+	}
+}
+
+_veto_can_be_read(entry) if not "veto" in object.keys(entry)
+
+_veto_can_be_read(entry) if {
+	is_array(entry.veto)
+	count(entry.veto) > 0
+}
+
+_class_can_be_read(class) if {
+	is_array(class.groups)
+	count(class.groups) > 0
+	is_number(class.quorum)
+	class.quorum >= 1
+	is_boolean(class.all_groups)
 }
 
 _misfit if {
@@ -174,6 +214,18 @@ _late(configuration) := {sprintf("requirements.%s.escalate_to.%d.after: %s", [na
 	)
 }
 
+# Groups of a class, or with a veto, that nobody asks: none of their people could ever sign, or say no.
+_unasked(configuration) := {sprintf("requirements.%s.%s: %s is in neither groups nor escalate_to", [name, path, group]) |
+	some name, entry in configuration.requirements
+	some [path, groups] in array.concat(
+		[["veto", listed] | listed := entry.veto],
+		[[sprintf("classes.%d.groups", [place]), class.groups] | some place, class in entry.classes],
+	)
+	some group in groups
+	not group in entry.groups
+	not group in [lead | some later in entry.escalate_to; some lead in later.to]
+}
+
 # Undefined of what is no duration: that is a flaw by itself, and to_number would fail for all tenants.
 _seconds(text) := to_number(trim(text, "PTDHMS")) * {"D": 86400, "H": 3600, "M": 60, "S": 1}[unit] if {
 	regex.match(_duration.pattern, text)
@@ -202,6 +254,24 @@ _break_glass := {
 		"review_within": _duration,
 	},
 }
+
+_class := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["groups", "quorum", "all_groups"],
+	"properties": {
+		"groups": object.union(_texts, {"minItems": 1}),
+		"quorum": {"type": "integer", "minimum": 1, "maximum": 1000},
+		"all_groups": {"type": "boolean"},
+	},
+	"if": _all_groups,
+	"then": _few_groups,
+}
+
+_all_groups := {"properties": {"all_groups": {"const": true}}}
+
+# Groups that each have to sign: every subset of them is looked at.
+_few_groups := {"properties": {"groups": {"maxItems": 8}}}
 
 _text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
 
@@ -271,9 +341,11 @@ _requirement := {
 		"break_glass": _break_glass,
 		"sign_with": {"enum": ["passkey"]},
 		"pause_on_question": _duration,
+		"classes": {"type": "array", "items": _class, "minItems": 1, "maxItems": 20},
+		"veto": object.union(_texts, {"minItems": 1}),
 	},
-	"if": {"properties": {"all_groups": {"const": true}}},
-	"then": {"properties": {"groups": {"maxItems": 8}}},
+	"if": _all_groups,
+	"then": _few_groups,
 }
 
 _shape := {
