@@ -20,6 +20,7 @@ CONFIG_PATH = "countersign_config."
 """With what the name of a member of the configuration begins."""
 MOST_SIGNATURES = 1_000
 MOST_ESCALATIONS = 20
+MOST_CLASSES = 20
 MOST_GROUPS_EACH = 8
 """Groups of which each may have to sign: Rego looks at every subset of them."""
 
@@ -261,8 +262,19 @@ class BreakGlass(Exact):
     review_within: Text
 
 
+class SignerClass(Exact):
+    """Of these groups so many distinct people must approve; with `all_groups`, a person of its own for each group."""
+
+    groups: Texts = Field(min_length=1)
+    quorum: int = Field(ge=1, le=MOST_SIGNATURES)
+    all_groups: bool
+
+
 class Requirement(Exact):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
+
+    Each of the `classes` must be fulfilled, too; one person may count in several. With `veto` only a no by a person of
+    these groups ends the request; without it, any no does.
 
     `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
     With `sign_with` a vote to approve counts only if it is signed so. `pause_on_question` is how long the clock stands
@@ -282,6 +294,15 @@ class Requirement(Exact):
     pause_on_question: Text | None = Field(default=None, exclude_if=lambda pause: pause is None)
     editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
     execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
+    classes: list[SignerClass] = Field(
+        default=[], min_length=1, max_length=MOST_CLASSES, exclude_if=lambda classes: not classes
+    )
+    veto: Texts = Field(default=[], min_length=1, exclude_if=lambda veto: not veto)
+
+    @property
+    def electorate(self) -> list[str]:
+        """Return the groups that may sign, with those next in line."""
+        return [*self.groups, *(group for entry in self.escalate_to for group in entry.to)]
 
 
 class Reason(Exact):
@@ -366,8 +387,8 @@ class Answer(Exact):
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:
         asked = self.requirement
-        names = [*asked.groups, *asked.exclude] if asked else []
-        names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
+        names = [*asked.electorate, *asked.exclude, *asked.veto] if asked else []
+        names += [group for one in asked.classes for group in one.groups] if asked else []
         break_glass = asked.break_glass if asked else None
         names += [*break_glass.groups, *break_glass.tell, *break_glass.review_by] if break_glass else []
         if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:

@@ -103,7 +103,7 @@ def state_of(view: ApprovalView, now: datetime) -> State:
         return _ASKED[view.kind][bool(view.shortfall)] if is_open(view, now) else State.OVERDUE
     if view.result is not None and view.result.code in _VOIDED:
         return _VOIDED[view.result.code]
-    if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
+    if any(vote.verdict is VoteVerdict.CHANGES and not vote.leaves_open for vote in view.votes):
         return State.CHANGES
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
         return State.BREAK_GLASS

@@ -170,8 +170,13 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
 
 def _required(requirements: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return each group of which policy wants a signature of its own, with the name of the requirement."""
-    each = sorted(name for name, requirement in requirements.items() if requirement["all_groups"])
-    return [(name, group) for name in each for group in requirements[name]["groups"]]
+    return [
+        (name, group)
+        for name in sorted(requirements)
+        for asked in (requirements[name], *requirements[name].get("classes", ()))
+        if asked["all_groups"] or (asked is not requirements[name] and len(asked["groups"]) == 1)
+        for group in asked["groups"]
+    ]
 
 
 def _without_place(routing: Routing, requirements: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:

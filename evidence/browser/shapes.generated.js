@@ -175,11 +175,15 @@ const EXECUTE_RECORD_SHAPE = open({
   "between?": list(WINDOW_RECORD_SHAPE), "time_zone?": someText, within: someText,
 });
 
+/** Of these groups so many distinct people had to approve; with `all_groups`, one of its own for each group. */
+const SIGNER_CLASS_RECORD_SHAPE = open({groups: list(text, 1), quorum: counted, all_groups: truth});
+
 /** What a human authorization had to fulfil. */
 const REQUIREMENT_RECORD_SHAPE = open({
   quorum: counted, groups: list(text, 1), all_groups: truth, exclude: list(text),
   escalate_to: list(NEXT_IN_LINE_RECORD_SHAPE), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
+  "classes?": list(SIGNER_CLASS_RECORD_SHAPE, 1), "veto?": list(text, 1),
 });
 
 /** Policy's answer. */
@@ -231,7 +235,7 @@ const REQUIREMENT_FORM_SHAPE = open({
   quorum: counted, groups: list(text, 1), all_groups: truth, exclude: list(text),
   escalate_to: list(NEXT_IN_LINE_RECORD_SHAPE), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
-  expires_in: someText, reason_required: truth,
+  "classes?": list(SIGNER_CLASS_RECORD_SHAPE, 1), "veto?": list(text, 1), expires_in: someText, reason_required: truth,
 });
 
 /** Why policy, or the gate, says so. */

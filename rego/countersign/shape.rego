@@ -30,6 +30,20 @@ _break_glass := {
 	},
 }
 
+_class := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["groups", "quorum", "all_groups"],
+	"properties": {"groups": _some_texts, "quorum": _signers, "all_groups": {"type": "boolean"}},
+	"if": _all_groups,
+	"then": _few_groups,
+}
+
+_all_groups := {"properties": {"all_groups": {"const": true}}}
+
+# Groups that each have to sign: every subset of them is looked at.
+_few_groups := {"properties": {"groups": {"maxItems": 8}}}
+
 _text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
 
 _texts := {"type": "array", "items": _text, "uniqueItems": true, "maxItems": 100}
@@ -100,9 +114,11 @@ _requirement := {
 		"break_glass": _break_glass,
 		"sign_with": {"enum": ["passkey"]},
 		"pause_on_question": duration,
+		"classes": {"type": "array", "items": _class, "minItems": 1, "maxItems": 20},
+		"veto": _some_texts,
 	},
-	"if": {"properties": {"all_groups": {"const": true}}},
-	"then": {"properties": {"groups": {"maxItems": 8}}},
+	"if": _all_groups,
+	"then": _few_groups,
 }
 
 _signers := {"type": "integer", "minimum": 1, "maximum": 1000}

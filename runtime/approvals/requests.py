@@ -16,9 +16,9 @@ from receipts.canonical import digest, digest_of, dumps
 from receipts.fields import timestamp
 from receipts.privacy import Privacy
 from receipts.redaction import redact
-from runtime.approvals.electorate import able
+from runtime.approvals.electorate import able, without
+from runtime.approvals.quorum import shortfall
 from runtime.approvals.routes import routed, tell_fallback
-from runtime.approvals.rules import shortfall
 from runtime.definitions.card_evaluation import evaluate_card
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Definition, Verb
@@ -340,16 +340,13 @@ def left(
 ) -> str:
     """Say why these people, with the votes that count, cannot fulfil a requirement; "" where they can.
 
-    `people` are those of `asked_groups`; `barred` are the requester and the submitter.
+    Who has said no, and ended nothing by it, signs nothing as long as that vote stands. `people` are those of
+    `asked_groups`; `barred` are the requester and the submitter.
     """
     barred = {*barred, *requirement.exclude}
     used = {person for vote in votes for person in vote.people}
-    free = [
-        replace(one, deputies=tuple(deputy for deputy in one.deputies if deputy.id not in used))
-        for one in people
-        if one.person.id not in used
-    ]
-    voters = [Person(vote.person, vote.person_name, tuple(vote.groups)) for vote in votes]
+    free = without(people, used)
+    voters = [Person(vote.person, vote.person_name, tuple(vote.groups)) for vote in votes if not vote.verdict.is_no]
     return shortfall(requirement, [*able(free, set(asked_groups(requirement)), barred), *voters], barred)
 
 

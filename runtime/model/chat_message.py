@@ -55,3 +55,4 @@ class DelegateVoted(Message):
     delegator: str
     delegate: str
     verdict: Annotated[VoteVerdict, Field(strict=False)]
+    leaves_open: bool = Field(default=False, exclude_if=lambda leaves_open: not leaves_open)

@@ -25,7 +25,10 @@ class Note(Message):
 
 
 class VoteCounted(Message):
-    """Somebody's vote counts; `count` of `quorum` count so far, and nobody of the groups `missing` has signed."""
+    """Somebody's vote counts; `count` of `quorum` count so far, and nobody of the groups `missing` has signed.
+
+    `classes` says of which classes of signers some are missing. A no that `leaves_open` the request ended nothing.
+    """
 
     kind: Literal["vote_counted"] = "vote_counted"
     ask: Annotated[AskKind, Field(strict=False)]
@@ -35,10 +38,15 @@ class VoteCounted(Message):
     count: int
     quorum: int
     missing: list[str] = Field(default_factory=list)
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
+    leaves_open: bool = Field(default=False, exclude_if=lambda leaves_open: not leaves_open)
 
 
 class VoteWithdrawn(Message):
-    """Somebody took their vote back; `count` of `quorum` are left, and nobody of the groups `missing` has signed."""
+    """Somebody took their vote back; `count` of `quorum` are left, and nobody of the groups `missing` has signed.
+
+    `classes` says of which classes of signers some are missing.
+    """
 
     kind: Literal["vote_withdrawn"] = "vote_withdrawn"
     person: str
@@ -46,6 +54,7 @@ class VoteWithdrawn(Message):
     count: int
     quorum: int
     missing: list[str] = Field(default_factory=list)
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
 
 
 class RequestHanded(Message):
@@ -95,7 +104,10 @@ class TaskReleased(Message):
 
 
 class ApprovalOpened(Message):
-    """What the requester asked for was put to people of these groups: so many of them, until then."""
+    """What the requester asked for was put to people of these groups: so many of them, until then.
+
+    `classes` says how many of them have to be of which groups.
+    """
 
     kind: Literal["approval_opened"] = "approval_opened"
     run: RunName
@@ -103,10 +115,14 @@ class ApprovalOpened(Message):
     groups: list[str]
     quorum: int
     until: str
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
 
 
 class StandingChanged(Message):
-    """What counts for a request has changed: `person` is whose vote, `groups` whom policy asks; of OUTGROWN `until`."""
+    """What counts for a request has changed: `person` is whose vote, `groups` whom policy asks, who have the veto.
+
+    Of OUTGROWN, `classes` says how many people have to be of which groups.
+    """
 
     kind: Literal["standing_changed"] = "standing_changed"
     change: Annotated[StandingChange, Field(strict=False)]
@@ -117,6 +133,8 @@ class StandingChanged(Message):
     quorum: int = 0
     count: int = 0
     until: str = ""
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
+    reason: str = Field(default="", exclude_if=lambda reason: not reason)
 
 
 class ApprovalEnded(Message):
