@@ -122,7 +122,7 @@ def _effect(said: Edited | EffectEnded | PolicyNotice, title: str) -> str:
         return f"{result_words(Result(said.code, tuple(said.about)))}."
     what = f"{_named(said.step, title)} of {_run(said.run)}"
     if isinstance(said, PolicyNotice):
-        return f"{said.body} ({what} begins.)"
+        return f"{what} begins: {said.body}"
     return f"{said.person} edited {', '.join(said.params)} in {what}{_quoted(said.reason)}"
 
 

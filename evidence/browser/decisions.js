@@ -105,7 +105,7 @@ export function demandTier(facts) {
 }
 
 /** Nobody signs whom a field of the effect names, as policy was told. */
-export function demandNamed(facts) {
+export function demandNamedPeople(facts) {
   for (const {name, record: {input: {named}, answer: {requirement}}} of facts.decisions()) {
     if ((named ?? null) === null || requirement === null) continue;
     const unknown = Object.keys(named).filter((path) => named[path] === null).sort(byCodePoint);

@@ -160,7 +160,7 @@ def _rules(facts: Facts) -> str:
     return counted(len(naming), "decision")
 
 
-RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier, _rules)
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier, _named, _rules)
 
 
 def policy_texts(contents: Contents) -> dict[str, dict[str, str]]:

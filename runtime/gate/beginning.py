@@ -53,7 +53,7 @@ async def begin(passage: EffectTx, question: Question, verdict: Verdict, before:
     for told in verdict.answer.notifications():
         said = PolicyNotice(run=await messages.run_name(tx), step=effect.step, body=told.body)
         name = f"obligation:{effect.effect_id}:{told.id}"
-        await messages.tell_groups(passage.engine, tx, told.to, name, said, attempt.approval_id, is_new=True)
+        await messages.tell_groups(passage.engine, tx, told.to, name, said, attempt.approval_id)
     attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
     at(Point.ATTEMPT_BEGINNING)
 
