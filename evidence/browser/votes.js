@@ -114,7 +114,7 @@ export async function demandOfTenant(facts, name, whose, acts) {
 /** One vote that rejects ends its approval. */
 export function demandRejections(facts) {
   for (const {name, record: {status, kind, requirement}, votes} of approvalsOf(facts)) {
-    const ends = votes.map(({record}) => isEndedBy(requirement, record)), rejects = ends.includes(true);
+    const ends = votes.map(({record}) => isEndedBy(requirement, record)), rejects = ends.at(-1) ?? false;
     if (ends.slice(0, -1).includes(true)) {
       throw new Broken(name, "counts votes after one that rejects");
     }

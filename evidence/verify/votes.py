@@ -126,7 +126,7 @@ def _rejections(facts: Facts) -> str:
         ends = [approval.record.requirement.is_ended_by(vote.record) for vote in approval.votes]
         if any(ends[:-1]):
             raise BrokenError(approval.name, "counts votes after one that rejects")
-        is_no = any(ends)
+        is_no = ends[-1:] == [True]
         if is_no != (approval.record.status == "rejected"):
             said = "a vote rejects" if is_no else "no vote rejects"
             raise BrokenError(approval.name, f"is {approval.record.status}, and {said}")

@@ -153,6 +153,19 @@ async def test_where_too_few_of_a_class_are_left_after_a_no_it_is_told_until_tha
     assert facts == ["approval.unfulfillable", "approval.fulfillable"]
 
 
+async def test_a_vote_stays_where_only_a_no_would_be_left_in_its_place(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    assert (await bench.click("oda", approval, "reject", WRONG)).counted
+    await approve(bench, approval, "ona")
+    await bench.meddle("DELETE FROM slack_accounts WHERE actor_id IN ('ona', 'leo')")
+    refused = await say(bench, "ona", approval, CardAct.WITHDRAW, "read again")
+    assert refused.refusal
+    assert (refused.refusal.code, refused.refusal.about) == (
+        "approvers.too_few",
+        ("it needs 5 distinct people, and 4 may decide",),
+    )
+
+
 async def test_a_no_keeps_the_groups_with_which_it_was_given(bench: Bench, targets: Targets) -> None:
     run_id, approval = await filing(bench)
     assert (await bench.click("oda", approval, "reject", WRONG)).counted

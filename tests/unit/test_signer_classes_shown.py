@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from bot.views.bulk_votes import decide_modal, sort
 from bot.views.card import card
 from bot.views.details import details_modal
 from bot.views.home import decided_blocks
@@ -18,7 +19,7 @@ from runtime.model.chat_message import RunName
 from runtime.model.messages import ApprovalOpened, StandingChanged, VoteCounted
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
-from runtime.services.home import Entry
+from runtime.services.home import Entry, HomeStanding
 from tests.unit.bot_samples import ANNA, BORIS, KYC, NOW
 from tests.unit.test_signer_classes import COMMITTEE, FIVE
 
@@ -74,6 +75,13 @@ def test_a_no_that_ended_nothing_is_told_as_a_vote_and_the_request_keeps_its_but
     approved = replace(view, status=ApprovalStatus.APPROVED, votes=(ANNA, changes))
     assert state_of(approved, NOW) is State.APPROVED
     assert "This cancels the action" not in words_of(reason_modal(VIEW, VoteVerdict.REJECT, None))
+
+
+def test_the_list_before_several_votes_says_that_a_rejection_may_end_nothing() -> None:
+    for views, said in (((VIEW, KYC), True), ((KYC, KYC), False)):
+        standings = [HomeStanding(view.approval_id, Entry(view, None), None) for view in views]
+        modal = decide_modal(sort(standings, VoteVerdict.REJECT), VoteVerdict.REJECT, NOW)
+        assert ("where others have the veto, it is recorded" in words_of(modal)) is said
 
 
 def test_the_home_does_not_say_that_somebody_rejected_what_they_did_not_end() -> None:
