@@ -83,6 +83,7 @@ test_what_cannot_be_read_counts_as_met if {
 	}
 	field("country", {"over": 1})
 	field("amount", {"matches": "x"})
+	field("country", {"matches": "["})
 }
 
 test_only_decimal_numbers_are_numbers if {
