@@ -13,6 +13,7 @@ from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_bundles import build, verify
 from countersign.cli.policy_diff import diff
 from countersign.cli.policy_install import install
+from countersign.cli.policy_lint import lint
 from countersign.cli.policy_opa import opa_config
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 policy = typer.Typer()
 
+policy.command()(lint)
 policy.command()(backtest)
 policy.command()(bootstrap)
 policy.command()(diff)
