@@ -11,6 +11,7 @@ from countersign.cli.command import Row, attached_settings, out, own_settings, r
 from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_bundles import build, verify
+from countersign.cli.policy_coverage import coverage
 from countersign.cli.policy_diff import diff
 from countersign.cli.policy_install import install
 from countersign.cli.policy_lint import lint
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 policy = typer.Typer()
 
 policy.command()(lint)
+policy.command()(coverage)
 policy.command()(backtest)
 policy.command()(bootstrap)
 policy.command()(diff)

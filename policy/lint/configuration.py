@@ -57,26 +57,20 @@ def _execute(config: TenantConfig, path: tuple[str, ...], when: Mapping[str, Any
     if "between" in when:
         minutes = open_minutes(when["between"])
         if len(minutes) < _SHORTEST:
-            says = (
-                f"the window is open for {spoken(len(minutes))} a week, and {_SHORTEST} are the least: make it longer"
-            )
+            says = f"it is open for {spoken(len(minutes))} a week, and {_SHORTEST} are the least: make it longer"
             yield config.finding((*path, "between"), "window.short", says)
         wait = max(wait, timedelta(minutes=longest_wait(minutes)))
     if wait > within:
         told = spoken(int(wait.total_seconds() // 60))
         said = when.get("within", f"{DEFAULT_WITHIN}, the default")
-        says = (
-            f"the next opening may be {told} after an approval, which is void by then: within is {said}; make it longer"
-        )
+        says = f"it may open only {told} after an approval, which is void by then: make within longer than {said}"
         yield config.finding((*path, "within"), "window.unreachable", says)
 
 
 def _requirement(config: TenantConfig, name: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
     path = ("requirements", name)
     if seconds(entry["expires_in"]) > _LONGEST.total_seconds():
-        says = (
-            f"a request may wait for {entry['expires_in']}, when nobody knows any more why it was made: at most 90 days"
-        )
+        says = f"a request may wait for {entry['expires_in']}, and its reasons are old by then: 90 days are the most"
         yield config.finding((*path, "expires_in"), "expiry.long", says)
     asked = set(entry["groups"])
     for place, later in enumerate(entry["escalate_to"]):

@@ -67,7 +67,7 @@ def _missing_of(config: TenantConfig, module: Named) -> Iterator[Finding]:
             yield Finding(module.file, row, path.format(name), "requirement.missing", says)
     for start, row in module.begun.items():
         if start and not any(name.startswith(start) for name in config.requirements):
-            says = f"the rule asks for requirements that begin with {start}; {who} and has none, so this is denied: add them"
+            says = f"the rule asks for requirements {start}*; {who} and has none, so this is denied: add one"
             yield Finding(module.file, row, path.format(f"{start}*"), "requirement.missing", says)
 
 
@@ -82,7 +82,8 @@ def unlisted(configs: Sequence[TenantConfig], modules: Sequence[Named], used: It
         elif module.connector:
             for operation, row in module.operations.items():
                 if (module.connector, operation) not in operations:
-                    says = f"the rule is about {module.connector}::{operation}, which no tenant lists: list it, or correct it"
+                    act = f"{module.connector}::{operation}"
+                    says = f"the rule is about {act}, which no tenant lists: list it, or correct it"
                     yield Finding(module.file, row, _path(module.connector, operation), "operation.unlisted", says)
     for one in used:
         if (one.connector, one.operation) not in operations:
