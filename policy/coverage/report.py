@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from policy.coverage.summary import Summary
 
+_MARKS = {"": "", "yes": "✓", "no": "✗", "partly": "△"}
+
 
 def json_report(summary: Summary) -> bytes:
     """Return the JSON report."""
@@ -25,7 +27,7 @@ def html_report(summary: Summary) -> bytes:
     page = _template().render(
         told=summary.document,
         about=about(summary),
-        listed=[_listed(one, summary.text.files[one["file"]]) for one in summary.document["files"]],
+        listed=[_listed(one, summary) for one in summary.document["files"]],
         style=Markup(style),  # noqa: S704 - a file of ours
         style_digest=digest,
     )
@@ -53,11 +55,18 @@ def percent(share: str) -> str:
     return f"{float(share) * 100:.1f} %"
 
 
-def _listed(file: dict[str, Any], text: str) -> dict[str, Any]:
+def _listed(file: dict[str, Any], summary: Summary) -> dict[str, Any]:
     """Return a file with each of its lines: `questions` is None on a line that does not count."""
     counts = {one["row"]: one["questions"] for one in file["lines"]}
-    numbered = enumerate(text.rstrip("\n").split("\n"), 1)
-    return {**file, "text": [{"row": row, "questions": counts.get(row), "line": line} for row, line in numbered]}
+    heads = {one["row"] for one in summary.document["never_true"] if one["file"] == file["file"]}
+    numbered = enumerate(summary.text.files[file["file"]].rstrip("\n").split("\n"), 1)
+    lines = [_line(row, counts.get(row), line, is_never_true=row in heads) for row, line in numbered]
+    return {**file, "text": lines}
+
+
+def _line(row: int, questions: int | None, line: str, *, is_never_true: bool) -> dict[str, Any]:
+    kind = "" if questions is None else "no" if not questions else "partly" if is_never_true else "yes"
+    return {"row": row, "questions": questions, "line": line, "kind": kind, "mark": _MARKS[kind]}
 
 
 @cache

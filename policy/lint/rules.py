@@ -75,18 +75,22 @@ def unlisted(configs: Sequence[TenantConfig], modules: Sequence[Named], used: It
     """Yield operations that rules or runbooks are about, and that no tenant lists; a connector once."""
     connectors = {name for config in configs for name in config.connectors}
     operations = {one for config in configs for one in config.operations()}
-    for module in modules:
-        if module.connector and module.connector not in connectors:
+    told = set(operations)
+    for module in (one for one in modules if one.connector):
+        if module.connector not in connectors:
             says = f"these rules are about {module.connector}, which no tenant lists: list it, or remove the rules"
             yield Finding(module.file, module.row, f"connectors.{module.connector}", "operation.unlisted", says)
-        elif module.connector:
+        else:
             for operation, row in module.operations.items():
-                if (module.connector, operation) not in operations:
+                if (module.connector, operation) not in told:
+                    told.add((module.connector, operation))
                     act = f"{module.connector}::{operation}"
                     says = f"the rule is about {act}, which no tenant lists: list it, or correct it"
                     yield Finding(module.file, row, _path(module.connector, operation), "operation.unlisted", says)
+    of_rules = {one.connector for one in modules} - connectors
     for one in used:
-        if (one.connector, one.operation) not in operations:
+        if one.connector not in of_rules and (one.connector, one.operation) not in told:
+            told.add((one.connector, one.operation))
             act = f"{one.connector}::{one.operation}"
             says = f"the runbook {one.runbook} uses {act}, which no tenant lists, so it is denied: list it"
             yield Finding(one.file, one.line, _path(one.connector, one.operation), "operation.unlisted", says)
