@@ -17,7 +17,7 @@ from runtime.store.database.migration import make_login
 from runtime.store.schema import role_names
 from tests.databases import superuser
 from tests.files import DIRECTORY
-from tests.integration.lint_stage import SHIPPED, TENANT, give_passkeys, linted, load_people, record_rules
+from tests.integration.lint_stage import SHIPPED, give_passkeys, linted, load_people, record_rules
 from tests.integration.program_stage import command
 from tests.logins import as_program
 from tests.opa_server import PACKS, POLICIES, copy_policies, edit_policy, opa_program
@@ -321,8 +321,18 @@ async def test_the_command_exits_with_two_where_it_cannot_look(tmp_path: Path, n
     assert told.err.startswith(f"countersign: {tmp_path / named}")
 
 
-async def test_the_last_decisions_are_those_that_were_made_last(dsn: str, ready: str) -> None:
+async def test_only_the_last_decisions_are_looked_at(dsn: str, ready: str, tmp_path: Path) -> None:
     await record_rules(dsn, ["countersign.effect.tiers.deny#tiers.unknown"], 3)
-    told = await command("policy", "lint", "--last", "2", "--json", env={"COUNTERSIGN_DATABASE_URL": ready})
-    assert json.loads(told.out)["notes"][0].startswith("2 decisions are on record")
-    assert TENANT == "acme"
+    older = json.dumps({"answer": {"rules": ["countersign.effect.duties.deny#duties.requester_unknown"]}})
+    with superuser(dsn) as conn:
+        conn.execute(
+            "UPDATE policy_decisions SET document = %s, at = at - interval '1 day' WHERE decision_id = 'dec_1'",
+            (older,),
+        )
+    env = alone(tmp_path, COUNTERSIGN_DATABASE_URL=ready)
+    notes = [
+        json.loads((await command("policy", "lint", "--last", last, "--json", env=env)).out)["notes"][0]
+        for last in ("2", "3")
+    ]
+    assert [one.partition(" ")[0] for one in notes] == ["2", "3"]
+    assert ["duties.requester_unknown" in one for one in notes] == [True, False]
