@@ -184,6 +184,14 @@ def requirement(quorum: int, groups: str, *, all_groups: bool) -> Requirement:
     return Requirement.of({**given, "exclude": (), "reason_required": False, "escalate_to": ()})
 
 
+def test_people_next_in_line_sign_for_no_group_of_which_each_must_sign() -> None:
+    later = [{"after": "PT1H", "to": ("l",)}]
+    given = {"quorum": 1, "groups": ("a",), "all_groups": True, "expires_in": "PT8H", "escalate_to": later}
+    asked = Requirement.of({**given, "exclude": (), "reason_required": False})
+    assert fragile(asked, people(*"lllaaa")) == ""
+    assert fragile(asked, people(*"lllaa")) == "it needs 1 distinct people, and 3 may decide; nobody in a may"
+
+
 def people(*groups: str) -> list[Person]:
     return [Person(f"p{nth}", f"P{nth}", tuple(of)) for nth, of in enumerate(groups)]
 
