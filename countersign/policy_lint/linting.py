@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from countersign.connection import connected
 from countersign.foreseen_errors import CountersignError
@@ -31,6 +32,7 @@ from policy.lint.rules import (
     unlisted,
 )
 from policy.trace import rules_in
+from runtime.definitions.problems import DefinitionError
 from runtime.services.policy_lint import TenantPeople, fired_rules, people_of
 
 META = ROOT / "rego/meta.rego"
@@ -75,7 +77,7 @@ class Lint:
         """Return what the runbooks use; note where some, or all, could not be loaded."""
         try:
             used, problems = used_operations(self._settings)
-        except CountersignError as error:
+        except (CountersignError, DefinitionError) as error:
             found.notes.append(f"left out, because the packs cannot be loaded: operations that runbooks use ({error})")
             return ()
         if problems:
@@ -127,12 +129,17 @@ def _as_checked(seen: Inspected, folders: PolicyFolders) -> Iterator[Finding]:
     """Yield what `policy check` says of the meta-policy and of the configuration."""
     for one in seen.violations:
         yield Finding(one["file"], one["row"], "", one["code"], one["msg"])
-    for refused in seen.refused:
-        yield Finding(str(folders.core), 0, "", "policy.flaw", refused.removeprefix(f"{folders.core}: "))
+    configs = {one.tenant: one for one in _configs(seen, folders)}
+    for refused in (one.removeprefix(f"{folders.core}: ") for one in seen.refused):
+        tenant, _, flaw = refused.partition(": ")
+        if tenant in configs:
+            yield configs[tenant].flaw(flaw)
+        else:
+            yield Finding(str(folders.core), 0, "", "policy.flaw", refused)
 
 
 def _configs(seen: Inspected, folders: PolicyFolders) -> list[TenantConfig]:
-    documents: Mapping[str, Mapping[str, object]] = json.loads(seen.bundle.text.files[CONFIG_FILE])
+    documents: Mapping[str, Any] = json.loads(seen.bundle.text.files[CONFIG_FILE])
     files = {name: folders.core / CONFIG / name / "data.json" for name in documents}
     return [
         TenantConfig.of(name, str(file), file.read_text(encoding="utf-8"), documents[name])

@@ -57,6 +57,14 @@ class TenantConfig:
         """Return each operation that the tenant lists, with its connector."""
         return [(name, one) for name, entry in self.connectors.items() for one in entry["operations"]]
 
+    def flaw(self, said: str) -> Finding:
+        """Return what the policy itself says against the configuration: mostly a member, `: ` and what is wrong."""
+        path, _, wrong = said.partition(": ")
+        line = {".".join(map(str, one)): line for one, line in self.lines.items()}.get(path)
+        if line is None:
+            return Finding(self.file, 1, "", "policy.flaw", said)
+        return Finding(self.file, line, path, "policy.flaw", wrong)
+
     def finding(self, path: Path, code: str, says: str) -> Finding:
         """Return a finding about a member; one that is not there has the line of what it would stand in."""
         ways = (path[:length] for length in range(len(path), -1, -1))

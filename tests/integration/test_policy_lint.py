@@ -67,7 +67,7 @@ TUESDAY = {"days": ["tue"], "from": "09:00", "until": "17:00"}
 BRIEFLY = {"days": ["tue"], "from": "09:00", "until": "09:10"}
 
 PLANTED: dict[str, tuple[Edit, str, str]] = {
-    "a quorum of nothing": (put(*HIGH, "quorum", value=0), "policy.flaw", ""),
+    "a quorum of nothing": (put(*HIGH, "quorum", value=0), "policy.flaw", "requirements.high.quorum"),
     "two people for one signature": (put(*URGENT, "groups", value=["pair"]), "people.too_few", ".".join(URGENT)),
     "a group misspelt": (
         put(*HIGH, "escalate_to", value=[{"after": "PT6H", "to": ["senior-complaince"]}]),
@@ -122,6 +122,11 @@ PLANTED: dict[str, tuple[Edit, str, str]] = {
         put(*HIGH, "escalate_to", value=[{"after": "PT6H", "to": ["compliance"]}]),
         "escalation.same_groups",
         "requirements.high.escalate_to.0.to",
+    ),
+    "an escalation to those of the one before": (
+        put(*HIGH, "escalate_to", value=[{"after": "PT6H", "to": ["security"]}, {"after": "PT7H", "to": ["security"]}]),
+        "escalation.same_groups",
+        "requirements.high.escalate_to.1.to",
     ),
     "a glass for those who sign alone": (
         put(*URGENT, "break_glass", value={**GLASS, "groups": ["incident-managers"], "review_by": ["security"]}),
@@ -246,6 +251,22 @@ async def test_decisions_of_earlier_releases_name_their_rules_by_code(dsn: str, 
     assert (await linted(SHIPPED, ready)).findings == []
 
 
+async def test_a_revoked_passkey_signs_nothing(dsn: str, ready: str) -> None:
+    revoked = "revoked_at = now(), revoked_by = 'nobody', revoked_reason = 'lost'"
+    with superuser(dsn) as conn:
+        conn.execute(f"UPDATE passkeys SET {revoked} WHERE person NOT LIKE 'security-0'")
+    [found] = (await linted(SHIPPED, ready)).findings
+    assert (found.code, found.path) == ("people.passkeys", "requirements.access_vault.sign_with")
+
+
+async def test_a_user_group_without_people_is_known_and_is_too_small(dsn: str, ready: str, tmp_path: Path) -> None:
+    with superuser(dsn) as conn:
+        conn.execute("""UPDATE directories SET usergroups = '{"groups": {"night": "S1"}, "emails": {}}'""")
+    policies = plant(tmp_path, put(*URGENT, "groups", value=["night"]))
+    [found] = (await linted(PolicyFolders(policies, PACKS), ready)).findings
+    assert (found.code, found.path) == ("people.impossible", ".".join(URGENT))
+
+
 async def test_people_without_an_active_account_count_for_nothing(dsn: str, ready: str) -> None:
     with superuser(dsn) as conn:
         conn.execute("DELETE FROM slack_accounts WHERE actor_id LIKE 'incident-managers-%'")
@@ -287,6 +308,14 @@ async def test_runbooks_that_cannot_be_loaded_are_noted(ready: str, tmp_path: Pa
     (pack / "runbooks/kyc-onboarding.yaml").write_text("steps: [")
     found = await linted(PolicyFolders(POLICIES, (*(one for one in PACKS if one.name != "kyc"), pack)), ready)
     assert any("runbooks with problems" in one for one in found.notes)
+
+
+async def test_packs_that_cannot_be_loaded_are_noted(ready: str) -> None:
+    found = await linted(PolicyFolders(POLICIES, PACKS), ready, pack={"nobodys": {"url": "x"}})
+    assert found.findings == []
+    assert found.notes[0].startswith(
+        "left out, because the packs cannot be loaded: operations that runbooks use (settings for 'nobodys', but no"
+    )
 
 
 async def test_a_policy_that_does_not_compile_cannot_be_looked_at(ready: str, tmp_path: Path) -> None:
