@@ -65,7 +65,7 @@ class Lint:
         if seen.refused:
             found.notes.append("left out, because the configuration has flaws: everything else about it")
             return found
-        modules = [named_in(str(seen.sources[name]), tree) for name, tree in seen.trees.items()]
+        modules = [named_in(str(seen.sources[name]), tree) for name, tree in self._served().items()]
         for config in configs:
             found.findings += configuration_findings(config, self._now)
         found.findings += undemanded(configs, modules)
@@ -102,7 +102,7 @@ class Lint:
         if not fired.decisions:
             found.notes.append(f"left out, because no decision is on record: {_DECISIONS}")
             return
-        rules = [rule for name, tree in self._seen.trees.items() for rule in rules_in(name, tree)]
+        rules = [rule for name, tree in self._served().items() for rule in rules_in(name, tree)]
         silent = never_fired(rules, fired)
         if fired.decisions < FEW:
             found.notes.append(few_note(silent, fired))
@@ -113,6 +113,10 @@ class Lint:
         found.findings += [silent_rule(one, str(self._seen.sources[one.place.file]), fired) for one in ours]
         if guards:
             found.notes.append(guards_note(guards, fired))
+
+    def _served(self) -> dict[str, Any]:
+        """Return the syntax trees of what is served: a folder may hold more, as the program's own the meta-policy."""
+        return {name: tree for name, tree in self._seen.trees.items() if name in self._seen.bundle.text.files}
 
     def _shipped(self) -> dict[str, str]:
         """Return the texts of the program's own rules by their names."""

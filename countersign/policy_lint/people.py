@@ -70,7 +70,7 @@ def _too_few(config: TenantConfig, name: str, entry: Mapping[str, Any], people: 
         return
     signers = [one for one in able if one.id in people.holders]
     if entry.get("sign_with") == "passkey" and (why := shortfall(requirement, signers, frozenset())):
-        says = f"it is signed with passkeys: {why} with one; let more people register a passkey"
+        says = f"it is signed with passkeys, which too few have registered: {why}; let more people register one"
         yield config.finding((*path, "sign_with"), "people.passkeys", says)
     elif why := fragile(requirement, able):
         says = f"without a requester of these groups and one absent person, {why}; add people, or ask for fewer"

@@ -61,6 +61,8 @@ async def test_a_planted_rule_that_no_decision_reaches_is_shown_uncovered(
     assert (found.code, found.err) == (0, "")
     assert f"  Planted (limits.planted)  {LIMITS}:{row - 1}" in found.out.splitlines()
     assert f'<tr class="no"><td class="row">{row + 1}</td><td>✗</td><td class="number">0</td>' in page.read_text()
+    denies = row_of(policies, LIMITS, "deny contains")  # evaluated, and it held for none
+    assert f'<tr class="partly"><td class="row">{denies}</td><td>△</td><td class="number">2</td>' in page.read_text()
     document = json.loads((await coverage(env, str(policies), "--json")).out)
     assert [lines_of(document, LIMITS)[one] for one in (row - 1, row, row + 1)] == [0, 0, 0]
 
