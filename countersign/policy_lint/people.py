@@ -84,8 +84,7 @@ def fragile(requirement: Requirement, able: Sequence[Person]) -> str:
     """
     of_groups = {group: [one.id for one in able if group in one.groups] for group in requirement.groups}
     small = {one for ids in of_groups.values() if len(ids) <= len(of_groups) + 1 for one in ids}
-    anybody = tuple(one.id for one in able[:_AWAY])
-    away = (anybody, *combinations(sorted(small), min(_AWAY, len(small)))) if small else (anybody,)
+    away = combinations(sorted(small), min(_AWAY, len(small))) if small else [tuple(one.id for one in able[:_AWAY])]
     return next((why for ids in away if (why := shortfall(requirement, able, frozenset(ids)))), "")
 
 

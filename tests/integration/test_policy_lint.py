@@ -276,7 +276,7 @@ async def test_people_without_an_active_account_count_for_nothing(dsn: str, read
 
 
 async def test_a_directory_of_one_person_a_group_is_too_small(dsn: str) -> None:
-    """The directory of the demos has as few people as can be, which lint says of each requirement but the first."""
+    """The directory of the demos has as few people as can be: lint says so of each requirement."""
     env = {"COUNTERSIGN_DIRECTORY_DATABASE_URL": dsn, "COUNTERSIGN_DATABASE_URL": dsn}
     assert (await command("people", "load", str(DIRECTORY), "--as", "omar", env=env)).code == 0
     found = {one.path: one.code for one in (await linted(SHIPPED, dsn)).findings}

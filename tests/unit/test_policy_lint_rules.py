@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from countersign.policy_lint.people import fragile
+from countersign.policy_lint.people import fragile, people_findings
 from policy.lint.configuration import configuration_findings
 from policy.lint.demands import named_in
 from policy.lint.findings import TenantConfig
@@ -16,6 +16,7 @@ from policy.lint.windows import WEEK, longest_wait, open_minutes, seconds, spoke
 from runtime.clock import utc_now
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement
+from runtime.services.policy_lint import TenantPeople
 
 TEXT = """{
   "a": {"b\\"": [1,
@@ -103,6 +104,46 @@ def test_members_that_lint_does_not_know_are_no_finding_and_a_requirement_they_n
     found = config(**LATER, requirements={"high": MANY, "house": REQUIREMENT, "nobodys": REQUIREMENT})
     assert list(configuration_findings(found, utc_now())) == []
     assert [one.path for one in undemanded([found], [])] == ["requirements.nobodys"]
+
+
+def glass(may: list[str], review_by: list[str], **more: Any) -> TenantConfig:
+    """Return a configuration whose requirement `high` has break-glass."""
+    terms = {"at_most": 2, "within": "P1D", "tell": [], "review_within": "P1D"}
+    entry = {**terms, "groups": may, "review_by": review_by}
+    return config(requirements={"high": {**REQUIREMENT, **more, "break_glass": entry}})
+
+
+@pytest.mark.parametrize(
+    ("made", "codes"),
+    [
+        (glass(["a"], ["b"], quorum=1), ["break_glass.no_use"]),
+        (glass(["a"], ["b"], quorum=2), []),
+        (glass(["a", "c"], ["b"], quorum=1), []),
+        (glass(["a"], ["b"], quorum=1, groups=["a", "b"], all_groups=True), []),
+        (glass(["a"], ["b"], quorum=1, all_groups=True), ["break_glass.no_use"]),
+    ],
+)
+def test_break_glass_is_of_no_use_where_those_who_may_are_asked_and_sign_alone(
+    made: TenantConfig, codes: list[str]
+) -> None:
+    assert [one.code for one in configuration_findings(made, utc_now())] == codes
+
+
+@pytest.mark.parametrize(
+    ("review_by", "breakers", "codes"),
+    [
+        (["solo"], 1, ["break_glass.self_review"]),
+        (["solo"], 2, []),
+        (["solo", "a"], 1, []),
+        (["a"], 1, []),
+    ],
+)
+def test_break_glass_that_one_person_uses_is_reviewed_by_another(
+    review_by: list[str], breakers: int, codes: list[str]
+) -> None:
+    signers, alone = people(*"aaaaa"), people(*["solo"] * breakers)
+    known = TenantPeople(frozenset({"a", "solo", "operators"}), {("a",): signers, ("solo",): alone}, frozenset())
+    assert [one.code for one in people_findings(glass(["solo"], review_by), known)] == codes
 
 
 def ref(*path: str) -> dict[str, Any]:
