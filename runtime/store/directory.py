@@ -39,6 +39,17 @@ async def edition_of(conn: Conn, tenant: str) -> Edition | None:
     return Edition(**row) if row else None
 
 
+async def group_names(conn: Conn, tenant: str) -> frozenset[str]:
+    """Return the groups of the tenant's directory: those of its people, and those that are user groups of Slack."""
+    rows = await conn.rows(
+        "SELECT DISTINCT g.name FROM actors a, json_array_elements_text(a.groups) AS g (name)"
+        " WHERE a.tenant = %s AND a.kind = 'person'",
+        (tenant,),
+    )
+    heard = await usergroup_state(conn, tenant)
+    return frozenset(row["name"] for row in rows).union(heard.sources.groups)
+
+
 def check_edition(loaded: Edition | None, new: Edition) -> None:
     """Raise DirectoryVersionError where the new edition must not take the place of the one that is loaded."""
     if loaded is None or new.version > loaded.version or new == loaded:

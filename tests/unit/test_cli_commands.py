@@ -51,6 +51,7 @@ _WITHOUT_SYSTEM = {
     ("policy", "check"): "reads files",
     ("policy", "test"): "reads files",
     ("policy", "fmt"): "reads files",
+    ("policy", "lint"): "looks into files alone where there is no database",
     ("policy", "diff"): "reads files, unless a digest is named",
     ("policy", "try"): "takes what is made up too",
     ("policy", "build"): "reads files",
@@ -86,6 +87,7 @@ _NEED_ANOTHER_THING_FIRST = {
     ("evidence", "export"),
     ("slack", "rekey"),
     ("policy", "backtest"),
+    ("policy", "coverage"),
     ("policy", "propose"),
     ("policy", "shadow", "run"),
 }
