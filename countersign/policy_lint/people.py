@@ -6,12 +6,12 @@ from itertools import combinations
 from typing import Any
 
 from policy.lint.findings import Finding, TenantConfig
-from runtime.approvals.rules import shortfall
+from runtime.approvals.quorum import shortfall
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.services.policy_lint import TenantPeople
 
-_OF_REQUIREMENT = ("quorum", "groups", "all_groups", "expires_in", "escalate_to")
+_OF_REQUIREMENT = ("quorum", "groups", "all_groups", "expires_in", "escalate_to", "classes")
 _AWAY = 2
 """The requester, who may be any of them, and one person who is absent."""
 
@@ -45,6 +45,9 @@ def _named_groups(config: TenantConfig) -> Iterator[tuple[tuple[str | int, ...],
             yield from _each((*path, "escalate_to", place, "to"), later["to"])
         for member in ("groups", "tell", "review_by") if "break_glass" in entry else ():
             yield from _each((*path, "break_glass", member), entry["break_glass"][member])
+    for name, limit in config.document.get("limits", {}).items():
+        yield from _each(("limits", name, "notify"), limit.get("notify", ()))
+        yield from _each(("limits", name, "when", "requester_groups"), limit["when"].get("requester_groups", ()))
 
 
 def _each(path: tuple[str | int, ...], groups: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -61,7 +64,7 @@ def _breakers(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _too_few(config: TenantConfig, name: str, entry: Mapping[str, Any], people: TenantPeople) -> Iterator[Finding]:
     path = ("requirements", name)
-    given = {member: entry[member] for member in _OF_REQUIREMENT}
+    given = {member: entry[member] for member in _OF_REQUIREMENT if member in entry}
     requirement = Requirement.of({**given, "exclude": [], "reason_required": False})
     able = people.able[_asked(entry)]
     if why := shortfall(requirement, able, frozenset()):
@@ -80,10 +83,13 @@ def _too_few(config: TenantConfig, name: str, entry: Mapping[str, Any], people: 
 def fragile(requirement: Requirement, able: Sequence[Person]) -> str:
     """Say why two people less cannot meet a requirement, whichever they are; "" where the others always can.
 
-    Two of a group can only be missed where it is small: of more people than groups and two, a distinct one is left.
+    Two of a group can only be missed where it is small: of more people than groups and two, a distinct one is left, and
+    of two more than a class asks for, as many as it asks for.
     """
-    of_groups = {group: [one.id for one in able if group in one.groups] for group in requirement.groups}
-    small = {one for ids in of_groups.values() if len(ids) <= len(of_groups) + 1 for one in ids}
+    groups = {*requirement.groups, *(group for one in requirement.classes for group in one.groups)}
+    of_groups = {group: [one.id for one in able if group in one.groups] for group in sorted(groups)}
+    enough = max([len(of_groups), *(one.quorum for one in requirement.classes)]) + _AWAY
+    small = {one for ids in of_groups.values() if len(ids) < enough for one in ids}
     away = combinations(sorted(small), min(_AWAY, len(small))) if small else [tuple(one.id for one in able[:_AWAY])]
     return next((why for ids in away if (why := shortfall(requirement, able, frozenset(ids)))), "")
 

@@ -80,6 +80,26 @@ PLANTED: dict[str, tuple[Edit, str, str]] = {
         "requirements.access_payments.groups.1",
     ),
     "operators misspelt": (put("operators", value=["operatros"]), "people.unknown_group", "operators.0"),
+    "a class of hundreds": (
+        put(*HIGH, "classes", value=[{"groups": ["compliance"], "quorum": 500, "all_groups": False}]),
+        "people.impossible",
+        "requirements.high",
+    ),
+    "a class of all there are": (
+        put(*HIGH, "classes", value=[{"groups": ["compliance"], "quorum": 3, "all_groups": False}]),
+        "people.too_few",
+        "requirements.high",
+    ),
+    "a limit that tells a group misspelt": (
+        put("limits", value={"told": {"comment": "c", "when": {"connector": ["register"]}, "notify": ["securty"]}}),
+        "people.unknown_group",
+        "limits.told.notify.0",
+    ),
+    "a limit for a group misspelt": (
+        put("limits", value={"who": {"comment": "c", "when": {"requester_groups": ["shop"]}, "tier": "high"}}),
+        "people.unknown_group",
+        "limits.who.when.requester_groups.0",
+    ),
     "a quorum of hundreds": (put(*HIGH, "quorum", value=500), "people.impossible", "requirements.high"),
     "passkeys that nobody has": (
         put(*HIGH, "sign_with", value="passkey"),
