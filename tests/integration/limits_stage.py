@@ -44,20 +44,44 @@ def limited_policies(folder: Path, limits: Mapping[str, Any], **requirements: An
 
 @asynccontextmanager
 async def open_payments(
-    dsn: str, folder: Path, limits: Mapping[str, Any], **requirements: Any
+    dsn: str, folder: Path, limits: Mapping[str, Any], rego: str = "", **requirements: Any
 ) -> AsyncIterator[tuple[Bench, Target]]:
-    """Open a bench on which payments have these limits; return it with the other side of payments."""
+    """Open a bench on which payments have these limits, or these rules of a pack; return it with the other side."""
     policies = limited_policies(folder, limits, **requirements)
+    packs = [_pack(folder, rego)] if rego else []
     bank = Target()
     handlers = {
         "payments::refund": bank.handler(),
         "payments::write_letter": bank.handler(reconcile=bank.reconcile),
     }
     async with (
-        OpaEngine((await kept_opa(policies)).url, timeout=MINUTE) as policy,
+        OpaEngine((await kept_opa(policies, *packs)).url, timeout=MINUTE) as policy,
         open_bench(dsn, policy, [PACK], handlers) as bench,
     ):
         yield bench, bank
+
+
+def _pack(folder: Path, rules: str) -> Path:
+    """Return a pack with rules on the connector of payments."""
+    pack = folder / "payments"
+    (pack / "rego").mkdir(parents=True)
+    (pack / "rego/payments.rego").write_text(f"{_HEAD}{rules}", encoding="utf-8")
+    return pack
+
+
+_HEAD = """# METADATA
+# title: Payments
+# description: Who signs refunds.
+# schemas:
+#   - input: schema.input
+package countersign_pack.payments.payments
+
+import data.countersign.effect.conditions
+import data.countersign.effect.reasons
+
+amount := conditions.number(input.effect.fields.amount)
+
+"""
 
 
 async def refund(bench: Bench, amount: str, answered_by: Any = None, ref: str = "1") -> str:
