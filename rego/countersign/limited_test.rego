@@ -232,7 +232,7 @@ test_limit_to_come_is_announced_and_changes_nothing_yet if {
 
 test_limits_that_cannot_be_read_let_nothing_pass if {
 	every limits in [
-		true, "x", [1], {"a": null}, {"a": {"comment": "c"}}, {"a": {"comment": 1, "when": {}}},
+		true, false, null, "x", [1], {"a": null}, {"a": {"comment": "c"}}, {"a": {"comment": 1, "when": {}}},
 		limit({"exclude": "answered_by"}), limit({"writes_per_run": "9"}), limit({"tier": "huge"}),
 		limit({"requirement": "nobody"}), limit({"tier": "high", "expires_in": "soon"}),
 	] {
