@@ -1,6 +1,7 @@
 """The guards on which everything rests, and the tests that fail without each."""
 
 from tests.mutants.guard import Guard
+from tests.mutants.limit_guards import LIMITS
 from tests.mutants.policy_guards import CANDIDATES, POLICIES, VERSIONS
 
 GATE = (
@@ -270,4 +271,4 @@ VERIFIER = (
     ),
 )
 
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *VERIFIER, *CANDIDATES)
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *LIMITS, *VERIFIER, *CANDIDATES)
