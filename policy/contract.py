@@ -1,10 +1,8 @@
-"""The policy contract (design, section 11): the question, the answer, and the engine that answers."""
+"""The policy contract (design, section 11): the question, and the answer."""
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -175,71 +173,6 @@ class Question(Exact):
     named: dict[str, list[str] | None] | None = Field(default=None, exclude_if=lambda named: named is None)
 
 
-class OperatedRun(RunInput):
-    """The run that an operator's act is about, with whoever asked for it and the caller that sent it."""
-
-    requested_by: str
-    submitted_by: str
-
-
-class StepInput(Exact):
-    """The step: `needs_attention` with what went wrong, or `parked`: it waits, and `code` and `error_class` are "".
-
-    `people` says how they come into it: they `sign` it, they `answer` it, or neither.
-    """
-
-    path: str
-    status: Literal["needs_attention", "parked"]
-    verb: str
-    code: str
-    error_class: str
-    people: Literal["none", "sign", "answer"]
-
-
-class DelegationInput(Exact):
-    """Who votes for whom, in which groups, from when and until when. Times are RFC 3339 UTC."""
-
-    delegator: str
-    delegate: str
-    groups: list[str]
-    starts_at: str
-    ends_at: str
-
-
-class PasskeyInput(Exact):
-    """Whose passkey it is about, and which; `credential_id` is "" where it is still to be made."""
-
-    person: str
-    credential_id: str
-
-
-class OperatorQuestion(Exact):
-    """The whole input document of a question about what an operator does; a run that is canceled has no `step`.
-
-    `delegation` and `passkey` are there where it is about one, which has no run.
-    """
-
-    time: str
-    tenant: str
-    actor: ActorInput
-    act: Literal[
-        "retry",
-        "supply",
-        "skip",
-        "end",
-        "cancel",
-        "delegate",
-        "undelegate",
-        "invite_passkey",
-        "revoke_passkey",
-        "install_link",
-    ]
-    run: OperatedRun | None = None
-    step: StepInput | None = None
-    delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
-    passkey: PasskeyInput | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
-
-
 class NextInLine(Exact):
     """Who is asked, too, once `after` (an ISO 8601 duration) has passed since people were asked."""
 
@@ -342,13 +275,6 @@ class CustomObligation(Exact):
 Obligation = Annotated[NotificationObligation | StepUpObligation | CustomObligation, Field(discriminator="type")]
 
 
-class OperatorAnswer(Exact):
-    """Whether an operator may do it, and why not."""
-
-    outcome: Literal["allow", "deny"]
-    reasons: list[Reason] = Field(max_length=MOST_ITEMS)
-
-
 class Answer(Exact):
     """The decision document; `requirement` is null unless the outcome is needs_approval.
 
@@ -418,32 +344,3 @@ class PolicyText(Exact):
 
     digest: str
     files: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Authorization:
-    """What policy says of an operator's act, OPA's id of that decision, and the digest of the text that gave it."""
-
-    answer: OperatorAnswer
-    decision_id: str
-    policy_digest: str
-
-
-class PolicyEngine(Protocol):
-    """Answers questions; `text` gives the exact policy text of a digest that a verdict carried."""
-
-    async def ask(self, question: Question) -> Verdict:
-        """Return the verdict, or raise PolicyUnavailableError."""
-        ...
-
-    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
-        """Return for each question, in their order, the verdict, or why there is none."""
-        ...
-
-    async def judge(self, question: OperatorQuestion) -> Authorization:
-        """Return whether an operator may do something, or raise PolicyUnavailableError."""
-        ...
-
-    def text(self, digest: str) -> PolicyText:
-        """Return the text whose digest a verdict carried."""
-        ...

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from policy.contract import PolicyEngine, PolicyUnavailableError, Question, Verdict
+from policy.contract import PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
 from policy.unserved import UnservedPolicies
 from receipts.chain import Actor
 from receipts.privacy import Privacy

@@ -22,15 +22,9 @@ from countersign.embedded.ports import free_port
 from countersign.embedded.servers import OPA, find
 from policy.address import socket_path
 from policy.bundle import PolicyFolders, build_bundle
-from policy.contract import (
-    Authorization,
-    OperatorQuestion,
-    PolicyEngine,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Verdict,
-)
+from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
+from policy.operator_contract import Authorization, OperatorQuestion
 from policy.transport import connect
 from tests.patience import MINUTE
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from countersign.embedded.programs import opa_program
 from countersign.settings import ROOT, Settings
-from policy.contract import OperatorQuestion, Question
+from policy.contract import Question
+from policy.operator_contract import OperatorQuestion
 
 FOLDER = ROOT / "rego/schemas"
 _DRAFT = {"$schema": "http://json-schema.org/draft-07/schema#"}

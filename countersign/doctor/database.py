@@ -18,7 +18,8 @@ from countersign.settings import Settings, required
 from countersign.storage import check_migration_and_schema, try_connection
 from evidence.reading.words import counted
 from policy.bundle import CONFIG_FILE
-from policy.contract import PolicyEngine, PolicyText, PolicyUnavailableError, Question
+from policy.contract import PolicyText, PolicyUnavailableError, Question
+from policy.engine import PolicyEngine
 from policy.vetting import describe_question, listed_questions, sample_question
 from receipts.fields import timestamp
 from runtime.clock import Clock

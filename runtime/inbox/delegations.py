@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from policy.contract import Authorization, DelegationInput
+from policy.operator_contract import Authorization, DelegationInput
 from receipts.acts import Allowed, DelegationRefused
 from receipts.canonical import dumps
 from receipts.chain import PROGRAM
