@@ -50,7 +50,7 @@ LIMITS = (
         "Answer.notifications",
         "if told and self.outcome is not Outcome.ALLOW:",
         "if False:",
-        ("tests/unit/test_policy_answer.py",),
+        ("tests/unit/test_policy_obligations.py",),
     ),
     Guard(
         "vetting asks about effects for which each limit holds",

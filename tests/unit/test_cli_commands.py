@@ -7,9 +7,7 @@ these is one sentence.
 
 The command line helps: each command, argument and option says in a sentence what it is for.
 
-`runs show`: steps as the runbook reads, and few lines for what is as it should be.
-
-Tables on the command line show data as it is.
+`runs show`: steps as the runbook reads, and few lines for what is as it should be. Tables show data as it is.
 
 The hint of doctor is that of the cause, in the words in which servers tell it.
 """

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy.answer import parse_answer, parse_answers, parse_flaws, parse_reply, parse_version
+from policy.answer import parse_answers, parse_flaws, parse_reply, parse_version
 from policy.client import OpaEngine, ThrottledLog
 from policy.contract import Answer, Outcome, PolicyUnavailableError
 from tests.opa_server import question
@@ -80,27 +80,6 @@ def changed(document: dict[str, Any], path: tuple[str, ...], value: Any) -> dict
     else:
         inner[path[-1]] = value
     return whole
-
-
-@pytest.mark.parametrize(
-    ("outcome", "obligation", "unknown"),
-    [
-        ("allow", {"type": "notification", "id": "n", "to": ["a"], "body": "b"}, None),
-        ("deny", {"type": "notification", "id": "n", "to": ["a"], "body": "b"}, "notification 'n' with deny"),
-        ("allow", {"type": "step-up", "id": "s", "acr_value": "high"}, "step-up 's'"),
-        ("allow", {"type": "custom", "id": "c", "name": "log", "parameters": {"to": 1}}, "custom 'c'"),
-    ],
-)
-def test_the_gate_fulfils_notifications_of_what_is_allowed_and_no_other_obligation(
-    outcome: str, obligation: dict[str, Any], unknown: str | None
-) -> None:
-    answer = parse_answer({**ALLOW, "outcome": outcome, "obligations": [obligation]}, "answer")
-    assert answer.model_dump(mode="json")["obligations"] == [obligation]
-    if unknown is None:
-        assert [one.to for one in answer.notifications()] == [["a"]]
-        return
-    with pytest.raises(PolicyUnavailableError, match=f"unknown obligations: {unknown}"):
-        answer.notifications()
 
 
 @pytest.mark.parametrize("result", [ALLOW, ASK, {**ALLOW, "outcome": "deny"}])
