@@ -16,13 +16,21 @@ from bot.views.links import card_link, joined_links
 from bot.views.text import Shown, mrkdwn, one_line, short_legible
 from bot.views.wording import listed, result_words, signed_without, verdict_word
 from runtime.model.approval import AskKind, Result, ResultCode, StandingChange
-from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, RunName
+from runtime.model.chat_message import (
+    BreakGlassUsed,
+    CardTampered,
+    DelegateVoted,
+    DelegationChanged,
+    PolicyNotice,
+    ReviewLate,
+    RunName,
+    Unfulfillable,
+)
 from runtime.model.delivery import GatheredMessage, Gathering, Rank
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     Blocked,
-    BreakGlassUsed,
     Edited,
     EffectEnded,
     EvidenceSealed,
@@ -30,14 +38,12 @@ from runtime.model.messages import (
     Note,
     NotStarted,
     Plain,
-    PolicyNotice,
     QuestionAnswered,
     QuestionAsked,
     Reminder,
     RepairClosed,
     RepairDone,
     RequestHanded,
-    ReviewLate,
     RunEnded,
     Said,
     StandingChanged,
@@ -45,7 +51,6 @@ from runtime.model.messages import (
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
-    Unfulfillable,
     VoteCounted,
     VoteWithdrawn,
 )

@@ -4,21 +4,18 @@ from datetime import datetime
 from enum import Enum
 
 from runtime.model.approval import AskKind, ResultCode
-from runtime.model.chat_message import CardTampered
+from runtime.model.chat_message import BreakGlassUsed, CardTampered, ReviewLate, Unfulfillable
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     Blocked,
-    BreakGlassUsed,
     EffectEnded,
     EvidenceStuck,
     NotStarted,
     Reminder,
-    ReviewLate,
     Said,
     StepNeedsAttention,
     TimeRunsShort,
-    Unfulfillable,
 )
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict

@@ -25,9 +25,9 @@ from runtime.definitions.model import Definition, Verb
 from runtime.engine import Engine
 from runtime.model.action import Tier
 from runtime.model.approval import Approval, AskKind, NewApproval, Result, ResultCode
+from runtime.model.chat_message import Unfulfillable
 from runtime.model.delegation import AskedPerson
 from runtime.model.effect import Effect
-from runtime.model.messages import Unfulfillable
 from runtime.model.passage_facts import PassageFacts
 from runtime.model.person import Person
 from runtime.model.requirement import NextInLine, Requirement

@@ -13,9 +13,9 @@ from runtime.evaluator import StoppedError
 from runtime.failpoints import Point, at
 from runtime.gate.asking_ahead import ask_ahead
 from runtime.handlers import JsonObject
+from runtime.model.chat_message import PolicyNotice
 from runtime.model.commands import POLICY_ROLLBACK
 from runtime.model.effect import ChainedLease, LeaseLostError
-from runtime.model.messages import PolicyNotice
 from runtime.model.states import RunStatus
 from runtime.outbox import messages
 from runtime.outbox.attempts import make_attempt, make_question

@@ -7,8 +7,9 @@ from runtime.approvals.requests import passage_of
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approval import Approval, AskKind, Result, ResultCode
+from runtime.model.chat_message import BreakGlassUsed
 from runtime.model.effect import AttemptOutcome
-from runtime.model.messages import ApprovalEnded, BreakGlassUsed, Note
+from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.model.steps import ErrorCode
 from runtime.model.votes import Vote, VoteVerdict

@@ -13,7 +13,8 @@ from runtime.approvals.quorum import cast_of, counting, shortfall, tally
 from runtime.engine import Engine
 from runtime.inbox.approval_endings import end_approval
 from runtime.model.approval import Approval, StandingChange
-from runtime.model.messages import Said, StandingChanged, Unfulfillable
+from runtime.model.chat_message import Unfulfillable
+from runtime.model.messages import Said, StandingChanged
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote

@@ -8,7 +8,17 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from runtime.model.approval import AskKind, ResultCode, StandingChange
-from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, Message, RunName
+from runtime.model.chat_message import (
+    BreakGlassUsed,
+    CardTampered,
+    DelegateVoted,
+    DelegationChanged,
+    Message,
+    PolicyNotice,
+    ReviewLate,
+    RunName,
+    Unfulfillable,
+)
 from runtime.model.run import RepairAction
 from runtime.model.states import ApprovalStatus, RunStatus
 from runtime.model.votes import VoteVerdict
@@ -236,46 +246,6 @@ class EvidenceStuck(Message):
     kind: Literal["evidence_stuck"] = "evidence_stuck"
     run: RunName
     run_id: str
-    why: str
-
-
-class ReviewLate(Message):
-    """Nobody has said in time whether it was right to do without the signatures of others."""
-
-    kind: Literal["review_late"] = "review_late"
-    run: RunName
-    step: str
-    groups: list[str]
-    until: str
-
-
-class BreakGlassUsed(Message):
-    """Somebody did without the signatures of others; `reviewer` is who found that not justified, `why` theirs."""
-
-    kind: Literal["break_glass_used"] = "break_glass_used"
-    run: RunName
-    step: str
-    person: str
-    why: str
-    ticket: str
-    reviewer: str = ""
-
-
-class PolicyNotice(Message):
-    """An effect begins of which policy wants groups told, in its words (`body`)."""
-
-    kind: Literal["policy_notice"] = "policy_notice"
-    run: RunName
-    step: str
-    body: str
-
-
-class Unfulfillable(Message):
-    """An approval was asked for that nobody can give."""
-
-    kind: Literal["unfulfillable"] = "unfulfillable"
-    run: RunName
-    step: str
     why: str
 
 
