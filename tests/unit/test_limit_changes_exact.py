@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from policy.limit_changes import limit_changes
-from tests.unit.limit_worlds import HOURS, OPERATIONS, TIERS, config, holds, questions, worlds
+from tests.limit_worlds import HOURS, OPERATIONS, TIERS, config, holds, questions, worlds
 
 WEEK = [(day, hour) for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun") for hour in range(24)]
 EVERY = frozenset(WEEK)
@@ -107,7 +107,8 @@ def judged(about: set[str], was: dict[str, Any], now: dict[str, Any]) -> dict[tu
         budgets = [{name: one for name, one in side.items() if "budget" in one} for side in held]
         for member in old:
             if member == "budget":
-                less, more = (not spends_no_more(*pair, is_within) for pair in ((budgets[1], budgets[0]), budgets))
+                less = not spends_no_more(budgets[1], budgets[0], is_within)
+                more = not spends_no_more(budgets[0], budgets[1], is_within)
             else:
                 less, more = not asks_as_much(member, new, old), not asks_as_much(member, old, new)
             said = {"wider"} if less else set()

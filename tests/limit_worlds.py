@@ -3,14 +3,17 @@
 Written without the comparison of `policy.limit_changes`, for tests that hold it against this.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations, product
 from typing import Any
 
 from hypothesis import strategies as st
 
-REQUIREMENT = {"quorum": 1, "groups": ["g"], "all_groups": False, "expires_in": "PT8H", "escalate_to": []}
+REQUIREMENTS = {
+    name: {"quorum": 1, "groups": [name], "all_groups": False, "expires_in": "PT8H", "escalate_to": []}
+    for name in ("high", "treasury")
+}
 TIERS = ("low", "medium", "high")
 OPERATIONS = {"refund": "low", "note": "medium"}
 MISSING = object()
@@ -39,6 +42,11 @@ BUDGETS: list[dict[str, Any]] = [
 _AMOUNTS = [5, 10, 15, 20, 25, "5", "10", "10.0", "15", "20", "25", "a", "c", True]
 _NAMES = ["a", "b", "c", 3]
 _IBANS = ["x", "y", "z", 3]
+_WEEKS = [
+    ("01-19T10:00", "01-19T13:00", "01-18T23:00", "01-19T05:59", "01-21T12:00"),
+    ("02-02T09:00", "02-02T16:59", "02-01T22:00", "02-02T00:00", "02-04T12:00"),
+]
+"""In each week: Monday morning and afternoon, Sunday night before and after midnight, and another time."""
 
 
 def _with_pairs(items: list[Any]) -> list[Any]:
@@ -55,8 +63,8 @@ DOMAINS: dict[str, list[Any]] = {
     "agent": ["bot", "hook"],
     "groups": [[], ["legal"], ["ops"], ["legal", "ops"]],
     "runbook": ["daily", "campaign", "else"],
-    "time": [f"2026-{day}Z" for day in ("01-19T10:00:00", "01-19T13:00:00", "01-18T23:00:00", "01-19T05:59:00", "01-21T12:00:00", "02-02T09:00:00", "02-02T16:59:00", "02-01T22:00:00", "02-02T00:00:00", "02-04T12:00:00")],
-}  # fmt: skip
+    "time": [f"2026-{day}:00Z" for week in _WEEKS for day in week],
+}
 """Values of what a question has: for each kind of value that limits here can tell apart there is one."""
 _USES = {
     "amount": ("amount",),
@@ -100,37 +108,40 @@ _TESTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         lambda windows: {"time": {"between": windows, "time_zone": "UTC"}}
     ),
 }
-_ASKS: st.SearchStrategy[dict[str, Any]] = st.one_of(
-    st.fixed_dictionaries({"tier": st.sampled_from(["medium", "high"])}),
-    st.fixed_dictionaries({"requirement": st.sampled_from(["high", "treasury"])}),
-    st.fixed_dictionaries({"quorum": st.integers(2, 3)}),
-    st.fixed_dictionaries({"exclude": _some("by", "to")}),
-    st.just({"sign_with": "passkey"}),
-    st.fixed_dictionaries({"expires_in": st.sampled_from(["PT1H", "PT60M", "PT12H"])}),
-    st.fixed_dictionaries({"execute": st.sampled_from(WINDOWS)}),
-    st.fixed_dictionaries({"writes_per_run": st.sampled_from([0, 60, 2000])}),
-    st.fixed_dictionaries({"budget": st.sampled_from(BUDGETS)}),
-)
+_ASKS: dict[str, st.SearchStrategy[Any]] = {
+    "tier": st.sampled_from(["medium", "high"]),
+    "requirement": st.sampled_from(["high", "treasury"]),
+    "quorum": st.integers(2, 4),
+    "exclude": _some("by", "to"),
+    "sign_with": st.just("passkey"),
+    "expires_in": st.sampled_from(["PT1H", "PT60M", "PT12H"]),
+    "execute": st.sampled_from(WINDOWS),
+    "writes_per_run": st.sampled_from([0, 30, 60, 2000]),
+    "budget": st.sampled_from(BUDGETS),
+}
 
 
 @st.composite
 def worlds(draw: st.DrawFn, *, budgets: bool = True) -> tuple[set[str], dict[str, Any], dict[str, Any]]:
     """Draw what limits are about, and the limits of two sides."""
     about = set(draw(st.lists(st.sampled_from(sorted(_USES)), min_size=1, max_size=2, unique=True)))
-    pool = draw(st.lists(_limit(sorted(about), budgets=budgets), min_size=1, max_size=4))
-    sides = [draw(st.lists(st.sampled_from(pool), max_size=3)) for _ in range(2)]
+    kinds = sorted(_ASKS if budgets else _ASKS.keys() - {"budget"})
+    members = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=2, unique=True))
+    pool = draw(st.lists(_limit(sorted(about), members), min_size=1, max_size=5))
+    sides = [draw(st.lists(st.sampled_from(pool), max_size=4)) for _ in range(2)]
     was, now = ({f"l{place}": limit for place, limit in enumerate(side)} for side in sides)
     return about, was, now
 
 
 @st.composite
-def _limit(draw: st.DrawFn, about: Sequence[str], *, budgets: bool) -> dict[str, Any]:
+def _limit(draw: st.DrawFn, about: Sequence[str], members: Sequence[str]) -> dict[str, Any]:
     when: dict[str, Any] = {"connector": ["payments"]}
     if draw(st.booleans()):
         when["operation"] = draw(_some("refund", "note"))
-    asks = draw(_ASKS.filter(lambda one: budgets or "budget" not in one))
+    asked = draw(st.lists(st.sampled_from(members), min_size=1, unique=True))
+    asks: dict[str, Any] = {member: draw(_ASKS[member]) for member in asked}
     if asks.get("budget", {}).get("over") == "approve":
-        asks["requirement"] = "treasury"
+        asks.setdefault("requirement", "treasury")
     for one in about:
         if draw(st.booleans()) and ("writes_per_run" not in asks or one == "runbook"):
             test = draw(_TESTS[one])
@@ -145,9 +156,8 @@ def _limit(draw: st.DrawFn, about: Sequence[str], *, budgets: bool) -> dict[str,
 def config(limits: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tenant's configuration with these limits."""
     operations = {name: {"tier": tier, "targets": ["payment:*"]} for name, tier in OPERATIONS.items()}
-    requirements = {"high": REQUIREMENT, "treasury": REQUIREMENT}
     connectors = {"payments": {"chat": False, "operations": operations}}
-    return {"writes_per_run": 60, "connectors": connectors, "requirements": requirements, "limits": limits}
+    return {"writes_per_run": 60, "connectors": connectors, "requirements": REQUIREMENTS, "limits": limits}
 
 
 def questions(about: set[str]) -> Iterator[dict[str, Any]]:
@@ -168,7 +178,7 @@ def _number(value: Any) -> float | None:
 def _item_meets(test: Mapping[str, Any], item: Any) -> bool:
     number = _number(item)
     unread = item is MISSING or item is None or isinstance(item, dict | list)
-    met = {
+    met: dict[str, Callable[[Any], bool]] = {
         "over": lambda bound: number is None or number > bound,
         "under": lambda bound: number is None or number < bound,
         "in": lambda names: unread or any(type(one) is type(item) and one == item for one in names),
