@@ -8,7 +8,7 @@ import pytest
 from policy.bundle import CONFIG_FILE
 from policy.changes import ConfigChange, config_changes
 from policy.direction import Direction
-from policy.limit_changes import SAME
+from policy.limit_changes import SAME, limit_changes
 from policy.limit_space import MOST_CELLS
 from policy.versions import PolicyChanges, ReadPolicy
 
@@ -271,6 +271,16 @@ def test_more_kinds_of_questions_than_are_looked_at_are_named_as_not_compared() 
     assert (found.path, found.direction) == (("limits", "payments::refund"), Direction.OTHER)
     assert found.example
     assert "is not compared" in found.example
+
+
+def test_operations_left_once_enough_is_looked_at_are_named_as_not_compared() -> None:
+    new = {"l": limit({"connector": ["payments"], "runbook": ["r"]}, quorum=2)}
+    found = limit_changes(config({}), config(new), most=2)
+    assert found
+    assert [(one.path, one.direction) for one in found] == [
+        (("payments::note", "quorum"), Direction.NARROWER),
+        (("payments::refund",), Direction.OTHER),
+    ]
 
 
 @pytest.mark.parametrize(
