@@ -206,7 +206,7 @@ def _together(cut: Cut, options: Iterable[Option]) -> Iterator[Option]:
     found: dict[int, Sequence[Option]] = {}
     for option in options:
         yield option
-        for mask, others in [*found.items(), (0, ())] if cut.with_lists else ():
+        for mask, others in [(0, ()), *found.items()] if cut.with_lists else ():
             found.setdefault(mask | option.mask, (*others, option))
         if len(found) > MOST_CELLS:
             raise TooManyCellsError

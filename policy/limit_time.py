@@ -1,6 +1,6 @@
 """Moments between which the times of limits can tell: of the week, and before and after a limit begins."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -11,7 +11,7 @@ from policy.limit_values import TooManyCellsError, Value
 _EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 _LONG = timedelta(days=17)
 """Within it every time of the week comes, even if one is left out where clocks change."""
-MOST_MOMENTS = 100_000
+MOST_MOMENTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,15 @@ def moments(limits: Sequence[Limit]) -> Iterator[tuple[Value, list[bool]]]:
         return
     zones = sorted({one.time_zone for one in times if one})
     opened = [open_minutes(one.between) if one else 0 for one in times]
+    cuts = {zone: _cuts(zone, times) for zone in zones}
+    if sum(map(len, cuts.values())) * _LONG.days * (len(begins) + 1) > MOST_MOMENTS:
+        raise TooManyCellsError
     for period in _periods(begins):
-        for at, zone in _within(period, zones, times):
+        for at, zone in _within(period, cuts):
             text = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+            clocks = {name: _minute(at.astimezone(ZoneInfo(name))) for name in zones}
             held = [
-                (limit.effective_from or "") <= text and (one is None or _is_open(at, one.time_zone, minutes))
+                (limit.effective_from or "") <= text and (one is None or bool(minutes >> clocks[one.time_zone] & 1))
                 for limit, one, minutes in zip(limits, times, opened, strict=True)
             ]
             yield Value(text, " ".join(filter(None, (_clock(at, zone), period.words)))), held
@@ -52,19 +56,14 @@ def _periods(begins: Sequence[str]) -> Iterator[_Period]:
         yield _Period(start, end, " and ".join([*words, *([f"before {after}"] if after else [])]))
 
 
-def _within(
-    period: _Period, zones: Sequence[str], times: Sequence[TimeOfWeek | None]
-) -> Iterator[tuple[datetime, str]]:
+def _within(period: _Period, cuts: Mapping[str, Sequence[time]]) -> Iterator[tuple[datetime, str]]:
     """Yield the first moment of a period, and each at which a window begins or ends, with the zone of its clock."""
-    yield period.start, zones[0] if zones else ""
-    cuts = {zone: _cuts(zone, times) for zone in zones}
-    if sum(map(len, cuts.values())) * _LONG.days > MOST_MOMENTS:
-        raise TooManyCellsError
+    yield period.start, next(iter(cuts), "")
     end = min(period.end or period.start + _LONG, period.start + _LONG)
-    for zone in zones:
+    for zone, clocks in cuts.items():
         first = period.start.astimezone(ZoneInfo(zone)).date()
         for day in range(_LONG.days + 1):
-            for cut in cuts[zone]:
+            for cut in clocks:
                 at = datetime.combine(first + timedelta(days=day), cut, ZoneInfo(zone)).astimezone(UTC)
                 if period.start < at < end:
                     yield at, zone
@@ -77,9 +76,9 @@ def _cuts(zone: str, times: Sequence[TimeOfWeek | None]) -> list[time]:
     return sorted({time.fromisoformat(text) for text in named - {"24:00"}} | {time(0)})
 
 
-def _is_open(at: datetime, zone: str, minutes: int) -> bool:
-    clock = at.astimezone(ZoneInfo(zone))
-    return bool(minutes >> (clock.weekday() * DAY + clock.hour * 60 + clock.minute) & 1)
+def _minute(clock: datetime) -> int:
+    """Return the minute of the week."""
+    return clock.weekday() * DAY + clock.hour * 60 + clock.minute
 
 
 def _clock(at: datetime, zone: str) -> str:
