@@ -27,7 +27,7 @@ OWNERS = {
     "escalate_to": [],
 }
 REFUND = {"connector": ["payments"], "operation": ["refund"]}
-LARGE = {"comment": "Refunds over 1,000 EUR", "when": {**REFUND, "fields": {"amount": {"over": 1000}}}}
+LARGE: dict[str, Any] = {"comment": "Refunds over 1,000 EUR", "when": {**REFUND, "fields": {"amount": {"over": 1000}}}}
 
 
 def limited_policies(folder: Path, limits: Mapping[str, Any], **requirements: Any) -> Path:
