@@ -34,7 +34,7 @@ class Candidate:
     def judge(self, rows: Sequence[dict[str, Any]]) -> list[JudgedDecision]:
         """Ask the candidate about recorded decisions (database rows) and judge each; raise OperateError."""
         of_tenants = groupby(rows, key=lambda row: row["tenant"])
-        return [one for _, of_tenant in of_tenants for one in self._of_tenant(map(_recorded, of_tenant))]
+        return [one for _, of_tenant in of_tenants for one in self._of_tenant(map(recorded, of_tenant))]
 
     def _of_tenant(self, rows: Iterator[RecordedDecision]) -> Iterator[JudgedDecision]:
         decisions = list(rows)
@@ -71,11 +71,12 @@ class Candidate:
 
 def without_answers(rows: Sequence[dict[str, Any]], fault: str) -> list[JudgedDecision]:
     """Judge decisions as `no-answer`, all with the same fault."""
-    decisions = map(_recorded, rows)
+    decisions = map(recorded, rows)
     return [judge(one, question_of(one), None, fault) for one in decisions]
 
 
-def _recorded(row: dict[str, Any]) -> RecordedDecision:
+def recorded(row: dict[str, Any]) -> RecordedDecision:
+    """Return a decision of the database as it was recorded."""
     told = row["document"]
     effect = told["input"]["effect"]
     return RecordedDecision(

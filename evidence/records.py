@@ -192,11 +192,20 @@ class ExecuteRecord(Extensible):
     within: NonEmpty
 
 
+class SignerClassRecord(Extensible):
+    """Of these groups so many distinct people had to approve; with `all_groups`, one of its own for each group."""
+
+    groups: list[str] = Field(min_length=1)
+    quorum: int = Field(ge=1)
+    all_groups: bool
+
+
 class RequirementRecord(Extensible):
     """What a human authorization had to fulfil.
 
     With `sign_with` a vote to approve has to be signed so. The clock stood still for `pause_on_question` at most.
-    `execute` says when what is approved might begin.
+    `execute` says when what is approved might begin. Each of the `classes` had to be fulfilled, too. With `veto` a no
+    by somebody of these groups alone ended the request.
     """
 
     quorum: int = Field(ge=1)
@@ -208,6 +217,12 @@ class RequirementRecord(Extensible):
     sign_with: OmittedIfNone[Literal["passkey"]] = None
     pause_on_question: OmittedIfNone[NonEmpty] = None
     execute: OmittedIfNone[ExecuteRecord] = None
+    classes: list[SignerClassRecord] = Field(default=[], min_length=1, exclude_if=lambda classes: not classes)
+    veto: list[str] = Field(default=[], min_length=1, exclude_if=lambda veto: not veto)
+
+    def is_ended_by(self, vote: VoteRecord) -> bool:
+        """Return whether a vote is a no that ended the request; without `veto`, any no did."""
+        return vote.verdict != "approve" and (not self.veto or not set(self.veto).isdisjoint(vote.groups))
 
     @property
     def leads(self) -> list[str]:

@@ -22,6 +22,7 @@ from policy.contract import (
     PolicyUnavailableError,
     Question,
     Requirement,
+    SignerClass,
 )
 from policy.texts import Text
 
@@ -153,8 +154,22 @@ def _check(answer: Answer, name: str) -> None:
     if requirement is None:
         return
     _check_times(requirement, f"{name}.requirement")
-    if requirement.all_groups and len(requirement.groups) > MOST_GROUPS_EACH:
-        raise PolicyUnavailableError(f"{name}.requirement.groups: at most {MOST_GROUPS_EACH} can each have to sign")
+    _check_each(requirement, f"{name}.requirement")
+    for place, one in enumerate(requirement.classes):
+        _check_each(one, f"{name}.requirement.classes.{place}")
+        _check_asked(one.groups, requirement, f"{name}.requirement.classes.{place}.groups")
+    _check_asked(requirement.veto, requirement, f"{name}.requirement.veto")
+
+
+def _check_each(asked: Requirement | SignerClass, name: str) -> None:
+    if asked.all_groups and len(asked.groups) > MOST_GROUPS_EACH:
+        raise PolicyUnavailableError(f"{name}.groups: at most {MOST_GROUPS_EACH} can each have to sign")
+
+
+def _check_asked(groups: Sequence[str], requirement: Requirement, name: str) -> None:
+    """Groups that nobody asks could neither sign nor veto."""
+    if groups and (strange := set(groups).difference(requirement.electorate)):
+        raise PolicyUnavailableError(f"{name}: {min(strange)!r} is in neither groups nor escalate_to")
 
 
 def _check_budgets(answer: Answer, name: str) -> None:

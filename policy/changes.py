@@ -16,7 +16,9 @@ from pydantic import ValidationError
 from policy.bundle import CONFIG_FILE
 from policy.contract import Requirement
 from policy.differences import Difference, DifferenceClass, execute_difference, requirement_differences
+from policy.direction import Direction
 from policy.execution_windows import ExecuteWhen
+from policy.limit_changes import limit_changes
 from policy.trace import PolicyRule
 
 
@@ -26,14 +28,6 @@ class ChangeKind(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     CHANGED = "changed"
-
-
-class Direction(StrEnum):
-    """Whether a changed limit permits more or less."""
-
-    WIDER = "wider"
-    NARROWER = "narrower"
-    OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -46,13 +40,17 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """A member of a tenant's configuration, by path, with its old and new value; None if missing."""
+    """A member of a tenant's configuration, by path, with its old and new value; None if missing.
+
+    Of limits in data it is what they ask for, with an example of a question.
+    """
 
     tenant: str
     path: tuple[str, ...]
     old: Any
     new: Any
     direction: Direction
+    example: str | None = None
 
 
 def rule_changes(old: Iterable[PolicyRule], new: Iterable[PolicyRule]) -> list[RuleChange]:
@@ -109,8 +107,20 @@ def config_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[Confi
     return [
         change
         for tenant in sorted(was.keys() | now.keys())
-        for change in _changes(tenant, (), was.get(tenant), now.get(tenant))
+        for change in _of_tenant(tenant, was.get(tenant), now.get(tenant))
     ]
+
+
+def _of_tenant(tenant: str, old: Any, new: Any) -> Iterator[ConfigChange]:
+    """Yield the changes of a tenant; its limits are compared by what they ask for, if they can be read."""
+    found = limit_changes(old, new) if isinstance(old, dict) and isinstance(new, dict) else None
+    if found is None:
+        yield from _changes(tenant, (), old, new)
+        return
+    was, now = ({name: value for name, value in one.items() if name != "limits"} for one in (old, new))
+    yield from _changes(tenant, (), was, now)
+    for one in found:
+        yield ConfigChange(tenant, ("limits", *one.path), one.old, one.new, one.direction, one.example)
 
 
 def tenants_config(files: Mapping[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,20 +106,53 @@ def _uncovered(layout: Layout, files: dict[str, Any]) -> list[str]:
     ]
 
 
-def _meta_faults(layout: Layout, meta: Path) -> list[str]:
-    """Name what the meta-policy demands and does not find."""
+def _trees(layout: Layout) -> dict[str, Any]:
+    """Return the syntax trees of the files, without tests, by their names in the layout."""
     files = [name for name in sorted(layout.sources) if name.endswith(".rego") and not name.endswith("_test.rego")]
-    parsed = [layout.run("parse", "--format", "json", "--json-include=-comments,locations", name) for name in files]
-    trees = json.dumps({"modules": [json.loads(result.stdout) for result in parsed]})
+    parsed = (layout.run("parse", "--format", "json", "--json-include=-comments,locations", name) for name in files)
+    return {name: json.loads(result.stdout) for name, result in zip(files, parsed, strict=True)}
+
+
+def _violations(layout: Layout, meta: Path, trees: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the meta-policy demands and does not find: `file`, `row`, `msg` and `code` each."""
+    modules = json.dumps({"modules": list(trees.values())})
     result = layout.run(
-        "eval", "--data", str(meta.absolute()), "--stdin-input", "--format", "raw", "data.meta.deny", text=trees
+        "eval", "--data", str(meta.absolute()), "--stdin-input", "--format", "raw", "data.meta.deny", text=modules
     )
     if result.returncode != 0:
-        return layout.faults(result)
-    return [
-        f"{layout.sources[found['file']]}:{found['row']}: {found['msg']} ({found['code']})"
-        for found in json.loads(result.stdout)
-    ]
+        raise PolicyError("; ".join(layout.faults(result)))
+    return [{**found, "file": str(layout.sources[found["file"]])} for found in json.loads(result.stdout)]
+
+
+def _meta_faults(layout: Layout, meta: Path) -> list[str]:
+    """Name what the meta-policy demands and does not find."""
+    try:
+        found = _violations(layout, meta, _trees(layout))
+    except PolicyError as error:
+        return [str(error)]
+    return [f"{one['file']}:{one['row']}: {one['msg']} ({one['code']})" for one in found]
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A policy that compiles: its syntax trees and their files, what the meta-policy says, and what serving refuses."""
+
+    bundle: Bundle
+    trees: Mapping[str, Any]
+    sources: Mapping[str, Path]
+    violations: Sequence[Mapping[str, Any]]
+    refused: Sequence[str]
+
+
+def inspect(opa: Path, folders: PolicyFolders, meta: Path) -> Inspected:
+    """Look into a policy; raise PolicyError where it cannot be read, or does not compile."""
+    bundle = build_bundle(folders)
+    with laid_out(opa, folders) as layout:
+        if faults := _compile_faults(layout):
+            raise PolicyError("; ".join(faults))
+        trees = _trees(layout)
+        violations = _violations(layout, meta, trees)
+        return Inspected(bundle, trees, layout.sources, violations, _served_faults(opa, folders, bundle))
 
 
 def _served_faults(opa: Path, folders: PolicyFolders, bundle: Bundle) -> list[str]:
@@ -149,6 +182,12 @@ def faults_in(opa: Path, folders: PolicyFolders, meta: Path) -> list[str]:
             *_test_faults(layout),
             *_meta_faults(layout, meta),
         ]
+
+
+def syntax_trees(opa: Path, folders: PolicyFolders) -> dict[str, Any]:
+    """Return the syntax trees of a policy's files, without tests, by the names that they have in a bundle."""
+    with laid_out(opa, folders) as layout:
+        return _trees(layout)
 
 
 def format_files(opa: Path, folders: PolicyFolders) -> list[Path]:

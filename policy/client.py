@@ -14,16 +14,8 @@ from typing import Self
 from pydantic import ValidationError
 
 from policy.answer import Reply, first_problem, parse_answers, parse_flaws, parse_reply
-from policy.contract import (
-    Answer,
-    Authorization,
-    OperatorAnswer,
-    OperatorQuestion,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Verdict,
-)
+from policy.contract import Answer, PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.operator_contract import Authorization, OperatorAnswer, OperatorQuestion
 from policy.transport import OPEN_ACCESS, Access, connect
 
 LOG_EVERY = 60.0

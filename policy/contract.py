@@ -1,9 +1,7 @@
-"""The policy contract (design, section 11): the question, the answer, and the engine that answers."""
+"""The policy contract (design, section 11): the question, and the answer."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -20,11 +18,16 @@ CONFIG_PATH = "countersign_config."
 MOST_SIGNATURES = 1_000
 MOST_ESCALATIONS = 20
 MOST_BUDGETS = 50
+MOST_CLASSES = 20
 MOST_GROUPS_EACH = 8
 """Groups of which each may have to sign: Rego looks at every subset of them."""
 
 
 RuleName = Annotated[str, Field(min_length=1), AfterValidator(printable)]
+
+
+class PolicyUnavailableError(Exception):
+    """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
 
 
 class Outcome(StrEnum):
@@ -160,71 +163,6 @@ class Question(Exact):
     named: dict[str, list[str] | None] | None = Field(default=None, exclude_if=lambda named: named is None)
 
 
-class OperatedRun(RunInput):
-    """The run that an operator's act is about, with whoever asked for it and the caller that sent it."""
-
-    requested_by: str
-    submitted_by: str
-
-
-class StepInput(Exact):
-    """The step: `needs_attention` with what went wrong, or `parked`: it waits, and `code` and `error_class` are "".
-
-    `people` says how they come into it: they `sign` it, they `answer` it, or neither.
-    """
-
-    path: str
-    status: Literal["needs_attention", "parked"]
-    verb: str
-    code: str
-    error_class: str
-    people: Literal["none", "sign", "answer"]
-
-
-class DelegationInput(Exact):
-    """Who votes for whom, in which groups, from when and until when. Times are RFC 3339 UTC."""
-
-    delegator: str
-    delegate: str
-    groups: list[str]
-    starts_at: str
-    ends_at: str
-
-
-class PasskeyInput(Exact):
-    """Whose passkey it is about, and which; `credential_id` is "" where it is still to be made."""
-
-    person: str
-    credential_id: str
-
-
-class OperatorQuestion(Exact):
-    """The whole input document of a question about what an operator does; a run that is canceled has no `step`.
-
-    `delegation` and `passkey` are there where it is about one, which has no run.
-    """
-
-    time: str
-    tenant: str
-    actor: ActorInput
-    act: Literal[
-        "retry",
-        "supply",
-        "skip",
-        "end",
-        "cancel",
-        "delegate",
-        "undelegate",
-        "invite_passkey",
-        "revoke_passkey",
-        "install_link",
-    ]
-    run: OperatedRun | None = None
-    step: StepInput | None = None
-    delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
-    passkey: PasskeyInput | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
-
-
 class NextInLine(Exact):
     """Who is asked, too, once `after` (an ISO 8601 duration) has passed since people were asked."""
 
@@ -247,8 +185,19 @@ class BreakGlass(Exact):
     review_within: Text
 
 
+class SignerClass(Exact):
+    """Of these groups so many distinct people must approve; with `all_groups`, a person of its own for each group."""
+
+    groups: Texts = Field(min_length=1)
+    quorum: int = Field(ge=1, le=MOST_SIGNATURES)
+    all_groups: bool
+
+
 class Requirement(Exact):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
+
+    Each of the `classes` must be fulfilled, too; one person may count in several. With `veto` only a no by a person of
+    these groups ends the request; without it, any no does.
 
     `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
     With `sign_with` a vote to approve counts only if it is signed so. `pause_on_question` is how long the clock stands
@@ -268,6 +217,15 @@ class Requirement(Exact):
     pause_on_question: Text | None = Field(default=None, exclude_if=lambda pause: pause is None)
     editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
     execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
+    classes: list[SignerClass] = Field(
+        default=[], min_length=1, max_length=MOST_CLASSES, exclude_if=lambda classes: not classes
+    )
+    veto: Texts = Field(default=[], min_length=1, exclude_if=lambda veto: not veto)
+
+    @property
+    def electorate(self) -> list[str]:
+        """Return the groups that may sign, with those next in line."""
+        return [*self.groups, *(group for entry in self.escalate_to for group in entry.to)]
 
 
 class Reason(Exact):
@@ -277,11 +235,34 @@ class Reason(Exact):
     msg: Text
 
 
-class OperatorAnswer(Exact):
-    """Whether an operator may do it, and why not."""
+class NotificationObligation(Exact):
+    """Groups have to be told, in these words, that the effect begins (AuthZEN obligations profile, `notification`)."""
 
-    outcome: Literal["allow", "deny"]
-    reasons: list[Reason] = Field(max_length=MOST_ITEMS)
+    type: Literal["notification"]
+    id: Text = Field(min_length=1)
+    to: Texts = Field(min_length=1)
+    body: Text = Field(min_length=1)
+
+
+class StepUpObligation(Exact):
+    """The requester has to authenticate in a stronger way first (AuthZEN obligations profile, `step-up`)."""
+
+    type: Literal["step-up"]
+    id: Text = Field(min_length=1)
+    acr_value: Text | None = Field(default=None, exclude_if=lambda value: value is None)
+    amr_values: Texts | None = Field(default=None, min_length=1, exclude_if=lambda values: values is None)
+
+
+class CustomObligation(Exact):
+    """Something that a deployment has agreed on (AuthZEN obligations profile, `custom`)."""
+
+    type: Literal["custom"]
+    id: Text = Field(min_length=1)
+    name: Text = Field(min_length=1)
+    parameters: dict[str, Any] = Field(default={}, exclude_if=lambda parameters: not parameters)
+
+
+Obligation = Annotated[NotificationObligation | StepUpObligation | CustomObligation, Field(discriminator="type")]
 
 
 class Answer(Exact):
@@ -291,15 +272,16 @@ class Answer(Exact):
     behind the reasons and the requirement: of a rule its path and the code of its reason, joined by `#`, and the path
     of a member of the configuration. Policies of earlier releases do not name them.
 
-    `names` are fields of the effect: policy denies until it is told who is named there (`Question.named`). `budgets`
-    are what an allowed effect takes of budgets, which the gate keeps.
+    `obligations` are what has to be done with the effect; the gate performs nothing with one that it cannot fulfil
+    (`notifications`). `names` are fields of the effect: policy denies until it is told who is named there
+    (`Question.named`). `budgets` are what an allowed effect takes of budgets, which the gate keeps.
     """
 
     outcome: Outcome
     tier: Literal["low", "medium", "high"]
     requirement: Requirement | None
     reasons: list[Reason] = Field(max_length=MOST_ITEMS)
-    obligations: Texts
+    obligations: list[Obligation] = Field(max_length=MOST_ITEMS)
     execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
     rules: list[RuleName] | None = Field(
         default=None, min_length=1, max_length=MOST_ITEMS, exclude_if=lambda rules: rules is None
@@ -309,11 +291,23 @@ class Answer(Exact):
         default=None, min_length=1, max_length=MOST_BUDGETS, exclude_if=lambda budgets: budgets is None
     )
 
+    def notifications(self) -> list[NotificationObligation]:
+        """Return whom the gate has to tell; raise PolicyUnavailableError if the answer obliges it to anything else.
+
+        It tells of what is allowed; beside any other outcome it fulfils no obligation.
+        """
+        told = [one for one in self.obligations if isinstance(one, NotificationObligation)]
+        if others := [f"{one.type} {one.id!r}" for one in self.obligations if one not in told]:
+            raise PolicyUnavailableError(f"unknown obligations: {', '.join(others)}")
+        if told and self.outcome is not Outcome.ALLOW:
+            raise PolicyUnavailableError(f"unknown obligations: notification {told[0].id!r} with {self.outcome}")
+        return told
+
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:
         asked = self.requirement
-        names = [*asked.groups, *asked.exclude] if asked else []
-        names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
+        names = [*asked.electorate, *asked.exclude, *asked.veto] if asked else []
+        names += [group for one in asked.classes for group in one.groups] if asked else []
         break_glass = asked.break_glass if asked else None
         names += [*break_glass.groups, *break_glass.tell, *break_glass.review_by] if break_glass else []
         if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
@@ -343,36 +337,3 @@ class PolicyText(Exact):
 
     digest: str
     files: dict[str, str]
-
-
-class PolicyUnavailableError(Exception):
-    """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
-
-
-@dataclass(frozen=True)
-class Authorization:
-    """What policy says of an operator's act, OPA's id of that decision, and the digest of the text that gave it."""
-
-    answer: OperatorAnswer
-    decision_id: str
-    policy_digest: str
-
-
-class PolicyEngine(Protocol):
-    """Answers questions; `text` gives the exact policy text of a digest that a verdict carried."""
-
-    async def ask(self, question: Question) -> Verdict:
-        """Return the verdict, or raise PolicyUnavailableError."""
-        ...
-
-    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
-        """Return for each question, in their order, the verdict, or why there is none."""
-        ...
-
-    async def judge(self, question: OperatorQuestion) -> Authorization:
-        """Return whether an operator may do something, or raise PolicyUnavailableError."""
-        ...
-
-    def text(self, digest: str) -> PolicyText:
-        """Return the text whose digest a verdict carried."""
-        ...

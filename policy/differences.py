@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import isodate
 
 from policy.budgets import BudgetUse
-from policy.contract import Answer, BreakGlass, NextInLine, Outcome, Reason, Requirement
+from policy.contract import Answer, BreakGlass, NextInLine, Outcome, Reason, Requirement, SignerClass
 from policy.execution_windows import ExecuteWhen
 from receipts.redaction import MARKER
 
@@ -133,8 +134,9 @@ def _leaves_less(was: BudgetUse, now: BudgetUse) -> bool:
 
 
 def _of_words(was: Answer, now: Answer) -> Iterator[Difference]:
-    if sorted(was.obligations) != sorted(now.obligations):
-        yield Difference(DifferenceClass.OTHER_OBLIGATIONS, "obligations", list(was.obligations), list(now.obligations))
+    before, after = (sorted((one.model_dump() for one in each.obligations), key=json.dumps) for each in (was, now))
+    if before != after:
+        yield Difference(DifferenceClass.OTHER_OBLIGATIONS, "obligations", before, after)
     if not _say_the_same(was.reasons, now.reasons):
         yield Difference(REASONS, "reasons", _plain(was.reasons), _plain(now.reasons))
 
@@ -191,7 +193,12 @@ def _of_groups(was: Requirement, now: Requirement) -> Iterator[Difference]:
 
 def _signatures(requirement: Requirement) -> int:
     """Return the minimum number of signatures."""
-    return max(requirement.quorum, len(set(requirement.groups)) if requirement.all_groups else 1)
+    asked: list[Requirement | SignerClass] = [requirement, *requirement.classes]
+    return max(map(_signatures_of, asked))
+
+
+def _signatures_of(asked: Requirement | SignerClass) -> int:
+    return max(asked.quorum, len(set(asked.groups)) if asked.all_groups else 1)
 
 
 def _worst(*kinds: DifferenceClass | None) -> DifferenceClass | None:
@@ -236,6 +243,31 @@ def _of_line(before: list[NextInLine], after: list[NextInLine]) -> DifferenceCla
 def _asked_after(line: list[NextInLine]) -> dict[str, timedelta]:
     """Return the groups, each with the time after which it is asked first."""
     return {group: _span(entry.after) for entry in reversed(line) for group in entry.to}
+
+
+def _of_classes(before: list[SignerClass], after: list[SignerClass]) -> DifferenceClass | None:
+    """Judge classes: those that no new one is as strict as have others in their place, or are fewer signatures."""
+    gone = [one for one in before if not any(_is_as_strict(one, other) for other in after)]
+    new = [one for one in after if not any(_is_as_strict(other, one) for other in before)]
+    if not gone:
+        return None if all(any(_is_as_strict(one, other) for other in before) for one in after) else STRICTER
+    pairs = zip_longest(*(sorted(map(_signatures_of, some), reverse=True) for some in (gone, new)), fillvalue=0)
+    return FEWER if any(was > now for was, now in pairs) else OTHER
+
+
+def _is_as_strict(was: SignerClass, now: SignerClass) -> bool:
+    """Return whether whoever fulfils the new class fulfils the old one, too."""
+    if now.quorum < was.quorum or not set(now.groups) <= set(was.groups):
+        return False
+    return not was.all_groups or (now.all_groups and set(now.groups) == set(was.groups))
+
+
+def _of_veto(before: list[str], after: list[str]) -> DifferenceClass | None:
+    """Judge who ends a request by a no: anybody where nobody is named."""
+    gone, new = set(before) - set(after), set(after) - set(before)
+    if not before or not after:
+        return WEAKER if new else STRICTER
+    return OTHER if gone and new else WEAKER if gone else STRICTER if new else None
 
 
 def _of_break_glass(before: BreakGlass | None, after: BreakGlass | None) -> DifferenceClass | None:
@@ -285,5 +317,7 @@ _MEMBERS: dict[str, Judge] = {
     "sign_with": lambda before, _: WEAKER if before else STRICTER,
     "pause_on_question": _of_pause,
     "editors_may_sign": lambda before, _: STRICTER if before else WEAKER,
+    "classes": _of_classes,
+    "veto": _of_veto,
 }
 """The judge of each member of a requirement; groups and execution windows have their own, above."""

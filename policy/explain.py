@@ -20,7 +20,7 @@ from policy.errors import PolicyError
 from policy.trace import Condition, Place, PolicyRule, Went, first_fault, rules_in, went_through, without
 
 DECISION = "data.countersign.effect.decision"
-_FLAWS = "data.countersign.effect.config.flaws"
+FLAWS = "data.countersign.effect.config.flaws"
 _LONGEST_FAULT = 2000
 """Characters that are told of what OPA prints of a fault: a policy has a say in them."""
 FORBIDDEN = frozenset(
@@ -116,6 +116,19 @@ def _read_by(rule: PolicyRule, values: Mapping[str, Any]) -> dict[str, Any]:
     return {words: values[path] for words, path in named.items() if path in values}
 
 
+async def offline_capabilities(opa: Path, bounds: Bounds) -> str:
+    """Return OPA's capabilities without what would answer differently another time, or reach for a network."""
+    capabilities = json.loads((await confined(opa, "capabilities", "--current", bounds=bounds))[0])
+    kept = [one for one in capabilities["builtins"] if one["name"] not in FORBIDDEN]
+    return json.dumps({**capabilities, "builtins": kept, "allow_net": []})
+
+
+def lay_out(folder: Path, files: Mapping[str, str]) -> None:
+    """Write a policy's files into a folder as a bundle."""
+    write_files(folder, files)
+    (folder / ".manifest").write_text(json.dumps({"roots": [""], "rego_version": 1}), encoding="utf-8")
+
+
 @asynccontextmanager
 async def _offline(
     opa: Path, files: Mapping[str, str], question: Mapping[str, Any], bounds: Bounds
@@ -123,9 +136,7 @@ async def _offline(
     """Lay a policy's text out in a folder of its own."""
     with TemporaryDirectory(prefix="countersign-policy-") as made:
         folder = Path(made)
-        capabilities = json.loads((await confined(opa, "capabilities", "--current", bounds=bounds))[0])
-        kept = [one for one in capabilities["builtins"] if one["name"] not in FORBIDDEN]
-        (folder / "capabilities.json").write_text(json.dumps({**capabilities, "builtins": kept, "allow_net": []}))
+        (folder / "capabilities.json").write_text(await offline_capabilities(opa, bounds))
         asking = _Offline(opa, folder, files, json.dumps(question), bounds, asyncio.Semaphore(_AT_ONCE))
         asking.lay_out(folder / "policy", files)
         yield asking
@@ -144,8 +155,7 @@ class _Offline:
 
     def lay_out(self, folder: Path, files: Mapping[str, str]) -> None:
         """Write a policy's files as a bundle."""
-        write_files(folder, files)
-        (folder / ".manifest").write_text(json.dumps({"roots": [""], "rego_version": 1}), encoding="utf-8")
+        lay_out(folder, files)
 
     async def _eval(self, query: str, *arguments: str, policy: str = "policy") -> tuple[Any, str]:
         """Return what OPA finds, and what the policy printed meanwhile."""
@@ -154,8 +164,8 @@ class _Offline:
         try:
             found, printed = await confined(self.opa, *asked, bounds=self.bounds, stdin=self.question)
         except PolicyError as error:
-            raise PolicyError(_fault_in(str(error), f"{self.folder / policy}/")) from error
-        return _parsed(found), printed
+            raise PolicyError(fault_in(str(error), f"{self.folder / policy}/")) from error
+        return parsed_json(found), printed
 
     async def answered(self) -> tuple[Any, Sequence[str], float]:
         """Return the decision, None where it is undefined, what the policy printed, and the milliseconds it took."""
@@ -164,7 +174,7 @@ class _Offline:
 
     async def flaws(self) -> Any:
         """Return what the policy says against the tenant's configuration, None where that is undefined."""
-        return _value((await self._eval(_FLAWS))[0])
+        return _value((await self._eval(FLAWS))[0])
 
     async def traced(self, query: str, policy: str = "policy") -> Mapping[Place, Went]:
         """Return the rules that were asked for a document."""
@@ -187,7 +197,7 @@ class _Offline:
         how = ("parse", "--format", "json", "--json-include=locations,-comments")
         async with self.at_once:
             printed, _ = await confined(self.opa, *how, str(self.folder / "policy" / name), bounds=self.bounds)
-        return _parsed(printed)
+        return parsed_json(printed)
 
     async def near(self, seen: Sequence[tuple[PolicyRule, Went]]) -> tuple[list[tuple[PolicyRule, Condition]], int]:
         """Return the rules of which all but one condition holds, each with that condition; and how many are untried.
@@ -240,7 +250,7 @@ async def parsed_rules(opa: Path, files: Mapping[str, str], bounds: Bounds = DES
         return list((await asking.rules(with_defaults=True)).values())
 
 
-def _parsed(printed: str) -> Any:
+def parsed_json(printed: str) -> Any:
     """Return the JSON that OPA prints; raise PolicyError where a policy gives what we cannot hold."""
     try:
         return json.loads(printed, parse_float=_finite)
@@ -262,7 +272,7 @@ def _value(found: Any) -> Any:
     return found["result"][0]["expressions"][0]["value"] if found.get("result") else None
 
 
-def _fault_in(printed: str, folder: str) -> str:
+def fault_in(printed: str, folder: str) -> str:
     """Return what OPA prints of a fault, as one line; files are named in the policy's `folder`."""
     try:
         faults = json.loads(printed)["errors"]

@@ -8,7 +8,6 @@ from typing import Any
 
 from policy.changes import (
     ConfigChange,
-    Direction,
     RuleChange,
     config_changes,
     file_changes,
@@ -16,6 +15,7 @@ from policy.changes import (
     tenants_config,
 )
 from policy.differences import shown_value
+from policy.direction import Direction
 from policy.errors import PolicyError
 from policy.trace import Place, PolicyRule
 
@@ -81,7 +81,7 @@ class PolicyChanges:
     def rows(self) -> list[dict[str, str]]:
         """Return the changes as `kind`, `what` and `detail`, what permits more first: configuration, rules, files."""
         config = [
-            {"kind": str(one.direction), "what": _member(one), "detail": _was_and_is(one.old, one.new)}
+            {"kind": str(one.direction), "what": _member(one), "detail": one.example or _was_and_is(one.old, one.new)}
             for one in sorted(self.config, key=lambda one: _ORDER.index(one.direction))
         ]
         rules = [{"kind": str(one.kind), "what": _rule(one), "detail": _place(one)} for one in self.rules]
@@ -110,7 +110,7 @@ class PolicyChanges:
         return next(iter(tenants), tenant_of_rules)
 
 
-_ORDER = (Direction.WIDER, Direction.OTHER, Direction.NARROWER)
+_ORDER = (Direction.WIDER, Direction.OTHER, Direction.NARROWER, Direction.SAME)
 
 
 def _signs(config: Any) -> bool:

@@ -14,20 +14,72 @@ from policy.answer import OLDEST_OPA, dotted, parse_answer, parse_version
 from policy.bundle import CONFIG_FILE, Bundle, strict_json
 from policy.contract import PolicyText, PolicyUnavailableError, Question
 from policy.errors import PolicyError
+from policy.execution_windows import zones
 
 _TIME = "2026-01-05T10:00:00Z"
 _TIERS = ("low", "medium", "high")
+_WHO = ("requester", "requester_kind", "requester_groups", "agent", "runbook", "effective_from")
+"""Members of a limit for which a plain question is another one."""
 
 
 def listed_questions(text: PolicyText) -> list[Question]:
-    """Return a question in each tier about every operation that the policy's data lists for a tenant."""
-    tenants = _members(json.loads(text.files.get(CONFIG_FILE, "{}")))
+    """Return a question in each tier about every operation that the policy's data lists for a tenant.
+
+    Where the tenant has limits that name who asks, or a runbook, there is one for each of them, too.
+    """
     return [
-        sample_question(tenant, connector, operation, target, tier, _TIME)
-        for tenant, config in tenants.items()
+        question
+        for tenant, config in _tenants(text).items()
         for connector, operation, target in _listed(_members(config))
         for tier in _TIERS
+        for question in _varied(sample_question(tenant, connector, operation, target, tier, _TIME), _members(config))
     ]
+
+
+def _tenants(text: PolicyText) -> dict[str, Any]:
+    return _members(json.loads(text.files.get(CONFIG_FILE, "{}")))
+
+
+def _varied(plain: Question, config: dict[str, Any]) -> Iterator[Question]:
+    """Yield the question, and for each limit of its tenant one for which that limit holds, as far as `when` says."""
+    yield plain
+    for limit in _members(config.get("limits")).values():
+        when = _members(_members(limit).get("when"))
+        is_plain = not {*when, *_members(limit)}.intersection(_WHO)
+        if is_plain or plain.effect.connector not in when.get("connector", [plain.effect.connector]):
+            continue
+        actor = {
+            "id": _first(when, "requester") or plain.actor.id,
+            "kind": _first(when, "requester_kind") or plain.actor.kind,
+            "groups": [group for group in (_first(when, "requester_groups"),) if group],
+            "submitted_by": _first(when, "agent") or plain.actor.submitted_by,
+        }
+        run = plain.run.model_copy(update={"definition": _first(when, "runbook") or plain.run.definition})
+        time = max(plain.time, str(limit.get("effective_from", "")))
+        yield plain.model_copy(update={"actor": plain.actor.model_copy(update=actor), "run": run, "time": time})
+
+
+def _first(when: dict[str, Any], member: str) -> str:
+    """Return the first of the values that a condition names, "" where it names none."""
+    values = when.get(member)
+    return str(values[0]) if isinstance(values, list) and values else ""
+
+
+def unknown_zones(text: PolicyText) -> list[str]:
+    """Return a line for each time zone in the tenants' configuration that nobody knows: Rego fails over it."""
+    return [
+        f"{'.'.join(path)}: {zone!r} is no time zone of the IANA database, such as Europe/Zurich"
+        for path, zone in _zones(_tenants(text), ())
+        if zone not in zones()
+    ]
+
+
+def _zones(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    for name, member in _members(value).items():
+        if name == "time_zone" and isinstance(member, str):
+            yield (*path, name), member
+        else:
+            yield from _zones(member, (*path, name))
 
 
 def _listed(config: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -100,7 +152,7 @@ async def vet_bundle(opa: Path, bundle: Bundle, file: Path, schemas: Path) -> No
     outcome = package.get("decision", {}).get("outcome")
     if outcome != "deny":  # 2
         raise PolicyError(f"{_PACKAGE}.decision answers an empty question with {outcome!r}, not with 'deny'")
-    problems = package.get("config", {}).get("problems", [])
+    problems = [*package.get("config", {}).get("problems", []), *unknown_zones(bundle.text)]
     if problems:  # 3
         raise PolicyError("; ".join(problems))
     questions = listed_questions(bundle.text)

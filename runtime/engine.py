@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from policy.contract import PolicyEngine, PolicyUnavailableError, Question, Verdict
+from policy.contract import PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
 from policy.unserved import UnservedPolicies
 from receipts.chain import Actor
 from receipts.privacy import Privacy
@@ -24,6 +25,7 @@ from runtime.model.payloads import PayloadError
 from runtime.model.routing import Destination, Fallback, Rule, Subject, first_fit
 from runtime.model.runbook_version import RunbookVersion
 from runtime.model.subscription import Subscription
+from runtime.named_people import asked_with_names
 from runtime.store import directory, notifications
 from runtime.store.batched_reads import BatchedReads, Batcher, with_fallback_to_single
 from runtime.store.database.buffered_connection import at_once
@@ -205,10 +207,14 @@ class Engine:
         return Batcher(self._ask_all, most=_QUESTIONS, at_once=_REQUESTS)
 
     async def _ask_all(self, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:
-        found = await self.policy.ask_all(questions)
+        found = await self.ask_with_names(questions)
         for verdict in (one for one in found if isinstance(one, Verdict)):
             self.policy_seen.revision = verdict.policy_digest
         return found
+
+    async def ask_with_names(self, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:
+        """Return what policy answers; where it asks who is named in fields of an effect, it is told."""
+        return await asked_with_names(self.pool, self.policy.ask_all, questions)
 
     @cached_property
     def facts_of(self) -> Batcher[Effect, PassageFacts]:

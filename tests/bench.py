@@ -13,7 +13,7 @@ from bot.views.card import card
 from bot.views.messages import message_text
 from countersign.engine import keep_definitions
 from countersign.settings import ROOT
-from policy.contract import PolicyEngine
+from policy.engine import PolicyEngine
 from receipts.chain import Actor, Leaf
 from receipts.privacy import Privacy
 from runtime import sweeps

@@ -22,15 +22,9 @@ from countersign.embedded.ports import free_port
 from countersign.embedded.servers import OPA, find
 from policy.address import socket_path
 from policy.bundle import PolicyFolders, build_bundle
-from policy.contract import (
-    Authorization,
-    OperatorQuestion,
-    PolicyEngine,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Verdict,
-)
+from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
+from policy.operator_contract import Authorization, OperatorQuestion
 from policy.transport import connect
 from tests.patience import MINUTE
 
@@ -89,13 +83,15 @@ _kept: dict[str, OpaChild] = {}
 _keeping = AsyncExitStack()
 
 
-async def kept_opa(policies: Path) -> OpaChild:
-    """Serve policies as they are now until `stop_kept`: whoever wants the same text has the same server."""
-    revision = build_bundle(PolicyFolders(policies, PACKS)).revision
+async def kept_opa(policies: Path, *packs: Path) -> OpaChild:
+    """Serve policies, and rules of more packs, as they are now until `stop_kept`: the same text has the same server."""
+    revision = build_bundle(PolicyFolders(policies, (*PACKS, *packs))).revision
     if revision not in _kept:
         folder = Path(_keeping.enter_context(TemporaryDirectory(prefix="countersign-opa-")))
         own = shutil.copytree(policies, folder / "rego")
-        _kept[revision] = await _keeping.enter_async_context(start_opa(own, folder / "opa", poll=MINUTE))
+        more = tuple(shutil.copytree(pack, folder / pack.name) for pack in packs)
+        served = opa_child(PolicyFolders(own, (*PACKS, *more)), folder / "opa", poll=MINUTE)
+        _kept[revision] = await _keeping.enter_async_context(served)
     return _kept[revision]
 
 

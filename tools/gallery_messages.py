@@ -14,13 +14,12 @@ from bot.views.states import sign_of
 from bot.views.step_repair import repair_buttons
 from bot.views.text import Shown, plain
 from runtime.model.approval import AskKind, ResultCode
-from runtime.model.chat_message import RunName
+from runtime.model.chat_message import BreakGlassUsed, ReviewLate, RunName, Unfulfillable
 from runtime.model.delivery import GatheredMessage, Gathering
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     Blocked,
-    BreakGlassUsed,
     Edited,
     EffectEnded,
     EvidenceSealed,
@@ -33,14 +32,12 @@ from runtime.model.messages import (
     Reminder,
     RepairDone,
     RequestHanded,
-    ReviewLate,
     RunEnded,
     Said,
     StepNeedsAttention,
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
-    Unfulfillable,
     VoteCounted,
     VoteWithdrawn,
 )

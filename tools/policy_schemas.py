@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of policy: of the questions, for Rego's compiler, and of a tenant's configuration, for editors.
+"""Writes the JSON Schemas of policy: of questions, for Rego's compiler, and of a tenant's configuration, for editors.
 
 `python -m tools.policy_schemas` writes them again after a change of the contract or of `shape.rego`; a test compares.
 """
@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from countersign.embedded.programs import opa_program
 from countersign.settings import ROOT, Settings
-from policy.contract import OperatorQuestion, Question
+from policy.contract import Question
+from policy.operator_contract import OperatorQuestion
 
 FOLDER = ROOT / "rego/schemas"
 _DRAFT = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -50,7 +51,7 @@ def _flat(schema: Any, definitions: dict[str, Any]) -> Any:
 
 def _tenant(opa: Path) -> dict[str, Any]:
     """Return the shape by which policy itself checks a configuration."""
-    command = [opa, "eval", "--format", "raw", "--data", ROOT / "rego/countersign/shape.rego", _SHAPE]
+    command: list[str | Path] = [opa, "eval", "--format", "raw", "--data", ROOT / "rego/countersign/shape.rego", _SHAPE]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     shape: dict[str, Any] = json.loads(found.stdout)
     return shape

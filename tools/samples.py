@@ -189,6 +189,16 @@ SAMPLES = {
         OVER, status=ApprovalStatus.CANCELED, result=Result(ResultCode.NOT_PERFORMED, ("the run was canceled",))
     ),
     "half-signed": replace(ASKED, declared=DECLARED, votes=(ANNA,), escalated=True),
+    "committee": replace(
+        ASKED,
+        declared=DECLARED,
+        quorum=5,
+        groups=("risk", "legal", "operations"),
+        classes=("2 of risk", "1 of legal"),
+        missing_classes=("1 of legal",),
+        veto=("legal",),
+        votes=(ANNA, CARLA, replace(BORIS, leaves_open=True)),
+    ),
     "called": replace(ASKED, declared=DECLARED, asked=("U0ANNA", "S0ONCALL")),
     "fell-back": replace(
         ASKED,

@@ -231,7 +231,7 @@ def decide_modal(found: Sorted, verdict: VoteVerdict, now: datetime) -> dict[str
         if not found.concerns.get(view.approval_id, NO_CONCERNS).own_question
     ]
     blocks = [
-        section(Shown(f"You {word.lower()} each ticked request with its own vote. {_CONSEQUENCE[verdict]}")),
+        section(Shown(f"You {word.lower()} each ticked request with its own vote. {_consequence(found, verdict)}")),
         heading(_heading(found, now)),
         *request_rows(found.together, lines, found.concerns, now),
         *([heading("What differs"), *other] if other else []),
@@ -255,6 +255,12 @@ _CONSEQUENCE = {
     VoteVerdict.APPROVE: "Each counts as your signature. Approving does each once.",
     VoteVerdict.REJECT: "Rejecting cancels each.",
 }
+
+
+def _consequence(found: Sorted, verdict: VoteVerdict) -> str:
+    if verdict is VoteVerdict.REJECT and any(view.veto for view in found.together):
+        return "Rejecting cancels each; where others have the veto, it is recorded, and the request stays open."
+    return _CONSEQUENCE[verdict]
 
 
 def _reason(verdict: VoteVerdict, *, needs_reason: bool) -> Block:

@@ -37,7 +37,6 @@ from bot.views.value_blocks import Level, left_out, under_heading
 from bot.views.values import Row, is_for_machines, label, laid_out
 from bot.views.wording import (
     consequence,
-    count_approvals,
     earliest_execution,
     execution_times,
     headline,
@@ -46,7 +45,7 @@ from bot.views.wording import (
     progress_words,
     requirement,
     result_words,
-    signed_without,
+    still_needed,
     until_word,
     vote_notes,
     vote_word,
@@ -190,9 +189,7 @@ def votes_so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
     people = [_vote_line(view, vote) for vote in view.votes[-most:]]
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
-    count = count_approvals(view)
-    missing = [inline(group, 60) for group in view.missing]
-    progress = signed_without(count, missing) if missing and count else progress_words(view)
+    progress = still_needed(view, inline) or progress_words(view)
     return _joined(Shown(progress), *people, *taken_back)
 
 

@@ -140,7 +140,10 @@ def _run_lines(run: FoundRun, *, may_cancel: bool) -> list[Block]:
 def approval_reply(view: ApprovalView, now: datetime) -> Reply:
     """Return a request as it is now."""
     blocks = [*_request(view, now), *rows([(bold("Run"), short(view.run_id, _LINE))]), *link_line(view.link)]
-    votes = [f"{vote.person_name} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes]
+    votes = [
+        f"{vote.person_name} {verdict_word(view.kind, vote.verdict, leaves_open=vote.leaves_open)}"
+        for vote in view.votes
+    ]
     decided = [section(short("\n".join(votes), _LIMIT, lines=50))] if votes else []
     return Reply(Shown(title(view, now)), [*blocks, *decided])
 

@@ -18,7 +18,16 @@ from bot.views.more_menu import more_menus
 from bot.views.text import Shown
 from bot.views.value_blocks import Unit, change_units, piece_units, value_units
 from bot.views.values import Grid, Row, laid_out
-from bot.views.wording import execution_times, explanation, headline, result_words, undone_by, verdict_word, vote_notes
+from bot.views.wording import (
+    execution_times,
+    explanation,
+    headline,
+    result_words,
+    undone_by,
+    verdict_word,
+    vote_notes,
+    vote_word,
+)
 from runtime.model.approval import AskKind
 from runtime.model.states import ApprovalStatus
 from runtime.services.approval_view import ApprovalView
@@ -109,6 +118,8 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("Approvals needed", str(view.quorum)))
     words = "From all of these groups" if view.all_groups else "From any of these groups"
     yield from _named(*((words, group) for group in view.groups))
+    yield from _named(*(("Among them", one) for one in view.classes))
+    yield from _named(*(("May veto", group) for group in view.veto))
     yield from _named(("When", execution_times(view)))
     if view.sign_with:
         yield from _named(("Signed with", view.sign_with))
@@ -117,7 +128,7 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
 
 def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.votes:
-        said = "Used break-glass" if vote.ticket else verdict_word(view.kind, vote.verdict).capitalize()
+        said = "Used break-glass" if vote.ticket else vote_word(view, vote).capitalize()
         lapsed = "" if vote.counts else " · no longer counts"
         yield from _named((f"{said} · {utc(vote.at)}{lapsed}", vote.person_name))
         if vote.ticket:
@@ -126,7 +137,8 @@ def _votes(view: ApprovalView) -> Iterator[Unit]:
             yield from _named(("Note", notes))
         yield from _named(("Reason", vote.reason))
     for vote in view.withdrawn:
-        said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn"
+        word = verdict_word(view.kind, vote.verdict, leaves_open=vote.leaves_open)
+        said = f"{word.capitalize()} · {utc(vote.at)} · withdrawn"
         yield from _named((said, vote.person_name), ("Reason", vote.reason))
 
 

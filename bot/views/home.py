@@ -111,7 +111,8 @@ def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Blo
 def decided_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     """Return a request that the person voted on, with how it stands."""
     view = entry.view
-    said = f"You {verdict_word(view.kind, entry.own)}" if entry.own else "You voted"
+    word = verdict_word(view.kind, entry.own, leaves_open=entry.leaves_open) if entry.own else "voted"
+    said = f"You {word}"
     line = section(Shown(f"{said}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{_known_by(view)} · {view.tier} risk", _LINE)
     stands = Shown(f"{signed_title(view, now)} · {progress_words(view)}")

@@ -14,15 +14,23 @@ from pydantic import TypeAdapter
 from bot.views.blocks import Block, bold, context, dated, header, mrkdwn_text, utc
 from bot.views.links import card_link, joined_links
 from bot.views.text import Shown, mrkdwn, one_line, short_legible
-from bot.views.wording import result_words, signed_without, verdict_word
+from bot.views.wording import listed, result_words, signed_without, verdict_word
 from runtime.model.approval import AskKind, Result, ResultCode, StandingChange
-from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, RunName
+from runtime.model.chat_message import (
+    BreakGlassUsed,
+    CardTampered,
+    DelegateVoted,
+    DelegationChanged,
+    PolicyNotice,
+    ReviewLate,
+    RunName,
+    Unfulfillable,
+)
 from runtime.model.delivery import GatheredMessage, Gathering, Rank
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     Blocked,
-    BreakGlassUsed,
     Edited,
     EffectEnded,
     EvidenceSealed,
@@ -36,7 +44,6 @@ from runtime.model.messages import (
     RepairClosed,
     RepairDone,
     RequestHanded,
-    ReviewLate,
     RunEnded,
     Said,
     StandingChanged,
@@ -44,7 +51,6 @@ from runtime.model.messages import (
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
-    Unfulfillable,
     VoteCounted,
     VoteWithdrawn,
 )
@@ -83,7 +89,7 @@ def message_text(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911, PLR
             return _standing(said, what)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _deadline(said, what)
-        case Edited() | EffectEnded():
+        case Edited() | EffectEnded() | PolicyNotice():
             return _effect(said, what)
         case RunEnded():
             return _run_ended(said)
@@ -118,10 +124,12 @@ def message_moments(said: Said) -> list[datetime]:
     return sorted({datetime.fromisoformat(one) for one in found if one})
 
 
-def _effect(said: Edited | EffectEnded, title: str) -> str:
+def _effect(said: Edited | EffectEnded | PolicyNotice, title: str) -> str:
     if isinstance(said, EffectEnded):
         return f"{result_words(Result(said.code, tuple(said.about)))}."
     what = f"{_named(said.step, title)} of {_run(said.run)}"
+    if isinstance(said, PolicyNotice):
+        return f"{what} begins: {said.body}"
     return f"{said.person} edited {', '.join(said.params)} in {what}{_quoted(said.reason)}"
 
 
@@ -219,7 +227,8 @@ def _ended(said: RunEnded | EvidenceSealed) -> str:
 
 def _delegation(said: DelegationChanged | DelegateVoted, title: str) -> str:
     if isinstance(said, DelegateVoted):
-        how = f"{said.delegate} {verdict_word(AskKind.EFFECT, said.verdict)} for {said.delegator}, by delegation"
+        word = verdict_word(AskKind.EFFECT, said.verdict, leaves_open=said.leaves_open)
+        how = f"{said.delegate} {word} for {said.delegator}, by delegation"
         return f"{how}: {_named(said.step, title)} of {_run(said.run)}."
     what = f"{said.delegate} votes for {said.delegator} in {', '.join(said.groups)}"
     when = f"from {_day(said.starts_at)} until {_day(said.ends_at)}"
@@ -234,12 +243,15 @@ def _quoted(reason: str) -> str:
 
 def _vote(said: VoteCounted) -> str:
     progress = f" ({_signed(said)})" if said.verdict is VoteVerdict.APPROVE else ""
-    return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
+    word = verdict_word(said.ask, said.verdict, leaves_open=said.leaves_open)
+    stays = " (this stays open)" if said.leaves_open else ""
+    return f"{said.person} {word}{progress}{stays}{_quoted(said.reason)}"
 
 
 def _signed(said: VoteCounted | VoteWithdrawn) -> str:
-    missing = said.missing if said.count else []
-    return signed_without(said.count, [*map(one_line, missing)]) if missing else f"{said.count} of {said.quorum}"
+    missing = [*map(one_line, (*said.missing, *said.classes))] if said.count else []
+    quorum = said.quorum if said.classes else 0
+    return signed_without(said.count, missing, quorum) if missing else f"{said.count} of {said.quorum}"
 
 
 def _answer(said: VoteWithdrawn | RequestHanded | QuestionAsked | QuestionAnswered) -> str:
@@ -264,7 +276,7 @@ def _approval(said: ApprovalOpened | ApprovalEnded, what: str) -> str:
     yours = f"Your request in {_run(said.run)}, {_named(said.step, what)},"
     if isinstance(said, ApprovalOpened):
         people = "1 person" if said.quorum == 1 else f"{said.quorum} people"
-        asked = f"was sent to {', '.join(said.groups)}: {people} must approve it by {_day(said.until)}"
+        asked = f"was sent to {', '.join(said.groups)}: {people} must approve it by {_day(said.until)}{_among(said)}"
         return f"{yours} {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
     how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
@@ -279,12 +291,20 @@ def _standing(said: StandingChanged, what: str) -> str:
             return f"The approval by {said.person} of {of} no longer counts: {why}. {_so_far(said)}"
         case StandingChange.VOTE_BACK:
             return f"The approval by {said.person} of {of} counts again. {_so_far(said)}"
+        case StandingChange.VOTED_NO:
+            rule = f"only a no from {listed(said.groups, 'or')} ends it"
+            stays = f"It stays open until {_day(said.until)}; {rule}"
+            return f"{said.person} voted no on {of}. {stays}{_quoted(said.reason)}"
         case StandingChange.ENOUGH_AGAIN:
             return f"Enough people can decide {of} again."
         case StandingChange.OUTGROWN:
             people = "1 person" if said.quorum == 1 else f"{said.quorum} people"
-            asked = f"{people} from {', '.join(said.groups)} must approve it by {_day(said.until)}"
+            asked = f"{people} from {', '.join(said.groups)} must approve it by {_day(said.until)}{_among(said)}"
             return f"Policy now requires more approvals of {of}: {asked}. Earlier approvals do not count."
+
+
+def _among(said: ApprovalOpened | StandingChanged) -> str:
+    return f", among them {listed(said.classes)}" if said.classes else ""
 
 
 def _so_far(said: StandingChanged) -> str:

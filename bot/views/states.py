@@ -4,21 +4,18 @@ from datetime import datetime
 from enum import Enum
 
 from runtime.model.approval import AskKind, ResultCode
-from runtime.model.chat_message import CardTampered
+from runtime.model.chat_message import BreakGlassUsed, CardTampered, ReviewLate, Unfulfillable
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     Blocked,
-    BreakGlassUsed,
     EffectEnded,
     EvidenceStuck,
     NotStarted,
     Reminder,
-    ReviewLate,
     Said,
     StepNeedsAttention,
     TimeRunsShort,
-    Unfulfillable,
 )
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import VoteVerdict
@@ -103,7 +100,7 @@ def state_of(view: ApprovalView, now: datetime) -> State:
         return _ASKED[view.kind][bool(view.shortfall)] if is_open(view, now) else State.OVERDUE
     if view.result is not None and view.result.code in _VOIDED:
         return _VOIDED[view.result.code]
-    if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
+    if any(vote.verdict is VoteVerdict.CHANGES and not vote.leaves_open for vote in view.votes):
         return State.CHANGES
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
         return State.BREAK_GLASS

@@ -11,7 +11,7 @@ from bot.views.blocks import Block, bold, context, link, mrkdwn_text, plain_text
 from bot.views.facts import key_blocks
 from bot.views.text import Shown, render, short, visible_length
 from bot.views.value_blocks import Level
-from bot.views.wording import FINAL, acted_on, button_words, headline, is_final, requirement
+from bot.views.wording import FINAL, acted_on, button_words, headline, is_final, listed, requirement
 from runtime.model.approval import AskKind
 from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.services.approval_view import ApprovalView
@@ -35,6 +35,9 @@ def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
     if view.kind is AskKind.AFTERWARDS:
         return "What was done stays done. Your reason is kept as evidence."
     refused = "This ends the review as rejected." if view.kind is AskKind.TASK else "This cancels the action."
+    if view.veto:
+        who = listed(view.veto, "or")
+        refused = f"From {who} this cancels the action. From anyone else it is recorded, and the request stays open."
     signed = "This counts as your signature." if verdict is VoteVerdict.APPROVE else refused
     return f"{signed} Your reason is kept as evidence, and the requester can read it."
 

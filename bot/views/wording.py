@@ -3,7 +3,7 @@
 The window says at which times, and from which moment on, policy lets the action be carried out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import isodate
@@ -89,14 +89,17 @@ def until_word(view: ApprovalView) -> str:
     return "due" if view.kind.outlives_run else "expires"
 
 
-def verdict_word(ask: AskKind, verdict: VoteVerdict) -> str:
-    """Return what a person said, for a sentence that begins with the name."""
+def verdict_word(ask: AskKind, verdict: VoteVerdict, *, leaves_open: bool = False) -> str:
+    """Return what a person said, for a sentence that begins with the name; a no may have ended nothing."""
+    if leaves_open and verdict is VoteVerdict.REJECT:
+        return "voted no"
     return _OWN_VERDICTS.get(ask, _VERDICTS)[verdict]
 
 
 def vote_word(view: ApprovalView, vote: VoteView) -> str:
     """Return what somebody said, and by which ticket where they did without the others."""
-    return f"used break-glass ({vote.ticket})" if vote.ticket else verdict_word(view.kind, vote.verdict)
+    said = verdict_word(view.kind, vote.verdict, leaves_open=vote.leaves_open)
+    return f"used break-glass ({vote.ticket})" if vote.ticket else said
 
 
 def vote_notes(vote: VoteView) -> str:
@@ -132,15 +135,25 @@ def progress_words(view: ApprovalView) -> str:
     """Return how many of those that are needed have said so: `1 of 2 approvals`; and which groups have not."""
     if any(vote.ticket for vote in view.votes):
         return "by break-glass"
-    if view.missing and count_approvals(view):
-        return signed_without(count_approvals(view), [inline_mrkdwn(group, 60) for group in view.missing])
+    if words := still_needed(view, inline_mrkdwn):
+        return words
     what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"
     return f"{count_approvals(view)} of {view.quorum} {what}{'' if view.quorum == 1 else 's'}"
 
 
-def signed_without(count: int, missing: Sequence[str]) -> str:
-    """Return how many have signed, and the groups of which nobody has."""
-    return f"{count} signature{'' if count == 1 else 's'}; still needed: {', '.join(missing)}"
+def still_needed(view: ApprovalView, shown: Callable[[str, int], str]) -> str:
+    """Return how many have signed, and of which groups and classes some are missing; "" where the number says it."""
+    count = count_approvals(view)
+    if not count or not (view.missing or view.missing_classes):
+        return ""
+    missing = [*(shown(group, 60) for group in view.missing), *(shown(one, 120) for one in view.missing_classes)]
+    return signed_without(count, missing, view.quorum if view.missing_classes else 0)
+
+
+def signed_without(count: int, missing: Sequence[str], quorum: int = 0) -> str:
+    """Return how many have signed, of how many where that is said, and whose signature is missing."""
+    signed = f"{count} of {quorum} signatures" if count < quorum else f"{count} signature{'' if count == 1 else 's'}"
+    return f"{signed}; still needed: {', '.join(missing)}"
 
 
 def headline(view: ApprovalView) -> str:
@@ -170,7 +183,19 @@ def undone_by(view: ApprovalView) -> str:
 
 
 def requirement(view: ApprovalView) -> str:
-    """Return what is needed and how far it is, in words; group names are data."""
+    """Return what is needed, in words; group names are data."""
+    among = f"among them {listed(view.classes)}" if view.classes else ""
+    veto = f"{listed(view.veto, 'or')} may veto" if view.veto else ""
+    return "; ".join(filter(None, (_people_needed(view), among, veto)))
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names in one line, as a sentence lists them."""
+    *some, last = [one_line(name) for name in names]
+    return f"{', '.join(some)} {word} {last}" if some else last
+
+
+def _people_needed(view: ApprovalView) -> str:
     groups = [one_line(group) for group in view.groups]
     if view.all_groups and view.quorum == len(groups) > 1:
         return " and ".join(f"1 from {group}" for group in groups)
@@ -201,9 +226,11 @@ def result_words(result: Result) -> str:
 def explanation(view: ApprovalView) -> str:
     """Return what either answer leads to: as its author says, where both are said."""
     declared = view.declared
+    no = f"Only a no from {listed(view.veto, 'or')} ends it; any other no is recorded." if view.veto else ""
     if declared.approve and declared.reject and not view.kind.outlives_run:
-        return f"Approve: {one_line(declared.approve)}\nReject: {one_line(declared.reject)}"
-    return _EXPLAINED[view.kind]
+        said = (f"Approve: {one_line(declared.approve)}", f"Reject: {one_line(declared.reject)}", no)
+        return "\n".join(filter(None, said))
+    return f"Approving does this once. {no}" if no else _EXPLAINED[view.kind]
 
 
 def consequence(view: ApprovalView) -> Shown:

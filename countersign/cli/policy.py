@@ -11,8 +11,10 @@ from countersign.cli.command import Row, attached_settings, out, own_settings, r
 from countersign.cli.options import AsJson
 from countersign.cli.policy_backtest import backtest, bootstrap
 from countersign.cli.policy_bundles import build, verify
+from countersign.cli.policy_coverage import coverage
 from countersign.cli.policy_diff import diff
 from countersign.cli.policy_install import install
+from countersign.cli.policy_lint import lint
 from countersign.cli.policy_opa import opa_config
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.policy_shadow import shadow
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 policy = typer.Typer()
 
+policy.command()(lint)
+policy.command()(coverage)
 policy.command()(backtest)
 policy.command()(bootstrap)
 policy.command()(diff)

@@ -1,6 +1,5 @@
 """The commands `policy backtest` and `policy bootstrap`: recorded decisions against a candidate policy."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,9 @@ from countersign.cli.command import out, run, shared_settings, show_facts, show_
 from countersign.cli.options import AsJson, Between, between, takes
 from countersign.cli.options import output as to_output
 from countersign.cli.policy_options import Packs, folders_of, opa_program
+from countersign.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from countersign.backtest import Progress
     from policy.differences import DifferenceClass
 
 
@@ -60,7 +59,7 @@ def backtest(
         )
     settings = shared_settings("database_url")
     asked = run(vetted(opa_program(), folders_of(candidate, packs)))
-    with _folder(resume, output) as folder, _progress() as progress:
+    with _folder(resume, output) as folder, progress_bar() as progress:
         one = Backtest(asked, Ledger(folder), progress)
         with _going_on(resume or output):
             run(one.resume(settings) if resume else one.begin(settings, period.since, period.until, sample))
@@ -147,15 +146,3 @@ def _going_on(folder: Path | None) -> Iterator[None]:
     except KeyboardInterrupt as error:
         how = f"resume with --resume {folder} instead of -o" if folder else "use -o FOLDER to be able to resume"
         raise OperateError(f"interrupted; {how}") from error
-
-
-@contextmanager
-def _progress() -> "Iterator[Progress]":
-    """Show a progress bar on a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -51,7 +51,7 @@ def answer_lines(
         *(
             [f"No valid answer, so nothing would be done: {fault}"]
             if fault
-            else [*_said(answer), *_requirement(answer), *_signers(signers)]
+            else [*_said(answer), *_requirement(answer), *_asked_back(answer), *_signers(signers)]
         ),
         *(f"printed: {_visible(line)}" for line in explanation.printed),
         f"policy {digest}, {explanation.milliseconds:.1f} ms",
@@ -78,6 +78,12 @@ def trial_json(
 def _said(answer: Row) -> list[str]:
     reasons = [f"  {reason['msg']} ({reason['code']})" for reason in answer["reasons"]]
     return [f"{_OUTCOMES[answer['outcome']]}, tier {answer['tier']}", *reasons]
+
+
+def _asked_back(answer: dict[str, Any]) -> list[str]:
+    """Return how to say whom fields name, where policy asks for that; the gate looks it up in the directory."""
+    named = {path: ["ID"] for path in answer.get("names", ())}
+    return [f"  it asks who is named there: --set 'named={json.dumps(named)}'"] if named else []
 
 
 def _requirement(answer: Row) -> list[str]:

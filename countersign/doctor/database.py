@@ -18,7 +18,8 @@ from countersign.settings import Settings, required
 from countersign.storage import check_migration_and_schema, try_connection
 from evidence.reading.words import counted
 from policy.bundle import CONFIG_FILE
-from policy.contract import PolicyEngine, PolicyText, PolicyUnavailableError, Question
+from policy.contract import PolicyText, PolicyUnavailableError, Question
+from policy.engine import PolicyEngine
 from policy.vetting import describe_question, listed_questions, sample_question
 from receipts.fields import timestamp
 from runtime.clock import Clock
@@ -170,8 +171,13 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
 
 def _required(requirements: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return each group of which policy wants a signature of its own, with the name of the requirement."""
-    each = sorted(name for name, requirement in requirements.items() if requirement["all_groups"])
-    return [(name, group) for name in each for group in requirements[name]["groups"]]
+    return [
+        (name, group)
+        for name in sorted(requirements)
+        for asked in (requirements[name], *requirements[name].get("classes", ()))
+        if asked["all_groups"] or (asked is not requirements[name] and len(asked["groups"]) == 1)
+        for group in asked["groups"]
+    ]
 
 
 def _without_place(routing: Routing, requirements: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:

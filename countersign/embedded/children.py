@@ -47,7 +47,7 @@ class Child:
     """One process. `kill` is the plug being pulled; `start` puts it back. `env` is all that is in its environment.
 
     Without a log file it speaks where we do, and who may read its files is as with ours. `tries` is how often in a row
-    it may end without having answered.
+    it may end without having answered. While it is a candidate, without which all goes on, its end ends nothing else.
     """
 
     def __init__(
@@ -61,9 +61,11 @@ class Child:
         cwd: Path | None = None,
         patience: float = STOP_LIMIT,
         tries: int = TRIES,
+        is_candidate: bool = False,
     ) -> None:
-        self.name, self.probe, self.tries = name, probe, tries
+        self.name, self.probe, self.tries, self.is_candidate = name, probe, tries, is_candidate
         self.answered = asyncio.Event()
+        self.failure: ChildError | None = None  # why it was given up as a candidate
         self.process: Process | None = None
         self._plug = asyncio.Event()
         self._command, self._env, self._cwd = command, env, cwd
@@ -183,6 +185,8 @@ class Supervisor:
         except TimeoutError as error:
             message = f"{child.name} does not answer within {START_LIMIT:.0f} s; {child.last_words()}"
             raise ChildError(message) from error
+        if child.failure is not None:
+            raise child.failure
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
         """Do the work; a child that is given up meanwhile ends it with ChildError."""
@@ -219,8 +223,12 @@ class Supervisor:
         try:
             await self._start_again(child)
         except ChildError as error:
-            self._failure = error
-            self._given_up.set()
+            if child.is_candidate:
+                child.failure = error
+                child.answered.set()  # it never will: nobody waits for it any longer
+            else:
+                self._failure = error
+                self._given_up.set()
 
     async def _start_again(self, child: Child) -> None:
         """Start the child whenever it ends by itself; raise ChildError when it ended too often without an answer."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Self
 
@@ -25,10 +26,10 @@ from receipts.signing import public_path
 
 _log = logging.getLogger(__name__)
 
-_BUNDLE, _SERVED = "bundle.tar.gz", "served"
+_BUNDLE, _SERVED, _CURRENT = "bundle.tar.gz", "served", "current"
 _REFUSED = "refused.txt"
 _ROOM = {"GOGC": "400"}  # evaluation makes much garbage and keeps little: a fifth as many collections
-_STOP_LIMIT, _ANSWER_LIMIT = 5.0, 10.0  # seconds
+_STOP_LIMIT, _ANSWER_LIMIT, _LONGEST_PAUSE = 5.0, 10.0, 30.0  # seconds
 
 BundleInForce = Callable[[], Awaitable[tuple[str, bytes] | None]]
 """Returns digest and signed bundle of the policy version in force, None without one; raises OSError if unknown."""
@@ -68,8 +69,9 @@ class OpaChild:
         self._before: Child | None = None
         self._serving, self._following = AsyncExitStack(), AsyncExitStack()
         self._in_force: BundleInForce | None = None
-        self._starts = 0
+        self._names, self._own = cycle("0123456789"), ""  # of processes, and that of the one that answers now
         self._revision = ""  # of the policy that is served
+        self._told = ""  # why the changed policy is not
 
     def follow_versions(self, in_force: BundleInForce) -> None:
         """Serve the version in force from now on, if there is one."""
@@ -96,7 +98,7 @@ class OpaChild:
 
     async def start(self) -> None:
         """Serve the folders as they are now, or raise PolicyError if it, or the binary, is not fit for that."""
-        served_bundle(self._work).parent.mkdir(parents=True, exist_ok=True)
+        self._work.mkdir(parents=True, exist_ok=True)
         await vet_binary(self._opa)
         bundle = await self._found()
         if isinstance(bundle, PolicyError):
@@ -115,18 +117,19 @@ class OpaChild:
         _socket(self._work).unlink(missing_ok=True)
 
     async def _follow(self, handled: str, key: PolicyKey) -> None:
-        before = handled
+        before, pause = handled, self._poll
         while True:
-            await asyncio.sleep(self._poll)
+            await asyncio.sleep(pause)
             try:
                 found = await self._found()
             except OSError:  # nobody knows what is in force: what is served stays
                 continue
             now = str(found) if isinstance(found, PolicyError) else found.revision
             is_settled = now == before != handled  # twice the same: nothing is being saved just now
-            if is_settled and (await self._replace(found, key) or not isinstance(found, _Version)):
+            is_done = not is_settled or await self._replace(found, key)
+            if is_settled and (is_done or not isinstance(found, _Version)):
                 handled = now
-            before = now
+            before, pause = now, self._poll if is_done else min(2 * pause, _LONGEST_PAUSE)
 
     async def _found(self) -> _Version | Bundle | PolicyError:
         version = None if self._in_force is None else await self._in_force()
@@ -139,7 +142,10 @@ class OpaChild:
                 raise found
             await self._publish(found, key)
         except (PolicyError, ChildError, OSError) as error:
-            _log.error("the changed policy is invalid, the old one stays active: %s", error)
+            what = "is invalid" if isinstance(error, PolicyError) else "cannot be served yet"
+            if str(error) != self._told:
+                _log.error("the changed policy %s, the old one stays active: %s", what, error)
+            self._told = str(error)
             with suppress(OSError):  # of a full disk, too: changes are followed all the same
                 (self._work / _REFUSED).write_text(f"{self._revision}\n{error}", encoding="utf-8", errors="replace")
             return isinstance(error, PolicyError)
@@ -153,25 +159,33 @@ class OpaChild:
         else:
             candidate.write_bytes(sign_bundle(bundle.text, key).data)
             await vet_bundle(self._opa, bundle, candidate, self._policies.schemas)
-        candidate.replace(served_bundle(self._work))
-        await self._change_process()
-        self._revision = bundle.revision
+        await self._change_process(candidate)
+        self._revision, self._told = bundle.revision, ""
         (self._work / _REFUSED).unlink(missing_ok=True)
         _log.info("serving policy %s", bundle.revision)
 
-    async def _change_process(self) -> None:
-        """Start a process, and end the one before when it answers in its place."""
-        child = self._make_child(new_nonce())
+    async def _change_process(self, bundle: Path) -> None:
+        """Start a process, and end the one before when it answers in its place.
+
+        Each has a folder of its own with its bundle, from which it starts again should it die: one that does not come
+        up leaves that of the other as it is.
+        """
+        own = self._work / _SERVED / next(name for name in self._names if name != self._own)
+        own.mkdir(parents=True, exist_ok=True)
+        bundle.replace(own / _BUNDLE)
+        child = self._make_child(new_nonce(), own)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._supervisor.running(child))
             await self._supervisor.until_answers(child)
+            child.is_candidate = False
             ended, self._serving = self._serving, stack.pop_all()
             self._before, self._child = self._child, child
+            self._own = own.name
+            _point(own.with_name(_CURRENT), own.name)
         await ended.aclose()
 
-    def _make_child(self, nonce: str) -> Child:
-        self._starts += 1
-        own = self._work / f"{self._starts % 10}.sock"  # no longer than the name at which all are asked
+    def _make_child(self, nonce: str, folder: Path) -> Child:
+        own = self._work / f"{folder.name}.sock"  # no longer than the name at which all are asked
         url = _address(own)
 
         async def probe(_: aiohttp.ClientSession) -> bool:
@@ -195,13 +209,21 @@ class OpaChild:
             *("--set", "decision_logs.console=true", "--set", f"labels.start={nonce}"),
         ]
         # Nothing of ours in the environment, which policies could read.
-        folder = served_bundle(self._work).parent
-        return Child("opa", command, _ROOM, self._work / "opa.log", probe, cwd=folder, patience=_STOP_LIMIT)
+        log = self._work / "opa.log"
+        return Child("opa", command, _ROOM, log, probe, cwd=folder, patience=_STOP_LIMIT, is_candidate=True)
 
 
 def served_bundle(work: Path) -> Path:
     """Return where the bundle is that an OPA with this folder started from."""
-    return work / _SERVED / _BUNDLE
+    return work / _SERVED / _CURRENT / _BUNDLE
+
+
+def _point(link: Path, to: str) -> None:
+    """Have a symbolic link lead elsewhere, in one step."""
+    new = link.with_name(f"{link.name}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(to)
+    new.replace(link)
 
 
 def socket_of(work: Path) -> str:

@@ -143,13 +143,34 @@ function isAlone(vote, votes) {
   return mine[0] !== mine[1] && mine.every((person) => all.filter((other) => other === person).length === 1);
 }
 
-/** Raise unless enough entitled people approved; with `all_groups`, one of its own for each group. */
+/** Return whether a vote is a no that ended the request; without `veto`, any no did. */
+export const isEndedBy = ({veto}, {verdict, groups}) =>
+  verdict !== "approve" && (veto === undefined || groups.some((group) => veto.includes(group)));
+
+/** Raise unless enough entitled people approved, and enough of each class, and nobody with a veto said no. */
 function demandQuorum(name, requirement, votes, electorate) {
+  const vetoed = votes.find((vote) => requirement.veto !== undefined && isEndedBy(requirement, vote));
+  if (vetoed) throw new Broken(name, `counts as approved, and ${vetoed.person}, who has a veto, said no`);
   if (votes.some((vote) => usesBreakGlass(requirement, vote))) return;
-  const {quorum, groups, all_groups, sign_with} = requirement;
+  const {quorum, classes = [], sign_with} = requirement;
   const approving = votes.filter((vote) => vote.verdict === "approve" && isEntitled(vote, electorate)
     && isAlone(vote, votes) && (sign_with === undefined || isSigned(vote)));
   if (approving.length < quorum) throw new Broken(name, `${approving.length} approved, where ${quorum} had to`);
+  demandEach(name, requirement, approving);
+  for (const one of classes) {
+    demandClass(name, one, approving.filter(({groups}) => groups.some((group) => one.groups.includes(group))));
+  }
+}
+
+/** Raise unless enough people of a class of signers approved; these votes are those of its groups. */
+function demandClass(name, asked, approving) {
+  const {groups, quorum} = asked, count = approving.length;
+  if (count < quorum) throw new Broken(name, `${count} of ${groups.join(" or ")} approved, where ${quorum} had to`);
+  demandEach(name, asked, approving);
+}
+
+/** Raise unless each group has a person of its own, where it needs one. */
+function demandEach(name, {groups, all_groups}, approving) {
   const signs = new Map();
   const missing = [...new Set(groups)].sort().filter((group) => !getsSigner(group, approving, signs, new Set()));
   if (all_groups && missing.length) {

@@ -104,6 +104,17 @@ export function demandTier(facts) {
   }
 }
 
+/** Nobody signs whom a field of the effect names, as policy was told. */
+export function demandNamedPeople(facts) {
+  for (const {name, record: {input: {named}, answer: {requirement}}} of facts.decisions()) {
+    if ((named ?? null) === null || requirement === null) continue;
+    const unknown = Object.keys(named).filter((path) => named[path] === null).sort(byCodePoint);
+    if (unknown.length) throw new Broken(name, `asks people, and it was not known who is named in ${unknown[0]}`);
+    const left = Object.values(named).flat().filter((one) => !requirement.exclude.includes(one)).sort(byCodePoint);
+    if (left.length) throw new Broken(name, `lets ${left[0]} sign, who is named in the effect`);
+  }
+}
+
 const CONFIGURATION = "countersign_config.";
 
 /** Return the code in a rule's name, which stands behind its path. */

@@ -13,7 +13,8 @@ import {checkChain, checkRun, demandAbout, demandActors, demandEnd, demandInTime
 import {demandChildren} from "./child_runs.js";
 import {demandBlocksEnded, demandBranches, demandCases, demandEntered, demandRounds} from "./control_flow.js";
 import {
-  checkPolicies, demandDecisionsOfEffect, demandDecisionsOfRun, demandDecisionsTold, demandRules, demandTier,
+  checkPolicies, demandDecisionsOfEffect, demandDecisionsOfRun, demandDecisionsTold, demandNamedPeople, demandRules,
+  demandTier,
 } from "./decisions.js";
 import {demandDelegations, demandForOthers} from "./delegations.js";
 import {
@@ -69,7 +70,7 @@ export const STEPS = [
     ["approvals.bound", demandAllBound], ["reads.on-record", demandReads], ["reads.in-place", demandReadsInPlace],
     ["decisions.as-told", demandDecisionsTold], ["decisions.of-run", demandDecisionsOfRun],
     ["decisions.of-effect", demandDecisionsOfEffect], ["decisions.tier", demandTier],
-    ["decisions.rules", demandRules], ["receipts.as-told", demandReceiptsTold],
+    ["decisions.named", demandNamedPeople], ["decisions.rules", demandRules], ["receipts.as-told", demandReceiptsTold],
     ["receipts.of-effect", demandReceiptsOfEffect], ["receipts.in-time", demandReceiptsInTime],
     ["receipts.of-failures", demandReceiptsOfFailures],
     ["approvals.as-told", demandApprovalsTold], ["votes.as-told", demandVotesTold],

@@ -179,11 +179,15 @@ const EXECUTE_RECORD_SHAPE = open({
   "between?": list(WINDOW_RECORD_SHAPE), "time_zone?": someText, within: someText,
 });
 
+/** Of these groups so many distinct people had to approve; with `all_groups`, one of its own for each group. */
+const SIGNER_CLASS_RECORD_SHAPE = open({groups: list(text, 1), quorum: counted, all_groups: truth});
+
 /** What a human authorization had to fulfil. */
 const REQUIREMENT_RECORD_SHAPE = open({
   quorum: counted, groups: list(text, 1), all_groups: truth, exclude: list(text),
   escalate_to: list(NEXT_IN_LINE_RECORD_SHAPE), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
+  "classes?": list(SIGNER_CLASS_RECORD_SHAPE, 1), "veto?": list(text, 1),
 });
 
 /** What an effect took of a budget: one of `count`, and `amount` of `sum`; each day or month begins it again. */
@@ -230,11 +234,11 @@ const TERM_FORM_SHAPE = open({requested_at: moment, expires_at: moment, "usable_
 /** By whom the effect had been edited, and what had been asked for, as policy was told. */
 const TOLD_EDITS_SHAPE = open({by: list(text), requested: mapping(anything)});
 
-/** The whole question. */
+/** The whole question; `named` is who is named in fields of the effect, by field, null where that was not known. */
 const QUESTION_FORM_SHAPE = open({
   actor: ACTOR_FORM_SHAPE, effect: EFFECT_FORM_SHAPE, votes: list(TOLD_VOTE_SHAPE), "counters?": COUNTERS_RECORD_SHAPE,
   time: moment, tenant: text, run: RUN_FORM_SHAPE, step: text, approval: orNull(TERM_FORM_SHAPE),
-  "edited?": orNull(TOLD_EDITS_SHAPE),
+  "edited?": orNull(TOLD_EDITS_SHAPE), "named?": orNull(mapping(orNull(list(text)))),
 });
 
 /** What a human authorization had to fulfil, with its duration (ISO 8601). */
@@ -242,7 +246,7 @@ const REQUIREMENT_FORM_SHAPE = open({
   quorum: counted, groups: list(text, 1), all_groups: truth, exclude: list(text),
   escalate_to: list(NEXT_IN_LINE_RECORD_SHAPE), "break_glass?": BREAK_GLASS_RECORD_SHAPE,
   "sign_with?": oneOf("passkey"), "pause_on_question?": someText, "execute?": EXECUTE_RECORD_SHAPE,
-  expires_in: someText, reason_required: truth,
+  "classes?": list(SIGNER_CLASS_RECORD_SHAPE, 1), "veto?": list(text, 1), expires_in: someText, reason_required: truth,
 });
 
 /** Why policy, or the gate, says so. */

@@ -1,5 +1,6 @@
 // What people are shown of a bundle. Nothing of it is, before all of it holds.
 
+import {isEndedBy} from "./authority.js";
 import {countingVotes, leavesAbout, leavesOf} from "./contents.js";
 import {addressOf, inside} from "./definition.js";
 import {entries, heading, make, named, quoted, terms, when} from "./elements.js";
@@ -8,6 +9,11 @@ import {some} from "./rules.js";
 
 const LONGEST_PAGE = 100_000;
 const VERDICTS = {approve: "approved", reject: "rejected", changes: "asked for changes"};
+
+const AGAINST = {
+  reject: ["voted no", "is against this action, which did not end the request"],
+  changes: ["asked for changes", "says what should change, which did not end the request"],
+};
 
 const MEANINGS = {
   effect: {
@@ -97,24 +103,38 @@ function showVote(bundle, approval, vote) {
   const isWithdrawn = !countingVotes(bundle, approval).includes(vote);
   const alone = vote.break_glass ? [" by using break-glass (", quoted(vote.break_glass.ticket), ")"] : [];
   const name = person_name ? [quoted(person_name), " (", quoted(person), ")"] : [quoted(person)];
+  const isAgainst = verdict !== "approve" && !isEndedBy(approval.requirement, vote);
+  const [said, meaning] = isAgainst ? AGAINST[verdict] : [VERDICTS[verdict], MEANINGS[approval.kind][verdict]];
   const words = reason ? ["“", quoted(reason), "”"] : [make("span", {class: "soft"}, "no reason given")];
   return make("li", {},
-    make("p", {}, ...name, " ", make("strong", {}, VERDICTS[verdict]), ...alone, ", ", when(moment)),
+    make("p", {}, ...name, " ", make("strong", {}, said), ...alone, ", ", when(moment)),
     make("p", {}, ...words),
     make("p", {class: "soft"}, ...(isWithdrawn ? ["It was withdrawn, and does not count."]
-      : ["It means: ", quoted(person_name || person), " ", MEANINGS[approval.kind][verdict]])));
+      : ["It means: ", quoted(person_name || person), " ", meaning])));
+}
+
+/** Return groups, joined by a word. */
+const groupsIn = (groups, word) => groups.flatMap((group, index) => [...(index ? [` ${word} `] : []), quoted(group)]);
+
+/** Say of which groups so many had to be, and who had a veto. */
+function showClasses({classes = [], veto = []}) {
+  const each = classes.flatMap(({quorum, groups, all_groups: every}, index) => [
+    index ? " and " : ", among them ", `${quorum} of `, ...groupsIn(groups, every ? "and" : "or"),
+    every ? ", one of each," : "",
+  ]);
+  return [...each, ...(veto.length ? ["; only a no of ", ...groupsIn(veto, "or"), " ended it"] : [])];
 }
 
 /** Say what people were asked, and what they answered. */
 function showApproval(bundle, approval) {
-  const {requirement: {quorum, groups, all_groups}, kind, status, purpose, step} = approval;
+  const {requirement, kind, status, purpose, step} = approval, {quorum, groups, all_groups: every} = requirement;
   const asked = leavesOf(bundle, "approval.requested").find(({data}) => data.approval_id === approval.id);
-  const of = groups.flatMap((group, index) => [...(index ? [all_groups ? " and " : " or "] : []), quoted(group)]);
+  const of = groupsIn(groups, every ? "and" : "or");
   const about = typeof step === "string" && step ? [", for step ", quoted(pathInWords(bundle, step))] : [];
   return [
     make("h3", {}, purpose ? quoted(purpose) : KINDS[kind]),
     make("p", {class: "soft"}, KINDS[kind], ...about, ", asked ", when(asked.at)),
-    make("p", {}, make("strong", {}, STATUSES[status]), `: ${quorum} of `, ...of, " had to approve"),
+    make("p", {}, make("strong", {}, STATUSES[status]), `: ${quorum} of `, ...of, " had to approve", ...showClasses(requirement)),
     make("ul", {}, ...approval.votes.map((vote) => showVote(bundle, approval, vote))),
   ];
 }

@@ -1,6 +1,6 @@
 // Steps 7 and 8: votes, by whom and when.
 
-import {askedAt, usesBreakGlass} from "./authority.js";
+import {askedAt, isEndedBy, usesBreakGlass} from "./authority.js";
 import {canonical} from "./canonical.js";
 import {leafHash} from "./chain.js";
 import {delegatorOf, peopleOf} from "./contents.js";
@@ -113,15 +113,15 @@ export async function demandOfTenant(facts, name, whose, acts) {
 
 /** One vote that rejects ends its approval. */
 export function demandRejections(facts) {
-  for (const {name, record: {status, kind}, votes} of approvalsOf(facts)) {
-    const said = votes.map(({record}) => record.verdict), rejects = (said.at(-1) ?? "approve") !== "approve";
-    if (said.slice(0, -1).some((verdict) => verdict !== "approve")) {
+  for (const {name, record: {status, kind, requirement}, votes} of approvalsOf(facts)) {
+    const ends = votes.map(({record}) => isEndedBy(requirement, record)), rejects = ends.at(-1) ?? false;
+    if (ends.slice(0, -1).includes(true)) {
       throw new Broken(name, "counts votes after one that rejects");
     }
     if (rejects !== (status === "rejected")) {
       throw new Broken(name, `is ${status}, and ${rejects ? "a vote rejects" : "no vote rejects"}`);
     }
-    if (UNTIL_KNOWN.has(kind) && said.includes("changes")) {
+    if (UNTIL_KNOWN.has(kind) && votes.some(({record}) => record.verdict === "changes")) {
       throw new Broken(name, "asks for changes of what has happened, or may have");
     }
   }

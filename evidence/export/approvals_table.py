@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evidence.export.index import APPROVALS, RunEntry, rows_of, written
-from evidence.reading.words import ALONE, MEANINGS, NO_MORE, WITHDRAWN, by_break_glass, verdict
+from evidence.reading.words import ALONE, NO_MORE, WITHDRAWN, by_break_glass, meaning, verdict
 from evidence.verify.contents import BrokenError
 from receipts import canonical
 
@@ -24,20 +24,26 @@ Change = tuple[str, Any, Any]
 """The name of a field, its value before (None where that is not known), and its value after."""
 
 
-def decision_of(kind: str, code: str, ticket: str, *, is_withdrawn: bool) -> str:
+def decision_of(kind: str, code: str, ticket: str, *, is_withdrawn: bool, leaves_open: bool) -> str:
     """Return what a person decided, in words."""
-    return verdict(kind, code) + by_break_glass(ticket) + (WITHDRAWN if is_withdrawn else "")
+    return verdict(kind, code, leaves_open=leaves_open) + by_break_glass(ticket) + (WITHDRAWN if is_withdrawn else "")
 
 
-def meaning_of(kind: str, code: str, ticket: str, *, is_withdrawn: bool) -> str:
+def meaning_of(kind: str, code: str, ticket: str, *, is_withdrawn: bool, leaves_open: bool) -> str:
     """Return what the signature means, after the name of who signed."""
-    return NO_MORE if is_withdrawn else MEANINGS.get((kind, code), "") + (ALONE if ticket else "")
+    return NO_MORE if is_withdrawn else meaning(kind, code, leaves_open=leaves_open) + (ALONE if ticket else "")
 
 
 def required_of(requirement: Mapping[str, Any]) -> str:
-    """Return how many had to sign, of which groups."""
-    groups = (" and " if requirement.get("all_groups") else " or ").join(requirement.get("groups", ()))
-    return f"{requirement.get('quorum')} of {groups}"
+    """Return how many had to sign, of which groups, how many of each class, and who had a veto."""
+    parts = [_of_groups(requirement), *map(_of_groups, requirement.get("classes", ()))]
+    veto = requirement.get("veto", ())
+    return "; ".join([*parts, *([f"veto: {' or '.join(veto)}"] if veto else [])])
+
+
+def _of_groups(asked: Mapping[str, Any]) -> str:
+    groups = (" and " if asked.get("all_groups") else " or ").join(asked.get("groups", ()))
+    return f"{asked.get('quorum')} of {groups}"
 
 
 def rule_of(rules: Sequence[tuple[str, str]], purpose: str) -> str:

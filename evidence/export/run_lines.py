@@ -25,7 +25,7 @@ _STATUSES = frozenset(
     | {event.removeprefix("run.") for event in RUN_ENDED}
 )
 _STATES = {"evidence.sealed": "sealed", "evidence.stuck": "sealing", EVIDENCE_BEGUN: "sealing"}
-_PROPOSED = "effect.proposed"
+_PROPOSED, _REJECTED = "effect.proposed", "approval.rejected"
 _IN_SEALING = ("sealing", "stuck")
 """Which of these it is depends on more than the chain."""
 
@@ -39,6 +39,7 @@ class VoteTold:
     kind: str
     verdict: str
     ticket: str
+    leaves_open: bool = False
     is_withdrawn: bool = False
 
 
@@ -78,6 +79,8 @@ class RunTold:
             self._asked[str(leaf.data.get("approval_id"))] = leaf.data
         elif leaf.event == VOTE_COUNTED:
             self.votes.append(self._vote(leaf))
+        elif leaf.event == _REJECTED:
+            self._end(str(leaf.data.get("approval_id")))
         elif leaf.event == VOTE_WITHDRAWN:
             self._withdraw(str(leaf.data.get("digest")))
 
@@ -108,7 +111,13 @@ class RunTold:
             "required": required_of(asked.get("requirement") or {}),
         }
         told = (str(leaf.data.get("digest", "")), str(asked.get("kind")), str(leaf.data.get("verdict")))
-        return VoteTold(row, *told, str(break_glass.get("ticket", "")))
+        has_veto = bool((asked.get("requirement") or {}).get("veto")) and leaf.data.get("verdict") != "approve"
+        return VoteTold(row, *told, str(break_glass.get("ticket", "")), leaves_open=has_veto)
+
+    def _end(self, approval_id: str) -> None:
+        """Take the last vote on an approval for the one that rejected it: leaves do not tell the groups of votes."""
+        for vote in [vote for vote in self.votes if vote.row["approval_id"] == approval_id][-1:]:
+            vote.leaves_open = False
 
     def _withdraw(self, digest: str) -> None:
         for vote in self.votes:
@@ -132,9 +141,10 @@ def differing(told: RunTold, entry: RunEntry, *, but: tuple[str, ...] = ()) -> s
 
 
 def _said(vote: VoteTold) -> dict[str, str]:
+    said = (vote.kind, vote.verdict, vote.ticket)
     return {
-        "decision": decision_of(vote.kind, vote.verdict, vote.ticket, is_withdrawn=vote.is_withdrawn),
-        "meaning": meaning_of(vote.kind, vote.verdict, vote.ticket, is_withdrawn=vote.is_withdrawn),
+        "decision": decision_of(*said, is_withdrawn=vote.is_withdrawn, leaves_open=vote.leaves_open),
+        "meaning": meaning_of(*said, is_withdrawn=vote.is_withdrawn, leaves_open=vote.leaves_open),
     }
 
 

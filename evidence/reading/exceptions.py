@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from evidence.reading.markdown import cited
 from evidence.reading.material import Material, Record, apart, record, records, text
-from evidence.reading.requests import heading_of
+from evidence.reading.requests import heading_of, leaves_open
 from evidence.reading.words import REFUSALS, counted, listed, plain, verdict
 from receipts.canonical import built
 
@@ -128,7 +128,8 @@ def _casts(material: Material) -> Iterator[_Cast]:
 
 
 def _of_vote(material: Material, cast: _Cast, quick: timedelta) -> Iterator[ExceptionEntry]:
-    said, on = verdict(text(cast.approval, "kind"), text(cast.vote, "verdict")), _asked(material, cast.leaf)
+    against, on = leaves_open(cast.approval, cast.vote), _asked(material, cast.leaf)
+    said = verdict(text(cast.approval, "kind"), text(cast.vote, "verdict"), leaves_open=against)
     if record(cast.vote, "break_glass"):
         ticket = cited(text(cast.vote, "break_glass", "ticket"), _NAME)
         yield _entry(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidence.reading.material import Material, Record, is_wish, number, record, records, text
+from evidence.reading.requests import leaves_open
 from evidence.reading.step_paths import block_of
 from evidence.reading.words import OUTCOMES, REFUSALS, counted, plain
 
@@ -199,7 +200,8 @@ def _rejected(material: Material, leaf: Record) -> list[Refusal]:
     approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
     if text(approval, "kind") == "in_doubt":  # an answer about a fact
         return []
-    votes = [(one, _NO[text(one, "verdict")]) for one in records(approval, "votes") if text(one, "verdict") in _NO]
+    ending = [one for one in records(approval, "votes") if not leaves_open(approval, one)]
+    votes = [(one, _NO[text(one, "verdict")]) for one in ending if text(one, "verdict") in _NO]
     at, about = text(leaf, "at"), _asked(material, leaf)
     return [
         Refusal(at, material.name_of(text(vote, "person")), what, about, text(vote, "reason")) for vote, what in votes

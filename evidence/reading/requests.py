@@ -8,7 +8,6 @@ from evidence.reading.markdown import is_document
 from evidence.reading.material import Material, Record, apart, number, record, records, text, texts
 from evidence.reading.words import (
     ALONE,
-    MEANINGS,
     NO_MORE,
     WITHDRAWN,
     by_break_glass,
@@ -16,6 +15,7 @@ from evidence.reading.words import (
     duration,
     ending,
     listed,
+    meaning,
     plain,
     verdict,
 )
@@ -156,7 +156,7 @@ def _request(material: Material, approval: Record) -> Request:
         digest=text(approval, "digest"),
         fields=_fields(kind, effect, record(approval, "before")),
         cards=cards,
-        votes=_votes(kind, approval, about, cards),
+        votes=_votes(approval, about, cards),
         questions=[_question(one) for one in records(approval, "questions")],
         ending="replaced by an edited version" if record(approval, "edited") else ending(kind, status),
         ended_at=_moment_of(about, f"approval.{status}") if status != "requested" else "",
@@ -189,7 +189,7 @@ def _moment_of(about: Iterable[Record], event: str, person: str = "") -> str:
     return text(next(found, {}), "at")
 
 
-def _votes(kind: str, approval: Record, about: Iterable[Record], cards: Sequence[Card]) -> list[Vote]:
+def _votes(approval: Record, about: Iterable[Record], cards: Sequence[Card]) -> list[Vote]:
     """Return the votes with the leaves that tell of them: of the votes of one person, the first has the first."""
     counted = [leaf for leaf in about if text(leaf, "event") == "vote.counted"]
     withdrawn = [text(leaf, "data", "digest") for leaf in about if text(leaf, "event") == "vote.withdrawn"]
@@ -202,12 +202,18 @@ def _votes(kind: str, approval: Record, about: Iterable[Record], cards: Sequence
         is_withdrawn = bool(digest) and digest in withdrawn
         if is_withdrawn:
             withdrawn.remove(digest)
-        found.append(_vote(kind, vote, leaf, cards, is_withdrawn=is_withdrawn))
+        found.append(_vote(approval, vote, leaf, cards, is_withdrawn=is_withdrawn))
     return found
 
 
-def _vote(kind: str, vote: Record, leaf: Record, cards: Sequence[Card], *, is_withdrawn: bool) -> Vote:
-    at = text(leaf, "at")
+def leaves_open(approval: Record, vote: Record) -> bool:
+    """Return whether a vote is a no that ended nothing, since policy gave the veto to others."""
+    veto = texts(approval, "requirement", "veto")
+    return bool(veto) and text(vote, "verdict") != "approve" and set(veto).isdisjoint(texts(vote, "groups"))
+
+
+def _vote(approval: Record, vote: Record, leaf: Record, cards: Sequence[Card], *, is_withdrawn: bool) -> Vote:
+    kind, at, against = text(approval, "kind"), text(leaf, "at"), leaves_open(approval, vote)
     person, code, ticket = text(vote, "person"), text(vote, "verdict"), text(vote, "break_glass", "ticket")
     stood = [card for card in cards if card.at and card.at <= at]
     return Vote(
@@ -216,8 +222,8 @@ def _vote(kind: str, vote: Record, leaf: Record, cards: Sequence[Card], *, is_wi
         account=_account(vote),
         groups=texts(vote, "groups"),
         at=at,
-        said=f"{verdict(kind, code)}{by_break_glass(ticket)}{WITHDRAWN if is_withdrawn else ''}",
-        meaning=NO_MORE if is_withdrawn else f"{MEANINGS.get((kind, code), '')}{ALONE if ticket else ''}",
+        said=f"{verdict(kind, code, leaves_open=against)}{by_break_glass(ticket)}{WITHDRAWN if is_withdrawn else ''}",
+        meaning=NO_MORE if is_withdrawn else f"{meaning(kind, code, leaves_open=against)}{ALONE if ticket else ''}",
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
         opened_at=text(leaf, "data", "opened_at"),
@@ -250,14 +256,24 @@ def _account(vote: Record) -> str:
     return " ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")]))
 
 
+def class_in_words(one: Record) -> str:
+    """Return how many had to be of a class of signers."""
+    groups, quorum = texts(one, "groups"), number(one, "quorum")
+    if one.get("all_groups") is True and len(groups) > 1:
+        return f"{quorum} of {listed(groups)}, a different person for each,"
+    return f"{quorum} of {listed(groups, 'or')}"
+
+
 def needed(requirement: Record) -> str:
     """Return what policy required of people, as a sentence."""
-    groups, excluded = (texts(requirement, name) for name in ("groups", "exclude"))
+    groups, excluded, veto = (texts(requirement, name) for name in ("groups", "exclude", "veto"))
     line = [(text(entry, "after"), texts(entry, "to")) for entry in records(requirement, "escalate_to")]
     of_all = requirement.get("all_groups") is True and len(groups) > 1
     parts = [
         f"{counted(number(requirement, 'quorum'), 'person', 'people')} of {listed(groups, 'and' if of_all else 'or')}",
         "a different person for each group" if of_all else "",
+        *(f"{class_in_words(one)} among them" for one in records(requirement, "classes")),
+        f"only a no of {listed(veto, 'or')} ends it" if veto else "",
         f"never {listed(excluded, 'or')}" if excluded else "",
         f"within {duration(text(requirement, 'expires_in'))}" if text(requirement, "expires_in") else "",
         "each with a reason" if requirement.get("reason_required") is True else "",

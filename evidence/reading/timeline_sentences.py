@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from evidence.reading.markdown import prose, quoted
 from evidence.reading.material import Material, Record, is_wish, number, record, records, text, texts
-from evidence.reading.requests import needed
+from evidence.reading.requests import leaves_open, needed
 from evidence.reading.words import ANSWERS, ENDINGS, OUTCOMES, REFUSALS, counted, ending, listed, moment, plain, verdict
 
 NAME = 120
@@ -91,8 +91,10 @@ def _shown(material: Material, leaf: Record) -> str:
 
 def _voted(material: Material, leaf: Record) -> str:
     approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
-    who, said = text(leaf, "data", "person"), verdict(text(approval, "kind"), text(leaf, "data", "verdict"))
-    vote = next((one for one in records(approval, "votes") if text(one, "person") == who), {})
+    who, code = text(leaf, "data", "person"), text(leaf, "data", "verdict")
+    mine = [one for one in records(approval, "votes") if text(one, "person") == who]
+    vote = next((one for one in mine if text(one, "verdict") == code), mine[0] if mine else {})
+    said = verdict(text(approval, "kind"), code, leaves_open=leaves_open(approval, vote))
     reason = because(text(vote, "reason")) or ", without a reason"
     delegator = text(vote, "delegation", "delegator")
     whom = f", for {person(material, delegator)}," if delegator else ""

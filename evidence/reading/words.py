@@ -28,6 +28,13 @@ VERDICTS = {"approve": "approved", "reject": "rejected", "changes": "asked for c
 AFTER_VERDICTS = {"approve": "found it justified", "reject": "found it not justified"}
 DOUBT_VERDICTS = {"approve": "stated that it happened", "reject": "stated that it did not happen"}
 
+AGAINST_VERDICTS = {"reject": "voted no", "changes": "asked for changes"}
+AGAINST_MEANINGS = {
+    "reject": "is against this action, which did not end the request",
+    "changes": "says what should change, which did not end the request",
+}
+"""What is said of a no that ended nothing, since policy gave the veto to others."""
+
 MEANINGS = {
     ("effect", "approve"): "authorizes exactly this action, once",
     ("effect", "reject"): "forbids this action",
@@ -119,10 +126,17 @@ def by_break_glass(ticket: str) -> str:
     return f" by break-glass ({ticket})" if ticket else ""
 
 
-def verdict(kind: str, code: str) -> str:
-    """Return what a person answered, for a sentence that begins with the name."""
+def verdict(kind: str, code: str, *, leaves_open: bool = False) -> str:
+    """Return what a person answered, for a sentence that begins with the name; a no may have ended nothing."""
+    if leaves_open:
+        return AGAINST_VERDICTS.get(code, code)
     own = {"in_doubt": DOUBT_VERDICTS, "afterwards": AFTER_VERDICTS}
     return own.get(kind, VERDICTS).get(code, code)
+
+
+def meaning(kind: str, code: str, *, leaves_open: bool = False) -> str:
+    """Return what a signature means, after the name of who signed; a no may have ended nothing."""
+    return AGAINST_MEANINGS.get(code, "") if leaves_open else MEANINGS.get((kind, code), "")
 
 
 def moment(text: str) -> str:

@@ -1,14 +1,17 @@
-"""Step 8 of the procedure: whether all that was done had been allowed, and by those who had to be asked.
+"""Step 8 of the procedure: whether all that was done had been allowed, and by those who had to be asked."""
 
-Enough people approved: so many as the quorum says, and where each group has to sign, a person of its own for each.
-"""
-
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from evidence import names
-from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
+from evidence.records import (
+    ApprovalRecord,
+    AskedEffect,
+    DecisionRecord,
+    RequirementRecord,
+    VoteRecord,
+)
 from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.quorum import check_quorum, uses_break_glass
 from evidence.verify.rules import counted, rule, same
 from receipts import canonical
 from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, WAIT_ESCALATED, Leaf
@@ -16,74 +19,6 @@ from receipts.errors import ReceiptsError
 from receipts.fields import in_parts
 from receipts.receipt import Receipt
 from receipts.redaction import redact
-
-
-def uses_break_glass(requirement: RequirementRecord, vote: VoteRecord) -> bool:
-    """Return whether a vote does without the others, by somebody whom the requirement lets do so, and often enough."""
-    break_glass, said = requirement.break_glass, vote.break_glass
-    if break_glass is None or said is None or vote.verdict != "approve" or vote.delegation is not None:
-        return False
-    if requirement.sign_with is not None and not vote.is_signed:
-        return False
-    return said.nth <= break_glass.at_most and not set(break_glass.groups).isdisjoint(vote.groups)
-
-
-def check_quorum(
-    name: str, requirement: RequirementRecord, votes: Sequence[VoteRecord], electorate: dict[str, set[str]]
-) -> None:
-    """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them.
-
-    A vote for somebody else counts where neither of the two has another one; where the requirement says with what it
-    is signed, one that is signed so. One that uses break-glass is enough.
-    """
-    if any(uses_break_glass(requirement, vote) for vote in votes):
-        return
-    votes_with = Counter(person for vote in votes for person in set(vote.people))
-    approving = [
-        vote
-        for vote in votes
-        if vote.verdict == "approve"
-        and electorate[vote.person] & set(vote.groups)
-        and (requirement.sign_with is None or vote.is_signed)
-        and (vote.delegation is None or (len(set(vote.people)) > 1 and all(votes_with[p] == 1 for p in vote.people)))
-    ]
-    if len(approving) < requirement.quorum:
-        raise BrokenError(name, f"{len(approving)} approved, where {requirement.quorum} had to")
-    if requirement.all_groups and (missing := _groups_without_signer(requirement.groups, approving)):
-        raise BrokenError(name, f"each group needs an approval of its own, and {', '.join(missing)} has none")
-
-
-def _groups_without_signer(groups: Sequence[str], approving: Sequence[VoteRecord]) -> list[str]:
-    """Return the groups that are left over when each one takes a person of its own, as few as can be."""
-    signs_for: dict[str, str] = {}
-    return [group for group in sorted(set(groups)) if not _gets_signer(group, approving, signs_for)]
-
-
-def _gets_signer(start: str, approving: Sequence[VoteRecord], signs_for: dict[str, str]) -> bool:
-    """Give a group a person of its own, having others sign for another of their groups where that frees one."""
-    via: dict[str, str] = {}  # person: the group for which the search came upon them
-    ahead = [start]
-    while ahead:
-        group = ahead.pop()
-        for vote in approving:
-            if group not in vote.groups or vote.person in via:
-                continue
-            via[vote.person] = group
-            if vote.person not in signs_for:
-                _move_up(vote.person, via, signs_for)
-                return True
-            ahead.append(signs_for[vote.person])
-    return False
-
-
-def _move_up(free: str, via: Mapping[str, str], signs_for: dict[str, str]) -> None:
-    """Have everybody on the way from the free person back to the start sign for the group before theirs."""
-    person: str | None = free
-    while person is not None:
-        group = via[person]
-        before = next((other for other, theirs in signs_for.items() if theirs == group), None)
-        signs_for[person], person = group, before
-
 
 ACTED = ("success", "in_doubt")
 _REQUEST = "/request"
@@ -132,8 +67,11 @@ def as_decided(contents: Contents) -> str:
     " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
     " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`), or an `approval.fell_back` that comes"
     " first after `approval.requested`. At least `quorum` of such votes approved; with `all_groups`, every group has a"
-    " person of its own among those who did. Instead of all that, one vote with a `break_glass` is enough, by somebody"
-    " of the groups of the requirement's `break_glass`, for nobody else, whose `nth` is no more than its `at_most`.",
+    " person of its own among those who did. Of each of `classes`, at least its `quorum` of people of its `groups` did,"
+    " and with its `all_groups` every one of these has a person of its own; a person may count in several. Instead of"
+    " all that, one vote with a `break_glass` is enough, by somebody of the groups of the requirement's `break_glass`,"
+    " for nobody else, whose `nth` is no more than its `at_most`. Where the requirement has a `veto`, no vote of"
+    " somebody of these groups says no.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""

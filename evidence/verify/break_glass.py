@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from evidence.records import BreakGlassUseRecord
-from evidence.verify.authority import uses_break_glass
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts, Requested
 from evidence.verify.forms import VoteForm
+from evidence.verify.quorum import uses_break_glass
 from evidence.verify.rules import Rule, agree, counted, duration_of, moment, rule
 from evidence.verify.votes import REASON_MIN
 

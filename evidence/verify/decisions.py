@@ -118,6 +118,24 @@ def _tier(facts: Facts) -> str:
     return counted(len(facts.decisions), "decision")
 
 
+@rule(
+    "decisions.named",
+    "Nobody signs who policy was told is named in fields of the effect (`named`: ids by field, null where somebody was"
+    " not known): each is among the `exclude` of the requirement, where people are asked, and all are known then.",
+)
+def _named(facts: Facts) -> str:
+    asking = [decision for decision in facts.decisions if decision.record.input.named]
+    for decision in asking:
+        named, requirement = decision.record.input.named or {}, decision.record.answer.requirement
+        if requirement is None:
+            continue
+        if unknown := sorted(path for path, people in named.items() if people is None):
+            raise BrokenError(decision.name, f"asks people, and it was not known who is named in {unknown[0]}")
+        if left := sorted({one for people in named.values() for one in people or ()}.difference(requirement.exclude)):
+            raise BrokenError(decision.name, f"lets {left[0]} sign, who is named in the effect")
+    return counted(len(asking), "decision")
+
+
 _CONFIG = "countersign_config."
 
 
@@ -142,7 +160,7 @@ def _rules(facts: Facts) -> str:
     return counted(len(naming), "decision")
 
 
-RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier, _rules)
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_run, _of_effect, _tier, _named, _rules)
 
 
 def policy_texts(contents: Contents) -> dict[str, dict[str, str]]:

@@ -106,7 +106,7 @@ class ToldEdits(Extensible):
 
 
 class QuestionForm(Asked):
-    """The whole question."""
+    """The whole question; `named` is who is named in fields of the effect, by field, null where that was not known."""
 
     time: Timestamp
     tenant: str
@@ -117,6 +117,7 @@ class QuestionForm(Asked):
     approval: TermForm | None
     votes: Sequence[ToldVote]
     edited: ToldEdits | None = None
+    named: dict[str, list[str] | None] | None = None
 
 
 class ReasonForm(Extensible):

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from evidence import names
 from evidence.verify.approvals import UNTIL_KNOWN
-from evidence.verify.authority import asked_at, requesters_of, uses_break_glass
+from evidence.verify.authority import asked_at, requesters_of
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, Facts, Requested
 from evidence.verify.forms import VoteForm
+from evidence.verify.quorum import uses_break_glass
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, rule
 from receipts.chain import Leaf, is_sound
 from receipts.tenant_acts import chain_of
@@ -116,19 +117,20 @@ def _reasons(facts: Facts) -> str:
 @rule(
     "votes.rejections",
     "One vote that rejects or asks for changes (`changes`) ends its approval: it is the last one, and the approval is"
-    " `rejected`. None is rejected without, and nobody asks for changes of what has happened, or may have (`in_doubt`,"
-    " `afterwards`).",
+    " `rejected`. Where the requirement has a `veto`, only such a vote by somebody of these groups does; another one"
+    " ends nothing. None is rejected without a vote that ends it, and nobody asks for changes of what has happened, or"
+    " may have (`in_doubt`, `afterwards`).",
 )
 def _rejections(facts: Facts) -> str:
     for approval in facts.approvals.values():
-        verdicts = [vote.record.verdict for vote in approval.votes]
-        if any(verdict != "approve" for verdict in verdicts[:-1]):
+        ends = [approval.record.requirement.is_ended_by(vote.record) for vote in approval.votes]
+        if any(ends[:-1]):
             raise BrokenError(approval.name, "counts votes after one that rejects")
-        is_no = verdicts[-1:] not in ([], ["approve"])
+        is_no = ends[-1:] == [True]
         if is_no != (approval.record.status == "rejected"):
             said = "a vote rejects" if is_no else "no vote rejects"
             raise BrokenError(approval.name, f"is {approval.record.status}, and {said}")
-        if approval.record.kind in UNTIL_KNOWN and "changes" in verdicts:
+        if approval.record.kind in UNTIL_KNOWN and any(vote.record.verdict == "changes" for vote in approval.votes):
             raise BrokenError(approval.name, "asks for changes of what has happened, or may have")
     return _count(facts)
 

@@ -165,25 +165,43 @@ approvers contains vote.person if {
 # METADATA
 # title: Groups met
 # description: >-
-#   One of the groups has approved or, where the requirement says so, each of them by a person of its own: whichever of
-#   the groups one takes, as many people as these are approved for them (Hall's theorem).
-groups_met if requirement.all_groups == false
+#   One of the groups has approved or, where the requirement says so, each of them by a person of its own. Of each class
+#   of signers, where it names any, so many distinct people have approved as the class says, and its groups are met. A
+#   person may count in several classes.
+groups_met if {
+	requirement.all_groups == false
+	not requirement.classes
+}
 
 groups_met if {
 	requirement.all_groups == true
-	count(requirement.groups) <= 8
-	every subset in numbers.range(1, bits.lsh(1, count(requirement.groups)) - 1) {
-		groups := [group | some place, group in requirement.groups; bits.and(subset, bits.lsh(1, place)) > 0]
-		count(_approvers_of(groups)) >= count(groups)
+	not requirement.classes
+	_each_signed(requirement.groups)
+}
+
+groups_met if {
+	every class in requirement.classes {
+		count(_approvers_of(class.groups)) >= class.quorum
+		_signed(class)
 	}
+	_signed(requirement)
 }
 
 # METADATA
 # title: Unopposed
-# description: No entitled vote says anything but approve.
+# description: >-
+#   No entitled vote says anything but approve. Where the requirement says who has a veto, none of theirs does; another
+#   no is no approval, and ends nothing.
 unopposed if {
 	every place in entitled {
 		input.votes[place].verdict == "approve"
+	}
+}
+
+unopposed if {
+	requirement.veto
+	every place in entitled {
+		_lets(input.votes[place])
 	}
 }
 
@@ -281,11 +299,36 @@ _end := object.get(input.approval, "usable_until", input.approval.expires_at)
 
 _expiry := time.parse_rfc3339_ns(input.approval.expires_at)
 
+# Of a requirement, or of a class.
+_signed(asked) if asked.all_groups == false
+
+_signed(asked) if {
+	asked.all_groups == true
+	_each_signed(asked.groups)
+}
+
+# Whichever of the groups one takes, as many people as these have approved for them (Hall's theorem).
+_each_signed(groups) if {
+	count(groups) <= 8
+	every subset in numbers.range(1, bits.lsh(1, count(groups)) - 1) {
+		some_groups := [group | some place, group in groups; bits.and(subset, bits.lsh(1, place)) > 0]
+		count(_approvers_of(some_groups)) >= count(some_groups)
+	}
+}
+
 _approvers_of(groups) := {vote.person |
 	some vote in counted
 	vote.verdict == "approve"
 	some group in groups
 	group in vote.groups
+}
+
+_lets(vote) if vote.verdict == "approve"
+
+_lets(vote) if {
+	every group in vote.groups {
+		not group in requirement.veto
+	}
 }
 
 _delegated_well(vote) if not "delegation" in object.keys(vote)

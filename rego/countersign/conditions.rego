@@ -90,9 +90,16 @@ _meets("in", bound, one) if one in bound
 
 _meets("in", _, one) if type_name(one) in {"array", "null", "object"}
 
-_meets("matches", bound, one) if regex.match(concat("", ["^(?s:", bound, ")$"]), one)
+_meets("matches", bound, one) if {
+	is_string(one)
+	regex.is_valid(bound)
+	regex.match(concat("", ["^(?s:", bound, ")$"]), one)
+}
 
 _meets("matches", _, one) if not is_string(one)
+
+# A flaw by itself. To match by it would fail for all tenants.
+_meets("matches", bound, _) if not regex.is_valid(bound)
 
 # METADATA
 # title: Number

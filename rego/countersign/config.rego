@@ -40,7 +40,7 @@ is_requirement(entry) if {
 		is_string(later.after)
 		is_array(later.to)
 	}
-	_break_glass_can_be_read(entry)
+	_rest_can_be_read(entry)
 	is_string(object.get(entry, "pause_on_question", ""))
 }
 
@@ -94,7 +94,17 @@ _faults(configuration) := union({
 	_shut(configuration),
 	_unread(configuration),
 	_limits_astray(configuration),
+	_unasked(configuration),
 })
+
+# Most requirements have none of these, which is found out first.
+_rest_can_be_read(entry) if count(object.keys(entry) & {"break_glass", "classes", "veto"}) == 0
+
+_rest_can_be_read(entry) if {
+	_break_glass_can_be_read(entry)
+	_classes_can_be_read(entry)
+	_veto_can_be_read(entry)
+}
 
 _break_glass_can_be_read(entry) if not "break_glass" in object.keys(entry)
 
@@ -105,6 +115,30 @@ _break_glass_can_be_read(entry) if {
 	is_array(entry.break_glass.tell)
 	is_array(entry.break_glass.review_by)
 	is_string(entry.break_glass.review_within)
+}
+
+_classes_can_be_read(entry) if not "classes" in object.keys(entry)
+
+_classes_can_be_read(entry) if {
+	is_array(entry.classes)
+	every class in entry.classes {
+		_class_can_be_read(class)
+	}
+}
+
+_veto_can_be_read(entry) if not "veto" in object.keys(entry)
+
+_veto_can_be_read(entry) if {
+	is_array(entry.veto)
+	count(entry.veto) > 0
+}
+
+_class_can_be_read(class) if {
+	is_array(class.groups)
+	count(class.groups) > 0
+	is_number(class.quorum)
+	class.quorum >= 1
+	is_boolean(class.all_groups)
 }
 
 _misfit if {
@@ -210,4 +244,16 @@ _late(configuration) := {sprintf("requirements.%s.escalate_to.%d.after: %s", [na
 		[flaw | after >= seconds(entry.expires_in); flaw := "it is not before expires_in"],
 		[flaw | after <= seconds(entry.escalate_to[place - 1].after); flaw := "it is not later than the entry before"],
 	)
+}
+
+# Groups of a class, or with a veto, that nobody asks: none of their people could ever sign, or say no.
+_unasked(configuration) := {sprintf("requirements.%s.%s: %s is in neither groups nor escalate_to", [name, path, group]) |
+	some name, entry in configuration.requirements
+	some [path, groups] in array.concat(
+		[["veto", listed] | listed := entry.veto],
+		[[sprintf("classes.%d.groups", [place]), class.groups] | some place, class in entry.classes],
+	)
+	some group in groups
+	not group in entry.groups
+	not group in [lead | some later in entry.escalate_to; some lead in later.to]
 }

@@ -201,3 +201,52 @@ test_a_pause_on_questions_is_a_duration if {
 	}
 	filed(changed("/requirements/high/pause_on_question", 7)).outcome == "deny"
 }
+
+limited(members) := changed("/limits", {"large": object.union({"comment": "c", "when": {"connector": ["ledger"]}, "tier": "high"}, members)})
+
+test_limits_have_no_flaws if {
+	every members in [
+		{"when": {"connector": ["ledger"], "operation": ["note"], "fields": {"a.b": {"over": 1.5, "matches": "[a-z]+"}}}},
+		{"when": {"requester_kind": ["agent"], "agent": ["robot"], "requester": ["ann"], "requester_groups": ["g"]}},
+		{"when": {"runbook": ["d"]}, "writes_per_run": 9}, {"requirement": "high", "exclude": ["by"], "quorum": 2},
+		{"when": {"time": {"between": office.between, "time_zone": "Europe/Oslo"}}, "effective_from": "2026-12-01T00:00:00Z"},
+		{"execute": office, "expires_in": "PT1H", "sign_with": "passkey"},
+	] {
+		flaws(limited(members)) == set()
+	}
+	flaws(changed("/$schema", "../../schemas/tenant.json")) == set()
+}
+
+test_flaws_of_limits if {
+	every members in [
+		{"comment": ""}, {"when": {"connector": []}},
+		{"when": {"connector": ["ledger"], "fields": {"a": {"over": 1}}}}, {"when": {"place": ["x"]}}, {"tier": "low"},
+		{"when": {"connector": ["ledger"], "operation": ["note"], "fields": {"a": {}}}}, {"more": 1},
+		{"when": {"connector": ["ledger"], "operation": ["note"], "fields": {"a..b": {"over": 1}}}},
+		{"when": {"requester": ["ann"]}, "writes_per_run": 9}, {"writes_per_run": 9}, {"exclude": []},
+		{"effective_from": "2026-12-01"}, {"when": {"requester_kind": ["bot"]}},
+	] {
+		flaws(limited(members)) != set()
+	}
+	every when in [{}, {"operation": ["note"]}] {
+		flaws(changed("/limits", {"large": {"comment": "c", "when": when, "tier": "high"}})) != set()
+	}
+	flaws(changed("/limits", {"large": {"comment": "c", "when": {"connector": ["ledger"]}}})) != set()
+	flaws(changed("/limits", {"Large": {"comment": "c", "when": {"connector": ["ledger"]}, "tier": "high"}})) != set()
+}
+
+test_limits_that_would_hold_for_nothing_are_flaws if {
+	flaws(limited({"when": {"connector": ["books"]}})) == {"limits.large.when.connector: books is not listed"}
+	flaws(limited({"when": {"connector": ["ledger", "chat"], "operation": ["say", "burn"]}})) == {
+		"limits.large.when.operation: burn is not listed",
+	}
+	flaws(limited({"requirement": "gone"})) == {"limits.large.requirement: gone is not among the requirements"}
+	flaws(limited({"when": {"connector": ["ledger"], "operation": ["note"], "fields": {"a": {"matches": "["}}}})) == {
+		"limits.large.when.fields.a.matches: it is no regular expression",
+	}
+	flaws(limited({"when": {"connector": ["chat"]}, "execute": office})) == {
+		"limits.large.execute: word in the chat has no window",
+	}
+	empty := json.patch(office, [{"op": "replace", "path": "/between/0/until", "value": "09:00"}])
+	flaws(limited({"execute": empty})) == {"limits.large.execute.between.0: it is empty"}
+}

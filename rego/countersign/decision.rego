@@ -20,9 +20,9 @@ import data.countersign.effect.windows
 # title: Decision
 # description: The answer to one question, with the tenant's limits where it has some.
 # entrypoint: true
-decision := core if not config.tenant.limits
+decision := core if not _has_limits(input)
 
-decision := limited.decision if config.tenant.limits
+decision := limited.decision if _has_limits(input)
 
 # METADATA
 # title: Decision without limits
@@ -111,7 +111,8 @@ denial_rules := sort(packs.denial_rules | {concat("#", [path, reason.code]) |
 	some reason in reasons
 })
 
-_has_limits(question) if data.countersign_config[question.tenant].limits
+# Of any kind, so that what is wrong is not taken for nothing.
+_has_limits(question) if type_name(data.countersign_config[question.tenant].limits)
 
 _denials := {
 	"countersign.effect.approvals.deny": approvals.deny,

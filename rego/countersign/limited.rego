@@ -93,10 +93,11 @@ _is_unsigned(answer) if {
 	count(answer.reasons) == 0
 }
 
-# An answer that asks people says which limits apply, and which will.
+# An answer that asks people says which limits apply, and which will; one that allows, who has to be told, and what it
+# takes of budgets.
 _said_of(answer) := answer if answer.outcome == "deny"
 
-_said_of(answer) := object.union(answer, budgets.taken) if answer.outcome == "allow"
+_said_of(answer) := object.union_n([answer, {"obligations": _obligations}, budgets.taken]) if answer.outcome == "allow"
 
 _said_of(answer) := object.union(answer, {
 	"reasons": array.concat(answer.reasons, _told),
@@ -116,6 +117,11 @@ _asked_by_limits := object.union(_said_of(answer), {"tier": _by_limits.tier}) if
 }) if {
 	answer := _as_high
 }
+
+_obligations := [{"type": "notification", "id": name, "to": limit.notify, "body": limit.comment} |
+	some name, limit in conditions.matching
+	limit.notify
+]
 
 _told := sort(((applied | announced) | budgets.spent))
 
@@ -161,7 +167,9 @@ _connectors := {input.effect.connector: {"operations": {input.effect.operation: 
 
 _operation := config.tenant.connectors[input.effect.connector].operations[input.effect.operation]
 
-_windows := {_operation.execute} | {limit.execute | some limit in _matching}
+_windows contains _operation.execute
+
+_windows contains limit.execute if some limit in _matching
 
 _writes := config.tenant.writes_per_run if count(_closeness) == 0
 

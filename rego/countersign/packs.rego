@@ -20,7 +20,9 @@ concerned contains rules if {
 
 # METADATA
 # title: Demand
-# description: Who signs, as the packs agree; nobody where no pack asks for it. Undefined while they do not agree.
+# description: >-
+#   Who signs, as the packs agree, and what they add to that (`terms`: `quorum`, `exclude`, `sign_with`, `expires_in` and
+#   `execute`); nobody where no pack asks for it. Undefined while they do not agree.
 demand := {"requirement": "none"} if count(_asked) == 0
 
 demand := asked if {
@@ -85,8 +87,12 @@ deny contains reasons.of(rego.metadata.rule()) if count(_asked) > 1
 _asked contains rules.demand if {
 	some rules in concerned
 	_answers(rules)
-	rules.demand.requirement != "none"
+	_asks(rules.demand)
 }
+
+_asks(wanted) if wanted.requirement != "none"
+
+_asks(wanted) if wanted.terms
 
 _rule(pack, name, reason) := concat(
 	"",

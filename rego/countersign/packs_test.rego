@@ -83,3 +83,52 @@ test_packs_vouch_by_an_answer if {
 	not packs.permitted with input as given.question with data.countersign_pack as {"p": {"ledger": {}}}
 	not packs.permitted with input as given.question with data.countersign_pack as {"p": wants("a"), "q": wants("b")}
 }
+
+adding(requirement, terms) := {"ledger": {"demand": {"requirement": requirement, "reason": reason, "terms": terms}}}
+
+strict := {"quorum": 3, "sign_with": "passkey", "expires_in": "PT1H"}
+
+test_pack_adds_to_what_it_and_the_high_tier_ask if {
+	every operation in ["note", "file"] {
+		asked := decide({"operation": operation}, [], {"p": adding("high", strict)}).requirement
+		[asked.quorum, asked.sign_with, asked.expires_in] == [3, "passkey", "PT1H"]
+	}
+}
+
+test_pack_says_when_it_is_carried_out if {
+	week := {"between": [{"days": ["mon"], "from": "09:00", "until": "17:00"}], "time_zone": "Europe/Oslo"}
+	decide({}, [], {"p": adding("none", {"execute": week})}).execute == week
+	decide({}, [], {"p": adding("high", {"execute": week})}).requirement.execute == week
+}
+
+test_pack_excludes_people_whom_fields_name if {
+	rules := {"p": adding("high", {"exclude": ["answered_by"]})}
+	first := decide({}, [], rules)
+	first.names == ["answered_by"]
+	codes(rules) == {"approvals.named_unknown"}
+	asked := object.union(given.asked({}, []), {"named": {"answered_by": ["bob"]}})
+	told := effect.decision with input as asked with data.countersign_config as given.config with data.countersign_pack as rules
+	told.requirement.exclude == ["ann", "bob", "hook"]
+}
+
+test_editors_who_may_sign_may_not_if_they_are_named if {
+	rules := {"p": adding("high", {"exclude": ["answered_by"]})}
+	asked := object.union(given.asked({}, []), {
+		"named": {"answered_by": ["bob"]},
+		"edited": {"by": ["bob", "cyd"], "requested": {}},
+	})
+	tenants := {"t1": object.union(given.tenant, {"requirements": {"high": {"editors_may_sign": true}}})}
+	told := effect.decision with input as asked with data.countersign_config as tenants with data.countersign_pack as rules
+	told.requirement.exclude == ["ann", "bob", "hook"]
+}
+
+test_terms_that_cannot_be_read_are_no_answer if {
+	every terms in [
+		{"quorum": "3"}, {"sign_with": "click"}, {"expires_in": "soon"}, {"execute": "P1D"}, {"exclude": "bob"},
+		{"exclude": [1]}, {"veto": ["legal"]},
+	] {
+		codes({"p": adding("high", terms)}) == {"packs.silent"}
+	}
+	codes({"p": adding("high", strict), "q": wants("high")}) == {"packs.contradiction"}
+	codes({"p": adding("none", {"quorum": 3}), "q": wants("high")}) == {"packs.contradiction"}
+}

@@ -35,6 +35,20 @@ _break_glass := {
 	},
 }
 
+_class := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["groups", "quorum", "all_groups"],
+	"properties": {"groups": _some_texts, "quorum": _signers, "all_groups": {"type": "boolean"}},
+	"if": _all_groups,
+	"then": _few_groups,
+}
+
+_all_groups := {"properties": {"all_groups": {"const": true}}}
+
+# Groups that each have to sign: every subset of them is looked at.
+_few_groups := {"properties": {"groups": {"maxItems": 8}}}
+
 _text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
 
 _texts := {"type": "array", "items": _text, "uniqueItems": true, "maxItems": 100}
@@ -105,9 +119,11 @@ _requirement := {
 		"break_glass": _break_glass,
 		"sign_with": {"enum": ["passkey"]},
 		"pause_on_question": duration,
+		"classes": {"type": "array", "items": _class, "minItems": 1, "maxItems": 20},
+		"veto": _some_texts,
 	},
-	"if": {"properties": {"all_groups": {"const": true}}},
-	"then": {"properties": {"groups": {"maxItems": 8}}},
+	"if": _all_groups,
+	"then": _few_groups,
 }
 
 _signers := {"type": "integer", "minimum": 1, "maximum": 1000}
@@ -202,7 +218,7 @@ _limit := {
 	"type": "object",
 	"additionalProperties": false,
 	"required": ["comment", "when"],
-	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run", "budget"]],
+	"anyOf": [{"required": [name]} | some name in ["tier", "requirement", "quorum", "exclude", "sign_with", "expires_in", "execute", "writes_per_run", "notify", "budget"]],
 	"properties": {
 		"comment": object.union(_text, {"maxLength": 1000}),
 		"effective_from": _moment,
@@ -216,6 +232,7 @@ _limit := {
 		"execute": _execute,
 		"writes_per_run": {"type": "integer", "minimum": 0},
 		"budget": _budget,
+		"notify": _some_texts,
 	},
 	# It may allow more than the tenant's, so it holds only where it is known to be meant.
 	"if": {"required": ["writes_per_run"]},

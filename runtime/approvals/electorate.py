@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
-from runtime.approvals.rules import seats
+from runtime.approvals.quorum import seats
 from runtime.model.delegation import AskedPerson, Deputy
 from runtime.model.person import Person
 
@@ -28,6 +29,15 @@ def able(asked: Sequence[AskedPerson], groups: AbstractSet[str], barred: Abstrac
     return [
         *(one.person for one in may if one.users),
         *(Person(deputy.id, deputy.name, deputy.groups) for deputy, _ in found),
+    ]
+
+
+def without(asked: Sequence[AskedPerson], used: AbstractSet[str]) -> list[AskedPerson]:
+    """Return those asked but for the ones who are `used`: these decide nothing more, for themselves or for others."""
+    return [
+        replace(one, deputies=tuple(deputy for deputy in one.deputies if deputy.id not in used))
+        for one in asked
+        if one.person.id not in used
     ]
 
 

@@ -11,23 +11,23 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from policy.contract import Answer, Question, Verdict
+from policy.contract import Answer, NotificationObligation, Question, Verdict
 from receipts.canonical import digest, digest_of, dumps
 from receipts.fields import timestamp
 from receipts.privacy import Privacy
 from receipts.redaction import redact
-from runtime.approvals.electorate import able
+from runtime.approvals.electorate import able, without
+from runtime.approvals.quorum import shortfall
 from runtime.approvals.routes import routed, tell_fallback
-from runtime.approvals.rules import shortfall
 from runtime.definitions.card_evaluation import evaluate_card
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Definition, Verb
 from runtime.engine import Engine
 from runtime.model.action import Tier
 from runtime.model.approval import Approval, AskKind, NewApproval, Result, ResultCode
+from runtime.model.chat_message import Unfulfillable
 from runtime.model.delegation import AskedPerson
 from runtime.model.effect import Effect
-from runtime.model.messages import Unfulfillable
 from runtime.model.passage_facts import PassageFacts
 from runtime.model.person import Person
 from runtime.model.requirement import NextInLine, Requirement
@@ -90,7 +90,7 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
     """
     tx, attempt = passage.tx, passage.attempt
     in_force = verdict.in_force or passage.engine.kept_texts.get(verdict.policy_digest)
-    if verdict.answer.reasons:
+    if verdict.answer.reasons or verdict.answer.obligations:
         verdict = _cleaned(verdict, await tx.privacy())
     facts: dict[str, Any] = {
         "id": passage.engine.new_id("dec"),
@@ -98,7 +98,7 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
         "step": passage.effect.step,
         "effect_id": passage.effect.effect_id,
         "outcome": str(verdict.answer.outcome),
-        "input": question.model_dump(mode="json"),
+        "input": _told(question, verdict).model_dump(mode="json"),
         "answer": verdict.answer.model_dump(mode="json"),
         "opa_decision_id": verdict.decision_id,
         "opa_version": verdict.opa_version,
@@ -121,9 +121,19 @@ async def record_decision(passage: EffectTx, question: Question, verdict: Verdic
     return verdict
 
 
+def _told(question: Question, verdict: Verdict) -> Question:
+    """Return the question that was answered: policy may have asked back who is named in fields of the effect."""
+    return question if verdict.named is None else question.model_copy(update={"named": verdict.named})
+
+
 def _cleaned(verdict: Verdict, privacy: Privacy) -> Verdict:
     reasons = [reason.model_copy(update={"msg": privacy.text(reason.msg)}) for reason in verdict.answer.reasons]
-    return verdict.model_copy(update={"answer": verdict.answer.model_copy(update={"reasons": reasons})})
+    obligations = [
+        one.model_copy(update={"body": privacy.text(one.body)}) if isinstance(one, NotificationObligation) else one
+        for one in verdict.answer.obligations
+    ]
+    cleaned = verdict.answer.model_copy(update={"reasons": reasons, "obligations": obligations})
+    return verdict.model_copy(update={"answer": cleaned})
 
 
 async def open_approval(passage: EffectTx, answer: Answer, before: Mapping[str, Any]) -> None:
@@ -330,16 +340,13 @@ def left(
 ) -> str:
     """Say why these people, with the votes that count, cannot fulfil a requirement; "" where they can.
 
-    `people` are those of `asked_groups`; `barred` are the requester and the submitter.
+    Who has said no, and ended nothing by it, signs nothing as long as that vote stands. `people` are those of
+    `asked_groups`; `barred` are the requester and the submitter.
     """
     barred = {*barred, *requirement.exclude}
     used = {person for vote in votes for person in vote.people}
-    free = [
-        replace(one, deputies=tuple(deputy for deputy in one.deputies if deputy.id not in used))
-        for one in people
-        if one.person.id not in used
-    ]
-    voters = [Person(vote.person, vote.person_name, tuple(vote.groups)) for vote in votes]
+    free = without(people, used)
+    voters = [Person(vote.person, vote.person_name, tuple(vote.groups)) for vote in votes if not vote.verdict.is_no]
     return shortfall(requirement, [*able(free, set(asked_groups(requirement)), barred), *voters], barred)
 
 

@@ -1,45 +1,20 @@
-"""The rules of human authorization: who may vote, and what the votes add up to. Values in, values out.
+"""The rules of human authorization: who may vote, claim a review, or do without the others. Values in, values out.
 
-Votes count distinct people, never accounts; where all groups are asked, a distinct person signs for each. The requester
-never counts. Expiry is never consent. Who votes for another uses up both: neither counts again, and a delegation leads
-never around what either of the two may not do.
+The requester never counts. Expiry is never consent. Who votes for another uses up both: neither counts again, and a
+delegation leads never around what either of the two may not do.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
 
-from receipts.passkey_records import PASSKEY
 from runtime.model.delegation import Account, StandIn
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
-from runtime.model.votes import Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
 
 REASON_MIN = 3
-
-
-class Cast(NamedTuple):
-    """A vote as far as the quorum depends on it; `delegator` is for whom it was given, None for the person alone.
-
-    `signed_with` is with what it was signed, "" where with a click.
-    """
-
-    verdict: VoteVerdict
-    person: str
-    groups: Sequence[str]
-    delegator: str | None = None
-    uses_break_glass: bool = False
-    signed_with: str = ""
-
-
-def cast_of(vote: Vote) -> Cast:
-    """Return a counted vote as the rules see it."""
-    signed_with = PASSKEY if vote.passkey else ""
-    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, vote.break_glass is not None, signed_with)
 
 
 @dataclass(frozen=True)
@@ -145,92 +120,6 @@ def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> 
     if verdict.is_no or ballot.requirement.reason_required:
         return Refusal(RefusalCode.REASON_MISSING)
     return None
-
-
-def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
-    """Return what votes add up to: one that says no rejects; the quorum counts people, nobody in two votes.
-
-    `votes` are those that were not withdrawn. One that uses break-glass does without the others.
-    """
-    if any(vote.verdict.is_no for vote in votes):
-        return ApprovalStatus.REJECTED
-    if any(vote.uses_break_glass for vote in votes):
-        return ApprovalStatus.APPROVED
-    return ApprovalStatus.APPROVED if is_met(requirement, counting(requirement, votes)) else ApprovalStatus.REQUESTED
-
-
-def counting(requirement: Requirement, votes: Sequence[Cast]) -> dict[str, AbstractSet[str]]:
-    """Return whose approval counts now, each with their groups; `votes` are those that were not withdrawn."""
-    asked = {*requirement.groups, *requirement.leads}
-    votes_with = Counter(person for vote in votes for person in {vote.person, vote.delegator or vote.person})
-    return {
-        vote.person: frozenset(vote.groups)
-        for vote in votes
-        if not vote.verdict.is_no
-        and asked & set(vote.groups)  # who has left the groups since counts no more
-        and requirement.sign_with in ("", vote.signed_with)
-        and (vote.delegator is None or votes_with[vote.person] == votes_with[vote.delegator] == 1)
-    }
-
-
-def still_missing(requirement: Requirement, signed: Mapping[str, AbstractSet[str]]) -> tuple[str, ...]:
-    """Return the groups of which nobody has signed yet, where several must; `signed` is as `counting` returns it."""
-    is_each = requirement.all_groups and len(set(requirement.groups)) > 1
-    return tuple(without_signer(requirement.groups, signed)) if is_each else ()
-
-
-def is_met(requirement: Requirement, signers: Mapping[str, AbstractSet[str]]) -> bool:
-    """Return whether these people, with the groups that each is in, are enough: a distinct one for each group asked."""
-    if len(signers) < max(requirement.quorum, 1):
-        return False
-    return not requirement.all_groups or not without_signer(requirement.groups, signers)
-
-
-def shortfall(requirement: Requirement, people: Iterable[Person], barred: AbstractSet[str]) -> str:
-    """Say why these people cannot fulfil the requirement, were all of them to approve; "" where they can.
-
-    `people` are those of the groups asked and of those next in line; `barred` are the requester and the submitter.
-    """
-    asked = {*requirement.groups, *requirement.leads}
-    may = {
-        person.id: frozenset(person.groups)
-        for person in people
-        if asked & set(person.groups) and person.id not in barred and person.id not in requirement.exclude
-    }
-    if is_met(requirement, may):
-        return ""
-    empty = [group for group in requirement.groups if not any(group in groups for groups in may.values())]
-    needed = max(requirement.quorum, len(set(requirement.groups)) if requirement.all_groups else 1)
-    nobody = f"; nobody in {', '.join(empty)} may" if empty else ""
-    return f"it needs {needed} distinct people, and {len(may)} may decide{nobody}"
-
-
-def without_signer(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> list[str]:
-    """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be."""
-    taken = set(seats(groups, signers).values())
-    return [group for group in dict.fromkeys(groups) if group not in taken]
-
-
-def seats(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> dict[str, str]:
-    """Return who signs for which group, each for one, so that as many groups as can be have somebody.
-
-    A matching is grown along augmenting paths: a group takes a person from another group that can take a third one.
-    """
-    signs_for: dict[str, str] = {}
-    for group in dict.fromkeys(groups):
-        _find_signer(group, signers, signs_for, set())
-    return signs_for
-
-
-def _find_signer(
-    group: str, signers: Mapping[str, AbstractSet[str]], signs_for: dict[str, str], tried: set[str]
-) -> bool:
-    for person in (person for person in signers if group in signers[person] and person not in tried):
-        tried.add(person)
-        if person not in signs_for or _find_signer(signs_for[person], signers, signs_for, tried):
-            signs_for[person] = group
-            return True
-    return False
 
 
 def refuse_for(

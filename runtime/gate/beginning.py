@@ -14,9 +14,11 @@ from runtime.failpoints import Point, at
 from runtime.gate import budgets
 from runtime.gate.asking_ahead import ask_ahead
 from runtime.handlers import JsonObject
+from runtime.model.chat_message import PolicyNotice
 from runtime.model.commands import POLICY_ROLLBACK
 from runtime.model.effect import ChainedLease, LeaseLostError
 from runtime.model.states import RunStatus
+from runtime.outbox import messages
 from runtime.outbox.attempts import make_attempt, make_question
 from runtime.planning.effect_tx import EffectTx
 from runtime.planning.run_starts import Ahead, leave
@@ -36,7 +38,7 @@ log = logging.getLogger(__name__)
 async def begin(passage: EffectTx, question: Question, verdict: Verdict, before: JsonObject | None) -> None:
     """Record the decision, claim the key and open the wait, in the transaction in which the approval is used up."""
     effect, attempt, tx = passage.effect, passage.attempt, passage.tx
-    await requests.record_decision(passage, question, verdict)
+    verdict = await requests.record_decision(passage, question, verdict)
     passage.note_if_cleared()
     await effects.begin_attempt(
         tx.conn,
@@ -49,6 +51,10 @@ async def begin(passage: EffectTx, question: Question, verdict: Verdict, before:
     if effect.correlation_key:
         await requests.open_verb_wait(passage)
     await passage.start_step()
+    for told in verdict.answer.notifications():
+        said = PolicyNotice(run=await messages.run_name(tx), step=effect.step, body=told.body)
+        name = f"obligation:{effect.effect_id}:{told.id}"
+        await messages.tell_groups(passage.engine, tx, told.to, name, said, attempt.approval_id)
     if verdict.answer.budgets or attempt.is_repeat:
         await budgets.take(passage, question, verdict)
     attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True

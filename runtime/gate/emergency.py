@@ -3,8 +3,11 @@
 So a policy that denies everything locks nobody out. It holds for every effect of a rollback's run, cards too.
 """
 
-from policy.contract import Question, Verdict
+from collections.abc import Sequence
+
+from policy.contract import PolicyUnavailableError, Question, Verdict
 from runtime.engine import Engine
+from runtime.named_people import asked_with_names
 from runtime.store import policy_versions
 
 
@@ -20,5 +23,11 @@ async def ask_version_before(engine: Engine, question: Question) -> Verdict:
         text = None if before is None else await policy_versions.text_of(conn, before)
     if there is None or text is None:
         return await engine.ask(question)
-    verdict = await engine.unserved.ask(text, question)
+
+    async def ask(questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
+        return [await engine.unserved.ask(text, one) for one in questions]
+
+    (verdict,) = await asked_with_names(engine.pool, ask, [question])
+    if isinstance(verdict, PolicyUnavailableError):
+        raise verdict
     return verdict.model_copy(update={"in_force": there.version})

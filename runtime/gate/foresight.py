@@ -87,7 +87,7 @@ async def _asked(engine: Engine, questions: Sequence[Question]) -> Sequence[Verd
         return ()
     try:
         async with asyncio.timeout(SECONDS):
-            return await engine.policy.ask_all(questions)
+            return await engine.ask_with_names(questions)
     except TimeoutError:
         return ()
 

@@ -191,8 +191,7 @@ class _Gate(GatePassage):
             at(Point.POLICY_ASKING)
             verdict = await self._asked(question)
             at(Point.POLICY_ANSWERED)
-            if verdict.answer.obligations:
-                raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
+            verdict.answer.notifications()
             if verdict.answer.budgets and (self.effect.is_message or self.effect.is_read):
                 raise PolicyUnavailableError("word in the chat, and a read, take of no budget")
             expect_editor_apart(question, verdict.answer)

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+from runtime.approvals.quorum import ends_request, leaves_open
 from runtime.approvals.requests import passage_of
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approval import Approval, AskKind, Result, ResultCode
+from runtime.model.chat_message import BreakGlassUsed
 from runtime.model.effect import AttemptOutcome
-from runtime.model.messages import ApprovalEnded, BreakGlassUsed, Note
+from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.model.steps import ErrorCode
 from runtime.model.votes import Vote, VoteVerdict
@@ -27,12 +29,13 @@ async def end_approval(
     if approval.status is not ApprovalStatus.REQUESTED:
         return
     is_refused = approval.kind is AskKind.EFFECT and status is not ApprovalStatus.APPROVED
-    result = _result(status, votes) if is_refused else None
+    ending = [vote for vote in votes if ends_request(approval.requirement, vote)]
+    result = _result(status, ending) if is_refused else None
     await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now, result)
     facts = {"approval_id": approval.approval_id, "votes": len(votes)}
     tx.leaf_about(approval, f"approval.{status}", facts)
-    ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
-    if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
+    ends = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
+    if end := ends.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
         await end(engine, tx, approval, status, votes)
     if approval.kind in (AskKind.EFFECT, AskKind.TASK):  # whose end makes one revision
         await messages.card_moved_on(engine, tx, replace(approval, status=status, revision=approval.revision + 1))
@@ -42,16 +45,22 @@ async def end_approval(
         await _tell_not_justified(engine, tx, approval, votes[-1])
     if any(vote.break_glass for vote in votes):
         return  # whoever asked was told that, which is no approval
-    if approval.kind is AskKind.EFFECT or _wants_changes(votes):
+    if approval.kind is AskKind.EFFECT or _wants_changes(ending):
         said = ApprovalEnded(
             run=await messages.run_name(tx),
             step=approval.step,
             status=status,
-            votes=[Note(name=vote.given_by, why=vote.reason) for vote in votes if vote.reason],
-            changes=_wants_changes(votes),
+            votes=[_note(approval, vote) for vote in votes if vote.reason],
+            changes=_wants_changes(ending),
         )
         name = f"approval:{approval.approval_id}"
         await messages.tell_requester(engine, tx, name, said, approval.approval_id, is_new=True)
+
+
+def _note(approval: Approval, vote: Vote) -> Note:
+    """Return why somebody voted as they did; a no that ended nothing is told as one."""
+    no = " (voted no)" if leaves_open(approval.requirement, vote) else ""
+    return Note(name=f"{vote.given_by}{no}", why=vote.reason)
 
 
 async def _tell_not_justified(engine: Engine, tx: RunTx, approval: Approval, vote: Vote) -> None:
@@ -89,8 +98,9 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
         )
         await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
         return
-    reason = _why_not(status, votes)
-    code = _code(status, votes)
+    ending = [vote for vote in votes if ends_request(approval.requirement, vote)]
+    reason = _why_not(status, ending)
+    code = _code(status, ending)
     await effects.release(
         tx.conn,
         approval.effect_id,
@@ -104,28 +114,28 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason, error_code=code))
 
 
-def _wants_changes(votes: list[Vote]) -> bool:
-    return any(vote.verdict is VoteVerdict.CHANGES for vote in votes)
+def _wants_changes(ending: list[Vote]) -> bool:
+    return any(vote.verdict is VoteVerdict.CHANGES for vote in ending)
 
 
-def _code(status: ApprovalStatus, votes: list[Vote]) -> ErrorCode:
+def _code(status: ApprovalStatus, ending: list[Vote]) -> ErrorCode:
     if status is ApprovalStatus.EXPIRED:
         return ErrorCode.EXPIRED
-    return ErrorCode.CHANGES_REQUESTED if _wants_changes(votes) else ErrorCode.REJECTED
+    return ErrorCode.CHANGES_REQUESTED if _wants_changes(ending) else ErrorCode.REJECTED
 
 
-def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
+def _result(status: ApprovalStatus, ending: list[Vote]) -> Result:
     if status is ApprovalStatus.EXPIRED:
         return Result(ResultCode.NOT_IN_TIME)
-    code = ResultCode.CHANGES_REQUESTED if _wants_changes(votes) else ResultCode.REJECTED
-    return Result(code, tuple(vote.given_by for vote in votes if vote.verdict.is_no))
+    code = ResultCode.CHANGES_REQUESTED if _wants_changes(ending) else ResultCode.REJECTED
+    return Result(code, tuple(vote.given_by for vote in ending))
 
 
-def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
+def _why_not(status: ApprovalStatus, ending: list[Vote]) -> str:
     if status is ApprovalStatus.EXPIRED:
         return "nobody decided in time; expiry is never consent"
-    said = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict.is_no]
-    return f"{'changes requested' if _wants_changes(votes) else 'rejected'} by {'; '.join(said)}"
+    said = [f"{vote.given_by}: {vote.reason}" for vote in ending]
+    return f"{'changes requested' if _wants_changes(ending) else 'rejected'} by {'; '.join(said)}"
 
 
 async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:

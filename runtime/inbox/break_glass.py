@@ -17,7 +17,7 @@ from runtime.approvals.rules import refuse_break_glass
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import ballot_of, refuse_stale, refuse_way
 from runtime.model.approval import Approval, AskKind, NamedApproval, NewApproval
-from runtime.model.messages import BreakGlassUsed, ReviewLate
+from runtime.model.chat_message import BreakGlassUsed, ReviewLate
 from runtime.model.metrics import Mark
 from runtime.model.payloads import VotePayload
 from runtime.model.person import Person

@@ -9,12 +9,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from policy.contract import Authorization, DelegationInput
+from policy.operator_contract import Authorization, DelegationInput
 from receipts.acts import Allowed, DelegationRefused
 from receipts.canonical import dumps
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
 from receipts.tenant_acts import DelegationEnded, DelegationRecorded, delegation_name
+from runtime.approvals.quorum import leaves_open
 from runtime.approvals.requests import asked_groups, left, refuse_short
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.model import Definition, StepDefinition
@@ -142,6 +143,7 @@ async def tell_of_delegate_vote(
         delegator=stand_in.delegator.name,
         delegate=vote.person_name,
         verdict=vote.verdict,
+        leaves_open=leaves_open(approval.requirement, vote),
     )
     await _tell_both(engine, tx, (stand_in.delegator.id, vote.person), f"delegate:{name}", said, approval.approval_id)
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipts.chain import VOTE_RESTORED
-from runtime.approvals.electorate import able
-from runtime.approvals.rules import cast_of, counting, shortfall, tally
+from runtime.approvals.electorate import able, without
+from runtime.approvals.quorum import cast_of, counting, shortfall, tally
 from runtime.engine import Engine
 from runtime.inbox.approval_endings import end_approval
 from runtime.model.approval import Approval, StandingChange
-from runtime.model.messages import Said, StandingChanged, Unfulfillable
+from runtime.model.chat_message import Unfulfillable
+from runtime.model.messages import Said, StandingChanged
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Vote
@@ -70,11 +71,11 @@ async def _standing(engine: Engine, conn: Conn, row: Mapping[str, Any], votes: S
     requirement = Requirement.of(row["requirement"])
     groups = (*requirement.groups, *requirement.leads)
     barred = frozenset({row["requested_by"], row["submitted_by"], *requirement.exclude})
-    people = able(await electorate_of(conn, engine.tenant, groups, engine.clock()), set(groups), barred)
+    said_no = {person for vote in votes if vote.verdict.is_no for person in vote.people}
+    asked = without(await electorate_of(conn, engine.tenant, groups, engine.clock()), said_no)
     counted = counting(requirement, [cast_of(vote) for vote in votes])
-    return Standing(
-        shortfall(requirement, people, barred), frozenset(vote.person for vote in votes if vote.person not in counted)
-    )
+    lapsed = (vote.person for vote in votes if not vote.verdict.is_no and vote.person not in counted)
+    return Standing(shortfall(requirement, able(asked, set(groups), barred), barred), frozenset(lapsed))
 
 
 async def _correct(engine: Engine, seen: Mapping[str, Any]) -> int:
@@ -85,13 +86,8 @@ async def _correct(engine: Engine, seen: Mapping[str, Any]) -> int:
         if row is None or approval is None:
             return 0
         votes = await tx.loads.votes(approval.approval_id)
-        before, now = Standing.said_in(row), await _standing(engine, tx.conn, row, votes)
-        if now == before:
+        if not await _restate(engine, tx, row, approval, votes):
             return 0
-        await _tell_votes(engine, tx, approval, votes, before, now)
-        await set_shortfall(tx.conn, approval.approval_id, now.why)
-        if bool(before.why) != bool(now.why):
-            await _tell_shortfall(engine, tx, approval, now.why)
         status = tally(approval.requirement, [cast_of(vote) for vote in votes])
         if status is ApprovalStatus.REQUESTED:
             await approvals.touch(tx.conn, approval.approval_id)
@@ -99,6 +95,29 @@ async def _correct(engine: Engine, seen: Mapping[str, Any]) -> int:
         else:
             await end_approval(engine, tx, approval, status, votes)
     return 1
+
+
+async def look_again(engine: Engine, tx: RunTx, approval: Approval, votes: Sequence[Vote]) -> None:
+    """Put on record whether enough people can still decide a request, once a vote that ends nothing is given or gone.
+
+    Its card is shown as it is then by whoever calls.
+    """
+    if row := await open_request(tx.conn, engine.tenant, approval.approval_id):
+        await _restate(engine, tx, row, approval, votes)
+
+
+async def _restate(
+    engine: Engine, tx: RunTx, row: Mapping[str, Any], approval: Approval, votes: Sequence[Vote]
+) -> bool:
+    """Put on record and tell how a request stands now; return whether that is another way than was said."""
+    before, now = Standing.said_in(row), await _standing(engine, tx.conn, row, votes)
+    if now == before:
+        return False
+    await _tell_votes(engine, tx, approval, votes, before, now)
+    await set_shortfall(tx.conn, approval.approval_id, now.why)
+    if bool(before.why) != bool(now.why):
+        await _tell_shortfall(engine, tx, approval, now.why)
+    return True
 
 
 def _leaf(tx: RunTx, approval: Approval, event: str, **facts: str) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from policy.contract import ActorInput, Authorization, OperatedRun, OperatorQuestion
+from policy.contract import ActorInput
+from policy.operator_contract import Authorization, OperatedRun, OperatorQuestion
 from receipts.acts import Allowed, SlackLinkMade
 from receipts.fields import timestamp
 from runtime.engine import Engine

@@ -3,7 +3,7 @@
 import secrets
 from typing import Any
 
-from policy.contract import Authorization, PasskeyInput
+from policy.operator_contract import Authorization, PasskeyInput
 from receipts.acts import Allowed
 from receipts.fields import timestamp
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked

@@ -1,5 +1,6 @@
 """Activation of policy versions, and rollback: each becomes a run, whose one effect passes the gate."""
 
+import asyncio
 from typing import Any
 
 from policy.errors import PolicyError
@@ -52,7 +53,7 @@ async def _claim(
         "replaces": there.version,
         "author": found["author"],
         "comment": found["comment"],
-        "changes": _first(changes.rows()),
+        "changes": _first(await asyncio.to_thread(changes.rows)),  # many limits take seconds
         "backtest": backtest_rows(found["report"]) if found["report"] else [],
         "worst": worst_example(found["report"]) if found["report"] else NO_BACKTEST,
         "reason": matter.engine.privacy.text(reason),

@@ -7,7 +7,7 @@ may, outside of every transaction.
 from collections.abc import Mapping
 from typing import Any
 
-from policy.contract import Authorization, StepInput
+from policy.operator_contract import Authorization, StepInput
 from receipts.chain import REPAIR_DECIDED
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec

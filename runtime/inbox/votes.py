@@ -14,14 +14,16 @@ from receipts.canonical import digest
 from receipts.chain import VOTE_WITHDRAWN, Actor
 from receipts.fields import timestamp
 from receipts.passkey_records import SignedWords
+from runtime.approvals.quorum import cast_of, counting, leaves_open, missing_classes, still_missing, tally
 from runtime.approvals.request_rules import refuse_withdrawal
 from runtime.approvals.requests import look_at_passage
-from runtime.approvals.rules import cast_of, counting, still_missing, tally, way_to_vote
+from runtime.approvals.rules import way_to_vote
 from runtime.approvals.webauthn import PasskeyError, check_assertion, document_of
 from runtime.engine import Engine
 from runtime.inbox.approval_endings import end_approval
 from runtime.inbox.break_glass import check_break_glass, look_at_break_glass, request_review
 from runtime.inbox.delegations import act_of, look_at_delegation, stand_ins_now, tell_of_delegate_vote
+from runtime.inbox.directory_changes import look_again
 from runtime.inbox.notification_context import NotificationContext
 from runtime.inbox.vote_refusals import (
     RequestAct,
@@ -39,9 +41,9 @@ from runtime.inbox.vote_refusals import (
     refuse_way,
     unknown_request,
 )
-from runtime.model.approval import Approval, AskKind, NamedApproval
+from runtime.model.approval import Approval, AskKind, NamedApproval, StandingChange
 from runtime.model.delegation import StandIn
-from runtime.model.messages import VoteCounted, VoteWithdrawn
+from runtime.model.messages import StandingChanged, VoteCounted, VoteWithdrawn
 from runtime.model.notification import AddressedRequest, ApplyResult
 from runtime.model.passkey import Key, Passkey, Signature
 from runtime.model.payloads import VotePayload, WithdrawPayload
@@ -213,6 +215,9 @@ async def _count(
         await _tell_vote(engine, tx, approval, name, vote, votes)
     if stand_in:
         await tell_of_delegate_vote(engine, tx, approval, name, vote, stand_in)
+    if leaves_open(requirement, vote) and status is ApprovalStatus.REQUESTED:
+        await look_again(engine, tx, approval, votes)
+        await _tell_requester_of_no(engine, tx, approval, name, vote)
     if status is ApprovalStatus.REQUESTED:
         await _move_card_on(engine, tx, approval)
     else:
@@ -235,8 +240,24 @@ async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, v
         count=len(signed),
         quorum=approval.requirement.quorum,
         missing=list(still_missing(approval.requirement, signed)),
+        classes=list(missing_classes(approval.requirement, signed)),
+        leaves_open=leaves_open(approval.requirement, vote),
     )
     await messages.tell_thread_once(engine, tx, approval, name, said)
+
+
+async def _tell_requester_of_no(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote) -> None:
+    """Tell the requester that somebody said no, and that the request is open as before."""
+    said = StandingChanged(
+        change=StandingChange.VOTED_NO,
+        run=await messages.run_name(tx),
+        step=approval.step,
+        person=vote.given_by,
+        reason=vote.reason,
+        groups=list(approval.requirement.veto),
+        until=timestamp(approval.expires_at),
+    )
+    await messages.tell_requester(engine, tx, name, said, approval.approval_id, is_new=True)
 
 
 async def apply_withdrawal(matter: NotificationContext, payload: WithdrawPayload) -> ApplyResult:
@@ -265,16 +286,20 @@ async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: Wi
     approvals.withdraw_vote(tx.conn, key, tx.now)
     facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
     tx.leaf_about(approval, VOTE_WITHDRAWN, {**facts, "reason": reason}, actor=Actor(id=person.id, kind="person"))
-    left = counting(approval.requirement, [cast_of(one) for one in answer.votes if one.person != person.id])
+    votes_left = [one for one in answer.votes if one.person != person.id]
+    left = counting(approval.requirement, [cast_of(one) for one in votes_left])
     said = VoteWithdrawn(
         person=vote.given_by,
         reason=reason,
         count=len(left),
         quorum=approval.requirement.quorum,
         missing=list(still_missing(approval.requirement, left)),
+        classes=list(missing_classes(approval.requirement, left)),
     )
     name = f"withdrawn:{matter.notification.notification_id}"
     await messages.tell_thread_once(matter.engine, tx, approval, name, said)
+    if vote.verdict.is_no:
+        await look_again(matter.engine, tx, approval, votes_left)
     await _move_card_on(matter.engine, tx, approval)
     return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})
 

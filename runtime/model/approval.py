@@ -43,6 +43,7 @@ class StandingChange(StrEnum):
     VOTE_BACK = "vote_back"
     ENOUGH_AGAIN = "enough_again"  # people who can decide it, of whom there were not
     OUTGROWN = "outgrown"  # policy asks for more than was approved
+    VOTED_NO = "voted_no"  # by somebody without a veto: it is open as before
 
 
 class ResultCode(StrEnum):

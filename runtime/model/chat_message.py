@@ -1,4 +1,4 @@
-"""Chat messages: the base of all, and what people are told of cards and of delegations.
+"""Chat messages: the base of all, alarms, what policy wants told, and what people are told of delegations.
 
 Delegators and delegates are told when a delegation was recorded, ended or used. People stand in it by name.
 """
@@ -32,6 +32,46 @@ class CardTampered(Message):
     person: str
 
 
+class ReviewLate(Message):
+    """Nobody has said in time whether it was right to do without the signatures of others."""
+
+    kind: Literal["review_late"] = "review_late"
+    run: RunName
+    step: str
+    groups: list[str]
+    until: str
+
+
+class BreakGlassUsed(Message):
+    """Somebody did without the signatures of others; `reviewer` is who found that not justified, `why` theirs."""
+
+    kind: Literal["break_glass_used"] = "break_glass_used"
+    run: RunName
+    step: str
+    person: str
+    why: str
+    ticket: str
+    reviewer: str = ""
+
+
+class PolicyNotice(Message):
+    """An effect begins of which policy wants groups told, in its words (`body`)."""
+
+    kind: Literal["policy_notice"] = "policy_notice"
+    run: RunName
+    step: str
+    body: str
+
+
+class Unfulfillable(Message):
+    """An approval was asked for that nobody can give."""
+
+    kind: Literal["unfulfillable"] = "unfulfillable"
+    run: RunName
+    step: str
+    why: str
+
+
 class DelegationChanged(Message):
     """`person` recorded a delegation, or ended it before its time; `reason` is theirs."""
 
@@ -55,3 +95,4 @@ class DelegateVoted(Message):
     delegator: str
     delegate: str
     verdict: Annotated[VoteVerdict, Field(strict=False)]
+    leaves_open: bool = Field(default=False, exclude_if=lambda leaves_open: not leaves_open)

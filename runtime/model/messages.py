@@ -8,7 +8,17 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from runtime.model.approval import AskKind, ResultCode, StandingChange
-from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, Message, RunName
+from runtime.model.chat_message import (
+    BreakGlassUsed,
+    CardTampered,
+    DelegateVoted,
+    DelegationChanged,
+    Message,
+    PolicyNotice,
+    ReviewLate,
+    RunName,
+    Unfulfillable,
+)
 from runtime.model.run import RepairAction
 from runtime.model.states import ApprovalStatus, RunStatus
 from runtime.model.votes import VoteVerdict
@@ -25,7 +35,10 @@ class Note(Message):
 
 
 class VoteCounted(Message):
-    """Somebody's vote counts; `count` of `quorum` count so far, and nobody of the groups `missing` has signed."""
+    """Somebody's vote counts; `count` of `quorum` count so far, and nobody of the groups `missing` has signed.
+
+    `classes` says of which classes of signers some are missing. A no that `leaves_open` the request ended nothing.
+    """
 
     kind: Literal["vote_counted"] = "vote_counted"
     ask: Annotated[AskKind, Field(strict=False)]
@@ -35,10 +48,15 @@ class VoteCounted(Message):
     count: int
     quorum: int
     missing: list[str] = Field(default_factory=list)
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
+    leaves_open: bool = Field(default=False, exclude_if=lambda leaves_open: not leaves_open)
 
 
 class VoteWithdrawn(Message):
-    """Somebody took their vote back; `count` of `quorum` are left, and nobody of the groups `missing` has signed."""
+    """Somebody took their vote back; `count` of `quorum` are left, and nobody of the groups `missing` has signed.
+
+    `classes` says of which classes of signers some are missing.
+    """
 
     kind: Literal["vote_withdrawn"] = "vote_withdrawn"
     person: str
@@ -46,6 +64,7 @@ class VoteWithdrawn(Message):
     count: int
     quorum: int
     missing: list[str] = Field(default_factory=list)
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
 
 
 class RequestHanded(Message):
@@ -95,7 +114,10 @@ class TaskReleased(Message):
 
 
 class ApprovalOpened(Message):
-    """What the requester asked for was put to people of these groups: so many of them, until then."""
+    """What the requester asked for was put to people of these groups: so many of them, until then.
+
+    `classes` says how many of them have to be of which groups.
+    """
 
     kind: Literal["approval_opened"] = "approval_opened"
     run: RunName
@@ -103,10 +125,14 @@ class ApprovalOpened(Message):
     groups: list[str]
     quorum: int
     until: str
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
 
 
 class StandingChanged(Message):
-    """What counts for a request has changed: `person` is whose vote, `groups` whom policy asks; of OUTGROWN `until`."""
+    """What counts for a request has changed: `person` is whose vote, `groups` whom policy asks, who have the veto.
+
+    Of OUTGROWN, `classes` says how many people have to be of which groups.
+    """
 
     kind: Literal["standing_changed"] = "standing_changed"
     change: Annotated[StandingChange, Field(strict=False)]
@@ -117,6 +143,8 @@ class StandingChanged(Message):
     quorum: int = 0
     count: int = 0
     until: str = ""
+    classes: list[str] = Field(default=[], exclude_if=lambda classes: not classes)
+    reason: str = Field(default="", exclude_if=lambda reason: not reason)
 
 
 class ApprovalEnded(Message):
@@ -221,37 +249,6 @@ class EvidenceStuck(Message):
     why: str
 
 
-class ReviewLate(Message):
-    """Nobody has said in time whether it was right to do without the signatures of others."""
-
-    kind: Literal["review_late"] = "review_late"
-    run: RunName
-    step: str
-    groups: list[str]
-    until: str
-
-
-class BreakGlassUsed(Message):
-    """Somebody did without the signatures of others; `reviewer` is who found that not justified, `why` theirs."""
-
-    kind: Literal["break_glass_used"] = "break_glass_used"
-    run: RunName
-    step: str
-    person: str
-    why: str
-    ticket: str
-    reviewer: str = ""
-
-
-class Unfulfillable(Message):
-    """An approval was asked for that nobody can give."""
-
-    kind: Literal["unfulfillable"] = "unfulfillable"
-    run: RunName
-    step: str
-    why: str
-
-
 class Blocked(Message):
     """Something waits until somebody fixes its cause outside. `step` is "" where it is a card."""
 
@@ -316,6 +313,7 @@ Said = Annotated[
     | EvidenceSealed
     | EvidenceStuck
     | BreakGlassUsed
+    | PolicyNotice
     | ReviewLate
     | Unfulfillable
     | Blocked

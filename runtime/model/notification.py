@@ -6,7 +6,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from policy.contract import Authorization, Verdict
+from policy.contract import Verdict
+from policy.operator_contract import Authorization
 from receipts.chain import Actor
 from runtime.model.approval import AskKind
 from runtime.model.commands import RunCommand, TenantCommand

@@ -3,7 +3,7 @@
 It may begin not before a moment, between times of the week, and within a time of its approval.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -81,8 +81,28 @@ class BreakGlass:
 
 
 @dataclass(frozen=True)
+class SignerClass:
+    """Of these groups so many distinct people must approve; with `all_groups`, a person of its own for each group."""
+
+    groups: tuple[str, ...]
+    quorum: int
+    all_groups: bool
+
+    @property
+    def words(self) -> str:
+        """Return how many are needed, of which groups."""
+        if not self.all_groups or len(self.groups) == 1:
+            return f"{self.quorum} of {' or '.join(self.groups)}"
+        each = f"1 of each of {' and '.join(self.groups)}"
+        return each if self.quorum <= len(self.groups) else f"{self.quorum} people, {each}"
+
+
+@dataclass(frozen=True)
 class Requirement(Stored):
-    """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
+    """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`.
+
+    Each of the `classes` must be fulfilled, too; one person may count in several.
+    """
 
     leaves_out_defaults = True
 
@@ -98,6 +118,8 @@ class Requirement(Stored):
     pause_on_question: str = ""  # how long the clock stands still at most, in all (ISO 8601); "" where it goes on
     editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
     execute: Mapping[str, Any] | None = None  # when it is carried out once it is approved, as policy says it
+    classes: tuple[SignerClass, ...] = ()
+    veto: tuple[str, ...] = ()  # groups of which alone a no ends the request; none where any no does
 
     @classmethod
     def of_one(cls, groups: Sequence[str], lasts: timedelta, *, reason_required: bool = False) -> "Requirement":
@@ -108,6 +130,10 @@ class Requirement(Stored):
     def told_apart(self) -> tuple[tuple[str, ...], ...]:
         """Return the groups as they are told: each for itself where each must sign, else all as one."""
         return tuple((group,) for group in dict.fromkeys(self.groups)) if self.all_groups else (self.groups,)
+
+    def is_ended_by(self, groups: Iterable[str]) -> bool:
+        """Return whether a no that carries these groups ends the request; another one is on record, and no more."""
+        return not self.veto or not set(self.veto).isdisjoint(groups)
 
     @property
     def when(self) -> ExecuteWhen | None:

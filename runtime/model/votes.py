@@ -20,11 +20,11 @@ class VoteVerdict(StrEnum):
 
     APPROVE = "approve"
     REJECT = "reject"
-    CHANGES = "changes"  # ends the request as a rejection does, and says what should be otherwise
+    CHANGES = "changes"  # is a no as a rejection is, and says what should be otherwise
 
     @property
     def is_no(self) -> bool:
-        """Return whether one such vote ends the request, and nothing is done."""
+        """Return whether it is a no; one ends the request unless policy gives the veto to others."""
         return self is not VoteVerdict.APPROVE
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from receipts.fields import timestamp
 from runtime.definitions.model import Retry
@@ -172,11 +173,15 @@ async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:
 async def _opened(tx: RunTx, approval: Approval, *, is_first: bool) -> ApprovalOpened | StandingChanged:
     """Return what is said of a new request; where it is not the first, policy asks for more than was approved."""
     run, until = await run_name(tx), timestamp(approval.expires_at)
-    groups, quorum = list(approval.requirement.electorate(approval.joined)), approval.requirement.quorum
-    if is_first:
-        return ApprovalOpened(run=run, step=approval.step, groups=groups, quorum=quorum, until=until)
-    change = StandingChange.OUTGROWN
-    return StandingChanged(change=change, run=run, step=approval.step, groups=groups, quorum=quorum, until=until)
+    asked: dict[str, Any] = {
+        "run": run,
+        "step": approval.step,
+        "groups": list(approval.requirement.electorate(approval.joined)),
+        "quorum": approval.requirement.quorum,
+        "until": until,
+        "classes": [one.words for one in approval.requirement.classes],
+    }
+    return ApprovalOpened(**asked) if is_first else StandingChanged(change=StandingChange.OUTGROWN, **asked)
 
 
 async def tell_accounts(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.approvals.rules import cast_of, counting, still_missing
+from runtime.approvals.quorum import cast_of, counting, leaves_open, missing_classes, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.model.action import Acting, Action, Tier
 from runtime.model.approval import AskKind, Change, Result, as_before, stamp
@@ -56,7 +56,7 @@ def view_of(
     route = Route.of(row["route"])
     signed = counting(wanted, [cast_of(vote) for vote in votes])
     is_open = status is ApprovalStatus.REQUESTED
-    counted = {vote.person for vote in votes if not is_open or vote.person in signed}
+    counted = {vote.person for vote in votes if not is_open or vote.verdict.is_no or vote.person in signed}
     what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
     return ApprovalView(
         **{name: row[name] for name in _AS_STORED},
@@ -74,8 +74,11 @@ def view_of(
         reason_required=wanted.reason_required,
         sign_with=wanted.sign_with,
         asked=(),
-        votes=_vote_views(votes, before, row["approval_id"], counted),
+        votes=_vote_views(wanted, votes, before, row["approval_id"], counted),
         missing=still_missing(wanted, signed) if is_open else (),
+        classes=tuple(one.words for one in wanted.classes),
+        missing_classes=missing_classes(wanted, signed) if is_open else (),
+        veto=wanted.veto,
         expires_at=row["open_until"],
         escalated=not set(row["joined"]) <= set(route.fallback),
         result=Result.of(row["result"]) if row["result"] else None,
@@ -109,19 +112,23 @@ def _execute(said: Mapping[str, Any] | None, asked_at: datetime) -> ExecuteView 
 
 
 def _vote_views(
-    votes: Sequence[Vote], before: Mapping[tuple[str, str], Before], approval_id: str, counted: set[str]
+    wanted: Requirement,
+    votes: Sequence[Vote],
+    before: Mapping[tuple[str, str], Before],
+    approval_id: str,
+    counted: set[str],
 ) -> tuple[VoteView, ...]:
     return tuple(
-        vote_view(vote, before.get((approval_id, vote.person)), counts=vote.person in counted) for vote in votes
+        vote_view(wanted, vote, before.get((approval_id, vote.person)), counts=vote.person in counted) for vote in votes
     )
 
 
-def vote_view(vote: Vote, before: Before | None = None, *, counts: bool = True) -> VoteView:
+def vote_view(wanted: Requirement, vote: Vote, before: Before | None = None, *, counts: bool = True) -> VoteView:
     """Return a vote as people see it, with what came before it."""
     ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
-    return VoteView(
-        vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts, *(before or NOTHING_KNOWN)
-    )
+    known = before or NOTHING_KNOWN
+    is_open = leaves_open(wanted, vote)
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket, counts, *known, is_open)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

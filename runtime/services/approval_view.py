@@ -112,6 +112,7 @@ class VoteView:
     opened_at: datetime | None = None  # when its person first opened the request; None where that was not recorded
     reviewed_at: datetime | None = None  # of a signature: when the same person had reviewed this run
     signed_at: datetime | None = None  # of a review: when the same person had signed in this run
+    leaves_open: bool = False  # a no that ended nothing, since policy gives the veto to others
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,9 @@ class ApprovalView:
     edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
     replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
     missing: tuple[str, ...] = ()  # groups of which nobody has signed yet, where each must
+    classes: tuple[str, ...] = ()  # how many have to be of which groups, in words, where policy says so
+    missing_classes: tuple[str, ...] = ()  # those of them that are not complete yet
+    veto: tuple[str, ...] = ()  # groups of which alone a no ends it; none where any no does
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others

@@ -96,9 +96,10 @@ class ApprovalService(CompensationService):
             return None
         view = view_of(row, votes, before, mocked=self.engine.mocked)
         called, pairs = await at_once(self._called(conn, row), self._pairs(conn, row))
-        questions, taken_back = tuple(asked), tuple(map(vote_view, withdrawn))
+        requirement, questions = Requirement.of(row["requirement"]), tuple(asked)
+        taken_back = tuple(vote_view(requirement, vote) for vote in withdrawn)
         can_undo = await self._can_undo(conn, row, view)
-        pause = paused_until(questions, Requirement.of(row["requirement"]).pauses)
+        pause = paused_until(questions, requirement.pauses)
         view = replace(
             view, asked=called, can_undo=can_undo, withdrawn=taken_back, questions=questions, stand_ins=pairs
         )

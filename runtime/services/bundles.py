@@ -65,6 +65,7 @@ class CountedVote:
     sha256: str | None  # of the run's bundle, once it is stored
     is_withdrawn: bool  # its person took it back, and it counts no more
     ticket: str  # by which it did without the others, where it used break-glass; else ""
+    leaves_open: bool  # a no that ended nothing, since policy gave the veto to others
 
 
 async def find_votes(conn: Conn, tenant: str, narrowed: RunFilter, person: str | None = None) -> list[CountedVote]:
@@ -79,17 +80,18 @@ _SAME = (
 
 
 def _vote(row: Mapping[str, Any]) -> CountedVote:
-    kind = AskKind(row["kind"])
+    kind, said, requirement = AskKind(row["kind"]), VoteVerdict(row["verdict"]), Requirement.of(row["requirement"])
     return CountedVote(
         **{name: row[name] for name in _SAME},
         name=row["person_name"] + (f" for {row['delegation']['delegator_name']}" if row["delegation"] else ""),
         account=_account(row),
-        verdict=VoteVerdict(row["verdict"]),
+        verdict=said,
         kind=kind,
         verb=row["verb"] or f"{row['connector']}::{row['operation']}",
         fields=shown_fields(row, kind),
         rules=tuple((reason["code"], reason["msg"]) for reason in row["reasons"]),
-        requirement=Requirement.of(row["requirement"]),
+        requirement=requirement,
+        leaves_open=said.is_no and not requirement.is_ended_by(row["groups"]),
         is_withdrawn=row["withdrawn_at"] is not None,
         ticket=row["break_glass"]["ticket"] if row["break_glass"] else "",
     )

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from runtime.approvals.quorum import leaves_open
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL
 from runtime.model.delegation import StandIn
+from runtime.model.requirement import Requirement
 from runtime.model.search import ListFilter, Page, PageEdge, cut_page
 from runtime.model.votes import Refusal, Vote, VoteVerdict
 from runtime.services.approval_rows import view_of
@@ -45,6 +47,7 @@ class Entry:
     view: ApprovalView
     card: tuple[str, str] | None
     own: VoteVerdict | None = None
+    leaves_open: bool = False  # what they said was a no that ended nothing
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,7 @@ class HomeQueries:
                 self._view(row, votes[row["approval_id"]], before),
                 cards.get(row["approval_id"]),
                 VoteVerdict(row["own_verdict"]) if row.get("own_verdict") else None,
+                _leaves_open(row, votes[row["approval_id"]], person_id),
             )
             for row in rows
         ]
@@ -217,6 +221,11 @@ class HomeQueries:
     def _view(self, row: dict[str, Any], votes: list[Vote], before: Mapping[tuple[str, str], Before]) -> ApprovalView:
         link = request_link(self.engine.routing.public_url, row["approval_id"])
         return replace(view_of(row, votes, before, mocked=self.engine.mocked), link=link)
+
+
+def _leaves_open(row: Mapping[str, Any], votes: Sequence[Vote], person_id: str) -> bool:
+    requirement = Requirement.of(row["requirement"])
+    return any(vote.person == person_id and leaves_open(requirement, vote) for vote in votes)
 
 
 def replace_entries(page: Page[Any], entries: Sequence[Any]) -> Page[Any]:

@@ -17,13 +17,15 @@ _ALL = f"""
 """  # noqa: S608 - our own columns
 
 GROUPS_NOW = """
-    CASE WHEN v.delegator IS NULL THEN coalesce(p.groups, '[]'::json)
+    CASE WHEN v.verdict <> 'approve' THEN v.groups
+         WHEN v.delegator IS NULL THEN coalesce(p.groups, '[]'::json)
          ELSE coalesce((SELECT json_agg(g.name) FROM actors q, jsonb_array_elements_text(q.groups::jsonb) AS g (name)
                          WHERE q.tenant = r.tenant AND q.actor_id = v.delegator AND v.groups::jsonb ? g.name
                            AND p.actor_id IS NOT NULL), '[]'::json) END
 """
 """The groups for which the vote `v` of the actor `p` in the run `r` counts now: of those that a delegation gave then,
-the ones that the delegator is still in, as long as the delegate is still known."""
+the ones that the delegator is still in, as long as the delegate is still known. A no keeps those with which it was
+given: by them it ended the request, or did not."""
 
 
 async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) -> list[StandIn]:

@@ -39,6 +39,17 @@ async def edition_of(conn: Conn, tenant: str) -> Edition | None:
     return Edition(**row) if row else None
 
 
+async def group_names(conn: Conn, tenant: str) -> frozenset[str]:
+    """Return the groups of the tenant's directory: those of its people, and those that are user groups of Slack."""
+    rows = await conn.rows(
+        "SELECT DISTINCT g.name FROM actors a, json_array_elements_text(a.groups) AS g (name)"
+        " WHERE a.tenant = %s AND a.kind = 'person'",
+        (tenant,),
+    )
+    heard = await usergroup_state(conn, tenant)
+    return frozenset(row["name"] for row in rows).union(heard.sources.groups)
+
+
 def check_edition(loaded: Edition | None, new: Edition) -> None:
     """Raise DirectoryVersionError where the new edition must not take the place of the one that is loaded."""
     if loaded is None or new.version > loaded.version or new == loaded:
@@ -117,6 +128,18 @@ async def people_of(conn: Conn, tenant: str, account: str) -> dict[str, list[Per
         if row["actor_id"] is not None:
             found[row["team"]].append(Person(row["actor_id"], row["name"], tuple(row["groups"])))
     return found
+
+
+async def people_named(conn: Conn, tenant: str, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ids behind names, each an id or an account of the directory, by name; unknown ones are left out."""
+    rows = await conn.rows(
+        "SELECT name, array_agg(DISTINCT actor_id ORDER BY actor_id) AS ids FROM ("
+        " SELECT actor_id AS name, actor_id FROM actors WHERE tenant = %(tenant)s AND actor_id = ANY(%(names)s)"
+        " UNION ALL SELECT account, actor_id FROM slack_accounts WHERE tenant = %(tenant)s AND account = ANY(%(names)s)"
+        ") AS known GROUP BY name",
+        {"tenant": tenant, "names": list(names)},
+    )
+    return {row["name"]: row["ids"] for row in rows}
 
 
 async def people_behind(conn: Conn, tenant: str, users: Sequence[str]) -> list[tuple[str, str, Person]]:

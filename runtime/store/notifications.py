@@ -135,7 +135,8 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                CASE WHEN n.kind = 'vote' THEN
                     (SELECT json_build_array(a.approval_id, a.kind, a.step, a.effect_id,
                             (a.requirement ->> 'quorum')::int <= 1 + (SELECT count(*) FROM votes v
-                              WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL),
+                              WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
+                                AND v.verdict = 'approve'),
                             EXISTS (SELECT FROM delegations d
                                      WHERE d.tenant = n.tenant AND d.delegate = n.payload ->> 'person_id'
                                        AND d.ended_at IS NULL))

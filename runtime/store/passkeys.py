@@ -38,6 +38,12 @@ async def usable_passkeys(conn: Conn, tenant: str, person: str) -> list[str]:
     return [row["credential_id"] for row in rows]
 
 
+async def passkey_holders(conn: Conn, tenant: str) -> frozenset[str]:
+    """Return the people with a passkey that nobody has revoked."""
+    query = "SELECT DISTINCT person FROM passkeys WHERE tenant = %s AND revoked_at IS NULL"
+    return frozenset(row["person"] for row in await conn.rows(query, (tenant,)))
+
+
 async def list_passkeys(conn: Conn, tenant: str, person: str | None) -> list[dict[str, Any]]:
     """Return passkeys, newest first: all, or a person's."""
     query = """

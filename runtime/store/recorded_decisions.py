@@ -50,3 +50,23 @@ async def read_decisions(
     """  # noqa: S608 - our own words
     run_id, seq = after or ("", 0)
     return await conn.rows(query, {**vars(selected), "run_id": run_id, "seq": seq, "limit": limit})
+
+
+async def read_fired(conn: Conn, last: int) -> dict[str, Any]:
+    """Return the number of the last decisions, the rules that they name, and the codes of those that name none."""
+    row = await conn.row(
+        """
+        WITH newest AS (SELECT document -> 'answer' AS said FROM policy_decisions ORDER BY at DESC LIMIT %s),
+             named AS (SELECT said -> 'rules' AS rules FROM newest WHERE json_typeof(said -> 'rules') = 'array'),
+             coded AS (SELECT said -> 'reasons' AS reasons FROM newest WHERE said -> 'rules' IS NULL)
+        SELECT (SELECT count(*) FROM newest) AS decisions,
+               (SELECT coalesce(json_agg(DISTINCT name), '[]')
+                  FROM named, json_array_elements_text(rules) AS r (name)) AS names,
+               (SELECT coalesce(json_agg(DISTINCT reason ->> 'code'), '[]')
+                  FROM coded, json_array_elements(reasons) AS r (reason)) AS codes
+        """,
+        (last,),
+    )
+    if row is None:
+        raise LookupError("a statement of aggregates gives one row")
+    return row

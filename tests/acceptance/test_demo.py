@@ -51,6 +51,11 @@ def test_what_is_installed_knows_nothing_of_the_checkout(installed: Installed) -
     assert str(ROOT) not in told
 
 
+def test_lint_finds_nothing_in_the_policies_that_are_installed(installed: Installed) -> None:
+    told = installed.run("policy", "lint")
+    assert (told.returncode, told.stdout.splitlines()[0]) == (0, "nothing was found"), told.stderr
+
+
 def _last_lines(played: tuple[subprocess.CompletedProcess[str], Path]) -> dict[str, str]:
     lines = played[0].stdout.splitlines()[-3:]
     return dict(line.split(": ", 1) for line in lines)

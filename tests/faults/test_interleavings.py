@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
-from policy.contract import (
-    Authorization,
-    OperatorQuestion,
-    PolicyEngine,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Verdict,
-)
+from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
+from policy.operator_contract import Authorization, OperatorQuestion
 from receipts.chain import Actor
 from runtime import sweeps
 from runtime.gate import gate

@@ -165,11 +165,21 @@ async def test_a_malformed_answer_is_no_answer(
         await _nothing_leaves_until_back(behind, proxy, targets)
 
 
+@pytest.mark.parametrize(
+    "obligation",
+    [
+        {"type": "step-up", "id": "mfa", "amr_values": ["hwk"]},
+        {"type": "custom", "id": "log", "name": "write it down"},
+        {"type": "session_termination", "id": "end"},
+        {"type": "notification", "id": "tell", "to": ["compliance"]},
+        "log it",
+    ],
+)
 async def test_an_answer_with_an_obligation_that_the_gate_does_not_know_is_no_answer(
-    bench: Bench, opa: OpaChild, targets: Targets
+    bench: Bench, opa: OpaChild, targets: Targets, obligation: Any
 ) -> None:
     async with _behind_proxy(bench, opa.url) as (behind, proxy):
-        proxy.bends("0", {**COMPLETE, "obligations": ["log it"]})
+        proxy.bends("0", {**COMPLETE, "obligations": [obligation]})
         await _nothing_leaves_until_back(behind, proxy, targets)
 
 

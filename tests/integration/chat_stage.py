@@ -22,7 +22,7 @@ from bot.app import RATE, Bot, BotSettings, Places, build_bot
 from bot.client import slack_client
 from bot.connector import slack_handlers
 from policy.client import OpaEngine
-from policy.contract import PolicyEngine
+from policy.engine import PolicyEngine
 from runtime.engine import Routing
 from runtime.handlers import Handler
 from runtime.model.limits import Rate

@@ -44,6 +44,7 @@ from runtime.clock import utc_now
 from runtime.services.health import open_bundles
 from runtime.services.sealing import Story
 from tests.bench import TENANT, Bench
+from tests.integration.committee_stage import play_committee
 from tests.integration.played import play
 from tests.integration.policies_stage import PASSKEYS
 from tests.once import shared
@@ -303,7 +304,7 @@ async def genuine(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPat
         async with shared(tmp_path_factory, "genuine") as runs:
             if runs.value is None:
                 key = Office.in_folder(runs.folder).key
-                runs.keep((await play(postgres, opa.url, key), PASSKEYS))
+                runs.keep(({**await play(postgres, opa.url, key), **await play_committee(postgres, key)}, PASSKEYS))
             stories, passkeys = runs.value
             for mine, that_signed in zip(PASSKEYS, passkeys, strict=True):
                 vars(mine).update(vars(that_signed))  # a forger may have a passkey that signed

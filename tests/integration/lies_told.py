@@ -94,6 +94,10 @@ def _asked(path: str, value: Any, outcome: str = "allow", step: str = "file") ->
     return lambda f: change(path, value)(f.decision(outcome, step))
 
 
+def _named(people: list[str] | None) -> Bend:
+    return _asked("input.named", {"answered_by": people}, "needs_approval")
+
+
 BOARD = [{"after": "PT1H", "to": ["board"]}]
 
 
@@ -147,9 +151,10 @@ DECISIONS: dict[str, Lie] = {
         *("decisions.tier", "filed"),
         _asked("answer.tier", "low", "needs_approval"),
     ),
+    "somebody whom the effect names may sign": ("decisions.named", "filed", _named(["ann", "zoe"])),
+    "somebody signs, and it is not known who may not": ("decisions.named", "filed", _named(None)),
     "by a rule that gives none of its reasons": (
-        "decisions.rules",
-        "filed",
+        *("decisions.rules", "filed"),
         _ruled(lambda rules: [*rules, "z.deny#z"]),
     ),
     "a rule of its reasons is left out": ("decisions.rules", "filed", _ruled(lambda rules: rules[1:])),

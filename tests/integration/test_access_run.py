@@ -19,7 +19,8 @@ from countersign_connector.standin import ask
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.contract import Authorization, OperatorQuestion, PolicyUnavailableError, Question, Verdict
+from policy.contract import PolicyUnavailableError, Question, Verdict
+from policy.operator_contract import Authorization, OperatorQuestion
 from receipts.chain import Actor
 from runtime.definitions.cel.expressions import render_text
 from runtime.handlers import Json

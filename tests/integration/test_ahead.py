@@ -17,7 +17,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.contract import PolicyUnavailableError, Question, Reason, Verdict
+from policy.contract import CustomObligation, PolicyUnavailableError, Question, Reason, Verdict
 from runtime.gate import beginning
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.lanes import slots_of
@@ -115,7 +115,8 @@ async def _is_away(_: Verdict) -> Verdict:
 
 
 async def _obliges(found: Verdict) -> Verdict:
-    return found.model_copy(update={"answer": found.answer.model_copy(update={"obligations": ["log it"]})})
+    log_it = CustomObligation(type="custom", id="log", name="write it down")
+    return found.model_copy(update={"answer": found.answer.model_copy(update={"obligations": [log_it]})})
 
 
 async def _of_an_unknown_text(found: Verdict) -> Verdict:

@@ -15,7 +15,7 @@ from runtime.services.audit import audit
 from runtime.services.policy_versions import NewPolicyVersion
 from runtime.store.definitions import keep_definitions
 from runtime.store.policy_versions import Activation, activate_version, lock_policy_versions
-from runtime.store.tenants import salt_of
+from runtime.store.tenants import bind_tenant, salt_of
 from tests.bench import TENANT, Bench
 from tests.integration.first_version import install_first
 from tests.once import Once
@@ -177,6 +177,24 @@ async def test_a_tenant_that_begins_while_a_version_is_activated_has_that_act_to
     assert (await policy_acts(office, LATE))[-1] == "policy.activated"
     assert (await policy_acts(office, LATE)).count("policy.activated") == 3
     assert await found_in(office, LATE) == set()
+
+
+async def test_a_tenant_whose_first_start_falls_into_an_activation_has_that_act_too(office: Bench) -> None:
+    async with office.engine.pool.connection() as conn, conn.transaction():
+        await lock_policy_versions(conn)
+        await activate_version(conn, Activation(1, PROGRAM, "run_of_a_test"), office.clock())
+        starting = asyncio.create_task(_start(office, LATE))
+        await until(lambda: starting.done() or _waits(office))
+    await starting
+    assert (await policy_acts(office, LATE)).count("policy.activated") == 3
+    assert await found_in(office, LATE) == set()
+
+
+async def _start(bench: Bench, tenant: str) -> None:
+    """Start a tenant for the first time, as a process does that serves it."""
+    async with bench.engine.pool.connection() as conn:
+        assert await bind_tenant(conn, tenant, mocked=False)
+    await act_at(bench, tenant)
 
 
 async def _waits(bench: Bench) -> bool:

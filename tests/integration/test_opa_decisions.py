@@ -26,7 +26,8 @@ from countersign.parts import Role
 from countersign.settings import ConfigError, Settings
 from policy.bundle import PolicyFolders, build_bundle, read_policy
 from policy.client import MOST_QUESTIONS, OpaEngine
-from policy.contract import Answer, Outcome, PolicyEngine, PolicyUnavailableError, Question, Verdict
+from policy.contract import Answer, Outcome, PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
 from policy.transport import Access, connect
 from runtime.clock import utc_now
 from tests.certificates import Authority, Pair

@@ -4,13 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from countersign.embedded.children import Supervisor
+from countersign.embedded.opa import served_bundle
+from countersign.embedded.system import Ports, embedded
+from countersign.settings import Settings
 from policy.bundle import PolicyFolders, read_policy
+from policy.client import OpaEngine
 from policy.errors import PolicyError
 from policy.keys import load_or_create
 from policy.signing import sign_bundle
+from policy.verifying import verify_bundle
+from tests.integration.program_stage import command
 from tests.integration.test_opa_child import Heard, configuration, edit, heard, policies, running, verdict_of
-from tests.opa_server import PACKS, copy_policies, opa_child
-from tests.patience import until
+from tests.opa_server import PACKS, copy_policies, opa_child, opa_program, question
+from tests.patience import MINUTE, until
 
 __all__ = ["heard", "policies"]
 
@@ -66,3 +73,88 @@ async def test_a_version_in_force_is_served_where_the_folder_holds_no_policy(pol
     child.follow_versions(in_force)
     async with child:
         assert child.revision == text.digest
+
+
+async def test_a_version_whose_opa_could_not_be_started_is_served_once_it_can(
+    policies: Path, tmp_path: Path, heard: Heard
+) -> None:
+    program = tmp_path / "opa"
+    program.symlink_to(opa_program())
+    text = read_policy(PolicyFolders(policies, PACKS))
+    changed = copy_policies(tmp_path / "version")
+    edit(configuration(changed), '"writes_per_run": 60', '"writes_per_run": 61')
+    version = read_policy(PolicyFolders(changed, PACKS))
+
+    async def in_force() -> tuple[str, bytes]:
+        return version.digest, sign_bundle(version, load_or_create(tmp_path / "keys/policy.pem")).data
+
+    async with (
+        opa_child(PolicyFolders(policies, PACKS), tmp_path / "work", program=program) as child,
+        OpaEngine(child.url, timeout=MINUTE) as engine,
+    ):
+        program.unlink()
+        child.follow_versions(in_force)
+        told = await heard.until("the old one stays active")
+        assert "opa cannot be started" in told[-1]
+        assert (await engine.ask(question())).policy_digest == child.revision == text.digest
+        program.symlink_to(opa_program())
+        await verdict_of(engine, version.digest)
+        assert child.revision == version.digest
+
+
+async def test_a_version_whose_opa_ends_at_its_start_ends_nothing_else_and_is_served_once_it_can(
+    policies: Path, tmp_path: Path, heard: Heard
+) -> None:
+    program, ill = tmp_path / "opa", tmp_path / "ill"
+    program.write_text(f'#!/bin/sh\n[ "$1" = run ] && [ -e {ill} ] && exit 3\nexec {opa_program()} "$@"\n')
+    program.chmod(0o700)
+    changed = copy_policies(tmp_path / "version")
+    edit(configuration(changed), '"writes_per_run": 60', '"writes_per_run": 61')
+    version = read_policy(PolicyFolders(changed, PACKS))
+
+    async def in_force() -> tuple[str, bytes]:
+        return version.digest, sign_bundle(version, load_or_create(tmp_path / "keys/policy.pem")).data
+
+    supervisor = Supervisor()
+    async with (
+        opa_child(PolicyFolders(policies, PACKS), tmp_path / "work", program=program, supervisor=supervisor) as child,
+        OpaEngine(child.url, timeout=MINUTE) as engine,
+    ):
+        ill.touch()
+        child.follow_versions(in_force)
+        told = await supervisor.guard(heard.until("the old one stays active"))
+        assert "opa ended 3 times at its start" in told[-1]
+        served = verify_bundle(
+            served_bundle(tmp_path / "work").read_bytes(), [load_or_create(tmp_path / "keys/policy.pem").public]
+        )
+        assert served.text.digest == child.revision, "it would start again with another policy"
+        ill.unlink()
+        await supervisor.guard(verdict_of(engine, version.digest))
+        assert child.revision == version.digest
+
+
+async def test_embedded_mode_starts_with_the_version_in_force_where_the_folder_holds_no_policy(
+    policies: Path, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path / "home", policies=policies)
+    text = read_policy(PolicyFolders(policies, tuple(settings.packs)))
+    async with embedded(settings, Ports.tried("127.0.0.1", 0, 0), Supervisor()) as system:
+        done = await command("policy", "install", str(policies), env=dict(system.env))
+        assert (done.code, text.digest in done.out) == (0, True), done.err
+    configuration(policies).write_text("{", encoding="utf-8")
+    async with (
+        embedded(settings, Ports.tried("127.0.0.1", 0, 0), Supervisor()) as system,
+        OpaEngine(system.env["COUNTERSIGN_OPA_URL"], timeout=MINUTE) as engine,
+    ):
+        assert (await engine.ask(question())).policy_digest == text.digest
+
+
+async def test_embedded_mode_does_not_start_where_the_folder_holds_no_policy_and_no_version_is_in_force(
+    policies: Path, tmp_path: Path
+) -> None:
+    configuration(policies).write_text("{", encoding="utf-8")
+    with pytest.raises(PolicyError, match=r"acme/data\.json"):
+        async with embedded(
+            Settings(home=tmp_path / "home", policies=policies), Ports.tried("127.0.0.1", 0, 0), Supervisor()
+        ):
+            pass

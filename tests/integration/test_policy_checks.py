@@ -3,14 +3,19 @@
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from policy.bundle import PolicyFolders
+from policy.bundle import PolicyFolders, build_bundle
 from policy.checks import faults_in, format_files, run_tests
 from policy.errors import PolicyError
+from policy.vetting import vet_bundle
+from tests.integration.limits_stage import limited_policies
 from tests.opa_server import PACKS, POLICIES, copy_policies, opa_program
+from tools.policy_schemas import schemas, text
 
+DAY = {"days": ["mon"], "from": "09:00", "until": "17:00"}
 Fault = tuple[str, str, str, str]
 """A file, what stands in it, what takes its place, and what is said of that."""
 
@@ -157,3 +162,44 @@ def test_where_one_file_has_a_fault_none_is_formatted(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=TIERS):
         format_files(opa_program(), PolicyFolders(policies, ()))
     assert (policies / unformatted).read_text() == text
+
+
+def test_schemas_for_the_compiler_and_for_editors_are_those_of_the_contract_and_the_rules() -> None:
+    for name, schema in schemas(opa_program()).items():
+        assert (POLICIES / "schemas" / name).read_text(encoding="utf-8") == text(schema), name
+
+
+LIMIT = {"comment": "c", "when": {"connector": ["payments"]}, "tier": "high"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "fault"),
+    [
+        (
+            {**LIMIT, "when": {"time": {"between": [DAY], "time_zone": "Mars/Olympus"}}},
+            "acme.limits.one.when.time.time_zone: 'Mars/Olympus' is no time zone of the IANA database",
+        ),
+        (
+            {**LIMIT, "execute": {"between": [DAY], "time_zone": "Europe/Oslow"}},
+            "acme.limits.one.execute.time_zone: 'Europe/Oslow' is no time zone of the IANA database",
+        ),
+        (
+            {**LIMIT, "when": {"agent": ["robot"]}, "execute": {"within": "P900D"}},
+            "acme: payments::refund: answer",
+        ),
+        (
+            {**LIMIT, "effective_from": "2031-01-01T00:00:00Z", "execute": {"within": "P900D"}},
+            "acme: payments::refund: answer",
+        ),
+        ({**LIMIT, "when": {"runbook": ["b"]}, "requirement": "none"}, "limits.one.requirement: none is not among"),
+    ],
+)
+async def test_a_limit_that_would_make_answers_invalid_is_found_before_it_is_served(
+    tmp_path: Path, limit: dict[str, Any], fault: str
+) -> None:
+    bundle = build_bundle(PolicyFolders(limited_policies(tmp_path, {"one": limit}), PACKS))
+    file = tmp_path / "bundle.tar.gz"
+    file.write_bytes(bundle.data)
+    with pytest.raises(PolicyError) as caught:
+        await vet_bundle(opa_program(), bundle, file, POLICIES / "schemas")
+    assert fault in str(caught.value)

@@ -63,6 +63,38 @@ async def test_a_folder_is_checked_backtested_and_proposed(life: PolicyLife, env
     assert (await policy(env, "diff", "1", "2")).out == f"{changes[0]}\n"
 
 
+async def _shown_everywhere(life: PolicyLife, env: dict[str, str], *period: str) -> tuple[list[tuple[str, str]], str]:
+    """Propose with a backtest of a period; return its rows and worst example, the same at the desk and on the card."""
+    proposed = await told(env, "propose", str(life.changed("next", more_writes)), *RAISED, *period)
+    shown = await told(env, "show", "2")
+    await life.activate(2)
+    (card,) = await life.bench.rows("SELECT fields FROM effects WHERE connector = 'policy'")
+    rows, worst = proposed["backtest"], proposed["worst"]
+    assert (shown["backtest"], shown["worst"]) == (rows, worst)
+    assert (card["fields"]["backtest"], card["fields"]["worst"]) == (rows, worst)
+    printed = (await policy(env, "show", "2")).out.splitlines()
+    assert f"  {rows[0]['class']}: {rows[0]['decisions']} (100.00 %)" in printed
+    assert printed[-1] == f"  {worst}"
+    return [(one["class"], one["decisions"]) for one in rows], worst
+
+
+async def test_a_backtest_of_a_sample_of_a_period_says_so_at_the_desk_and_on_the_card(
+    life: PolicyLife, env: dict[str, str]
+) -> None:
+    period = ("--since", "2001-02-03T00:00:00Z", "--until", "2100-01-01T00:00:00Z", "--sample", "5000")
+    rows, worst = await _shown_everywhere(life, env, *period)
+    which = "A sample of at most 5,000 decisions since 2001-02-03T00:00:00.000000Z until 2100-01-01T00:00:00.000000Z"
+    assert (rows, worst) == ([(which, "2"), ("Unchanged", "2")], "nothing would have changed")
+
+
+async def test_a_backtest_of_a_period_without_decisions_says_that_none_was_asked(
+    life: PolicyLife, env: dict[str, str]
+) -> None:
+    rows, worst = await _shown_everywhere(life, env, "--until", "2001-02-03T00:00:00Z")
+    assert rows == [("All decisions until 2001-02-03T00:00:00.000000Z", "0")]
+    assert worst == "no decision was asked"
+
+
 async def test_what_is_wrong_with_a_proposal_is_said_and_nothing_is_added(
     life: PolicyLife, env: dict[str, str]
 ) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
+from policy.limit_changes import SAME
 from tests.bench import Bench
+from tests.integration.limits_stage import LARGE, limited_policies
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import Finished, command, environment, settings_of
 from tests.opa_server import POLICIES, copy_policies, edit_policy, opa_program
@@ -59,3 +61,29 @@ async def test_the_same_policy_does_not_differ_and_what_is_none_is_said(env: dic
     assert (none.code, "there is no single policy in the database with the digest 0123456789" in none.err) == (1, True)
     missing = await diff(env, str(POLICIES), str(tmp_path / "none"))
     assert (missing.code, f"{tmp_path / 'none'} is not a folder" in missing.err) == (1, True)
+
+
+async def test_limits_are_compared_by_what_they_ask_for_with_an_example(env: dict[str, str], tmp_path: Path) -> None:
+    large = {**LARGE, "requirement": "owners"}
+    renamed = {"big": {**large, "comment": "Another comment"}}
+    smaller = {"large": {**large, "when": {**LARGE["when"], "fields": {"amount": {"over": 500}}}}}
+    was, now, fewer = (
+        str(limited_policies(tmp_path / name, limits))
+        for name, limits in (("was", {"large": large}), ("now", renamed), ("fewer", smaller))
+    )
+    told: dict[str, Any] = json.loads((await diff(env, was, fewer, "--json")).out)
+    assert told["config"] == [
+        {
+            "tenant": "acme",
+            "path": ["limits", "payments::refund", "requirement"],
+            "old": [],
+            "new": ["owners"],
+            "direction": "narrower",
+            "example": "payments::refund with amount 500.01: was nobody, now owners",
+        }
+    ]
+    narrower = (
+        "narrower acme.limits.payments::refund.requirement  payments::refund with amount 500.01: was nobody, now owners"
+    )
+    assert (await diff(env, was, fewer)).out == f"{narrower}\n"
+    assert (await diff(env, was, now)).out == f"same     acme.limits  {SAME}\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import Bench
+from tests.integration.limits_stage import REFUND, limited_policies
 from tests.integration.policies_stage import filing
 from tests.integration.test_policy_explain import LIMITS, asked, env, said
 from tests.opa_server import copy_policies, opa_program
@@ -132,6 +133,18 @@ async def test_without_a_terminal_no_form_is_shown(env: dict[str, str], words: t
 
 async def test_programs_on_a_terminal_are_shown_no_form(env: dict[str, str]) -> None:
     assert await on_terminal(env, [], "only a terminal shows a form", "--json") == 2
+
+
+async def test_a_policy_that_asks_who_is_named_is_told_so_by_the_question(env: dict[str, str], tmp_path: Path) -> None:
+    refunds = limited_policies(tmp_path, {"who": {"comment": "c", "when": REFUND, "tier": "high", "exclude": ["by"]}})
+    question = tmp_path / "question.json"
+    effect = {**asked()["effect"], "connector": "payments", "operation": "refund", "target": "payment:1"}
+    question.write_text(json.dumps(asked(effect=effect)))
+    words = ("try", str(question), "--candidate", str(refunds))
+    told = (await said(env, *words)).out
+    assert """  it asks who is named there: --set 'named={"by": ["ID"]}'""" in told.splitlines()
+    document = json.loads((await said(env, *words, "--set", 'named={"by": ["ben"]}', "--json")).out)
+    assert document["result"]["requirement"]["exclude"] == ["ben", "nobody"]
 
 
 async def test_an_answer_that_the_gate_would_not_take_is_said_to_be_none(env: dict[str, str], tmp_path: Path) -> None:

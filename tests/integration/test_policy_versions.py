@@ -1,21 +1,28 @@
 """Versions of the policy: who brings one into force, what decides meanwhile, and the way back."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg.errors import CheckViolation
 
 from evidence.local import LocalArchive
 from evidence.replay import Opa, replayed_by
 from evidence.verify.verify import verify
+from receipts.chain import PROGRAM, Actor
 from receipts.signing import public_path
 from runtime.model.effect import PolicyReplacedError
+from runtime.model.votes import RefusalCode
 from runtime.services.audit import audit
+from runtime.services.policy_versions import INSTALLATION
+from runtime.store.policy_versions import Activation, activate_version, add_version, lock_policy_versions
 from runtime.store.records import expect_in_force
 from tests.bench import TENANT
-from tests.integration.conftest import Targets
+from tests.integration.acts_stage import Register, asked, delegate, edit, request_of
+from tests.integration.conftest import PACK, Targets
 from tests.integration.versions_stage import SIGNERS, PolicyLife, denies_all, more_writes, open_life
 from tests.opa_server import POLICIES, opa_program
 from tests.sealing import sealer_of
@@ -90,6 +97,60 @@ async def test_an_operator_may_nothing_by_the_answer_of_an_older_version(life: P
         await expect_in_force(conn, life.opa.revision)
         with pytest.raises(PolicyReplacedError, match="is in force, and 00 answered"):
             await expect_in_force(conn, "00")
+
+
+async def test_an_edit_is_not_made_on_the_answer_of_an_older_version(
+    dsn: str, targets: Targets, tmp_path: Path
+) -> None:
+    targets.file = Register()
+    async with open_life(dsn, targets, tmp_path, [PACK, PACK.with_name("editing")]) as life:
+        await life.install()
+        first = await asked(life.bench)
+        (before,) = await life.bench.rows("SELECT run_id FROM runs")
+        nxt = life.changed("next", more_writes)
+        await life.activate(await life.propose(nxt))
+        await life.sign(*SIGNERS)
+        refused = await edit(life.bench, "ann", first, {"copies": 3})  # OPA serves the version before
+        assert refused is not None
+        assert refused.code is RefusalCode.FAILING
+        assert await life.bench.rows("SELECT 1 FROM edits") == []
+        assert await request_of(life.bench, before["run_id"]) == first
+        await life.serve(nxt)
+        await life.bench.later(minutes=1)
+        assert await life.bench.rows("SELECT person FROM edits") == [{"person": "ann"}]
+        assert await request_of(life.bench, before["run_id"]) != first
+
+
+async def test_waiting_for_the_version_in_force_is_no_fault_to_be_mended(
+    life: PolicyLife, caplog: pytest.LogCaptureFixture
+) -> None:
+    await life.signed()
+    await life.bench.settle()
+    assert (await delegate(life.bench, "ben", "cat", "compliance"))["status"] == "received"
+    (waiting,) = await life.bench.rows("SELECT error FROM notifications WHERE kind = 'delegate'")
+    assert "is in force, and" in waiting["error"]
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
+
+
+async def _activate(life: PolicyLife, version: int, by: Actor, run_id: str | None) -> None:
+    """Bring a version into force past everything that asks why."""
+    async with life.bench.engine.pool.connection() as conn, conn.transaction():
+        await lock_policy_versions(conn)
+        await activate_version(conn, Activation(version, by, run_id), life.bench.clock())
+
+
+async def test_the_database_takes_no_activation_without_a_run_but_that_of_the_installation(life: PolicyLife) -> None:
+    new, omar = await life.made(life.folder, INSTALLATION), Actor(id="omar", kind="person")
+    async with life.bench.engine.pool.connection() as conn, conn.transaction():
+        await lock_policy_versions(conn)
+        assert await add_version(conn, new, PROGRAM, life.bench.clock()) == 1
+    with pytest.raises(CheckViolation, match="ck_policy_activations_run_id"):
+        await _activate(life, 1, omar, "run_of_a_test")
+    await _activate(life, 1, PROGRAM, None)
+    version = await life.propose(life.changed("next", more_writes))
+    with pytest.raises(CheckViolation, match="ck_policy_activations_run_id"):
+        await _activate(life, version, omar, None)
+    assert await life.in_force() == 1
 
 
 async def test_decisions_without_a_version_say_development(life: PolicyLife) -> None:

@@ -20,10 +20,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evidence.records import RequirementRecord, VoteRecord
-from evidence.verify.authority import check_quorum
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, until_withdrawn
 from evidence.verify.forms import VoteForm
+from evidence.verify.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vetting import run_opa
 from receipts import chain
@@ -31,8 +31,9 @@ from receipts.canonical import digest
 from receipts.chain import VOTE_COUNTED, VOTE_WITHDRAWN, Actor, Correlation, Leaf
 from receipts.fields import timestamp
 from receipts.passkey_records import PASSKEY
+from runtime.approvals.quorum import Cast, tally
 from runtime.approvals.request_rules import refuse_withdrawal
-from runtime.approvals.rules import Ballot, Cast, refuse_vote, tally, way_to_vote
+from runtime.approvals.rules import Ballot, refuse_vote, way_to_vote
 from runtime.model.delegation import Delegation, StandIn
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement

@@ -25,15 +25,9 @@ from countersign.embedded.opa import OpaChild
 from countersign.parts import Role
 from countersign.settings import Settings
 from countersign.system import compose
-from policy.contract import (
-    Authorization,
-    OperatorQuestion,
-    PolicyEngine,
-    PolicyText,
-    PolicyUnavailableError,
-    Question,
-    Verdict,
-)
+from policy.contract import PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.engine import PolicyEngine
+from policy.operator_contract import Authorization, OperatorQuestion
 from runtime.clock import utc_now
 from tests.integration.program_stage import (
     SOON,

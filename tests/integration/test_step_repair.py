@@ -12,7 +12,8 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from policy.contract import Authorization, OperatorQuestion, PolicyUnavailableError, Question, Verdict
+from policy.contract import PolicyUnavailableError, Question, Verdict
+from policy.operator_contract import Authorization, OperatorQuestion
 from runtime.clock import utc_now
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox

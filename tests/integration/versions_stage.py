@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,14 +120,16 @@ class PolicyLife:
 
 
 @asynccontextmanager
-async def open_life(dsn: str, targets: Targets, folder: Path, **connection: Any) -> AsyncIterator[PolicyLife]:
+async def open_life(
+    dsn: str, targets: Targets, folder: Path, packs: Sequence[Path] = (PACK,), **connection: Any
+) -> AsyncIterator[PolicyLife]:
     """Open an installation without a version, whose OPA serves a folder."""
     rego = copy_policies(folder / "rego")
     key = load_or_create(folder / "author/policy.pem")
     async with (
         start_opa(rego, folder / "opa") as opa,
         OpaEngine(opa.url, timeout=MINUTE, fresh=0.0) as policy,
-        open_bench(dsn, policy, [PACK], targets.handlers(), **connection) as bench,
+        open_bench(dsn, policy, [*packs], targets.handlers(), **connection) as bench,
     ):
         yield PolicyLife(with_versions(bench, key), rego, key, opa)
 

@@ -20,7 +20,7 @@ from bot.listeners.oauth import INSTALL, REDIRECT, InstallPages, OAuthSettings
 from bot.listeners.user_groups import UserGroupWatch
 from bot.workspaces import AppCredentials, Workspaces
 from edge.app import build_edge
-from policy.contract import PolicyEngine
+from policy.engine import PolicyEngine
 from receipts.vault import Vault
 from runtime.inbox import inbox
 from runtime.model.commands import InstallLinkPayload

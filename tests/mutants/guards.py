@@ -1,6 +1,7 @@
 """The guards on which everything rests, and the tests that fail without each."""
 
 from tests.mutants.guard import Guard
+from tests.mutants.limit_guards import LIMITS
 from tests.mutants.policy_guards import CANDIDATES, POLICIES, VERSIONS
 
 GATE = (
@@ -28,8 +29,8 @@ GATE = (
     Guard(
         "an answer with obligations that the gate does not know allows nothing",
         "_Gate._ask",
-        "if verdict.answer.obligations:",
-        "if False:",
+        "verdict.answer.notifications()",
+        "pass",
         ("tests/faults/test_policy_faults.py",),
     ),
     Guard(
@@ -101,16 +102,30 @@ APPROVALS = (
     Guard(
         "one rejection ends a request",
         "tally",
-        "if any(vote.verdict.is_no for vote in votes):",
+        "if any(ends_request(requirement, vote) for vote in votes):",
         "if False:",
         ("tests/unit/test_approval_rules.py",),
     ),
     Guard(
         "where all groups sign, each has a signer for itself",
-        "is_met",
-        "not requirement.all_groups or not without_signer(requirement.groups, signers)",
+        "_is_quorum_met",
+        "not asked.all_groups or not without_signer(asked.groups, signers)",
         "True",
         ("tests/unit/test_approval_rules.py",),
+    ),
+    Guard(
+        "each class of signers is complete",
+        "is_met",
+        "all(is_class_met(one, signers) for one in requirement.classes)",
+        "True",
+        ("tests/unit/test_signer_classes.py", "tests/integration/test_classes_agree.py"),
+    ),
+    Guard(
+        "where policy gives others the veto, a no ends nothing",
+        "Requirement.is_ended_by",
+        "not self.veto or not set(self.veto).isdisjoint(groups)",
+        "True",
+        ("tests/unit/test_signer_classes.py", "tests/integration/test_classes_agree.py"),
     ),
     Guard(
         "a click on a card that has changed since does not count",
@@ -234,6 +249,20 @@ VERIFIER = (
         ("tests/integration/test_evidence_lies.py",),
     ),
     Guard(
+        "the verifier counts each class of signers again",
+        "_check_class",
+        "if len(approving) < one.quorum:",
+        "if False:",
+        ("tests/integration/test_evidence_lies.py",),
+    ),
+    Guard(
+        "the verifier takes no approval against a veto",
+        "_rejections",
+        "if any(ends[:-1]):",
+        "if False:",
+        ("tests/integration/test_evidence_lies.py",),
+    ),
+    Guard(
         "a proof of inclusion leads to the root",
         "verify_inclusion",
         "if root != head.root:",
@@ -242,4 +271,4 @@ VERIFIER = (
     ),
 )
 
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *VERIFIER, *CANDIDATES)
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *LIMITS, *VERIFIER, *CANDIDATES)

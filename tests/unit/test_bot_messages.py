@@ -13,12 +13,19 @@ from pydantic import TypeAdapter, ValidationError
 from bot.views.messages import message_text
 from bot.views.states import sign_of
 from runtime.model.approval import AskKind, ResultCode, StandingChange
-from runtime.model.chat_message import CardTampered, DelegateVoted, DelegationChanged, RunName
+from runtime.model.chat_message import (
+    BreakGlassUsed,
+    CardTampered,
+    DelegateVoted,
+    DelegationChanged,
+    ReviewLate,
+    RunName,
+    Unfulfillable,
+)
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     Blocked,
-    BreakGlassUsed,
     DirectMessage,
     Edited,
     EffectEnded,
@@ -33,7 +40,6 @@ from runtime.model.messages import (
     Reminder,
     RepairDone,
     RequestHanded,
-    ReviewLate,
     RunEnded,
     Said,
     StandingChanged,
@@ -41,7 +47,6 @@ from runtime.model.messages import (
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
-    Unfulfillable,
     VoteCounted,
     VoteWithdrawn,
 )

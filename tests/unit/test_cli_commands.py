@@ -7,9 +7,7 @@ these is one sentence.
 
 The command line helps: each command, argument and option says in a sentence what it is for.
 
-`runs show`: steps as the runbook reads, and few lines for what is as it should be.
-
-Tables on the command line show data as it is.
+`runs show`: steps as the runbook reads, and few lines for what is as it should be. Tables show data as it is.
 
 The hint of doctor is that of the cause, in the words in which servers tell it.
 """
@@ -51,6 +49,7 @@ _WITHOUT_SYSTEM = {
     ("policy", "check"): "reads files",
     ("policy", "test"): "reads files",
     ("policy", "fmt"): "reads files",
+    ("policy", "lint"): "looks into files alone where there is no database",
     ("policy", "diff"): "reads files, unless a digest is named",
     ("policy", "try"): "takes what is made up too",
     ("policy", "build"): "reads files",
@@ -86,6 +85,7 @@ _NEED_ANOTHER_THING_FIRST = {
     ("evidence", "export"),
     ("slack", "rekey"),
     ("policy", "backtest"),
+    ("policy", "coverage"),
     ("policy", "propose"),
     ("policy", "shadow", "run"),
 }

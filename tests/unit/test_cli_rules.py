@@ -50,6 +50,7 @@ _READ = {
     *("slack list", "slack manifest", "keys list", "keys export", "metrics", "config", "doctor"),
     *("log key", "log checkpoint", "log stamp", "log verify"),
     *("policy check", "policy test", "policy verify", "policy explain", "policy try", "policy backtest"),
+    *("policy lint", "policy coverage"),
     *("policy bootstrap", "policy shadow show", "policy diff", "policy list", "policy show", "policy opa-config"),
     *("evidence list", "evidence approvals", "evidence exceptions", "evidence holds", "evidence verify"),
     *("evidence verify-export", "evidence report", "evidence page"),
@@ -95,6 +96,7 @@ _WRITE = {
         "policy backtest",
         "policy bootstrap",
         "policy build",
+        "policy coverage",
         "policy opa-config",
     ),
 }

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from policy.bundle import CONFIG_FILE
-from policy.changes import ChangeKind, Direction, config_changes, file_changes, rule_changes
+from policy.changes import ChangeKind, config_changes, file_changes, rule_changes
+from policy.direction import Direction
 from policy.trace import Place, PolicyRule
 
 WINDOW = {"days": ["mon"], "from": "09:00", "until": "17:00"}

@@ -60,6 +60,12 @@ DENIED: dict[str, Any] = {
 }
 ASKED = {**DENIED, "outcome": "needs_approval", "requirement": REQUIREMENT}
 ALLOWED = {**DENIED, "outcome": "allow", "reasons": []}
+
+
+def _custom(name: str) -> dict[str, Any]:
+    return {"type": "custom", "id": name, "name": name}
+
+
 HIDDEN, SAID = {**REASON, "msg": "[redacted] asked"}, {**REASON, "msg": "Ann asked"}
 
 WEAKER_AND_STRICTER: Mapping[str, list[tuple[Any, Any, str, str]]] = {
@@ -179,8 +185,13 @@ OTHERS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
     (ASKED, {"tier": "high"}, {"tier": "low"}, "weaker-terms"),
     (ASKED, {"tier": "low"}, {"tier": "high"}, "stricter"),
     (DENIED, {"tier": "high"}, {"tier": "low"}, "reasons-only"),
-    (ALLOWED, {"obligations": []}, {"obligations": ["tell"]}, "other-obligations"),
-    (ALLOWED, {"obligations": ["a", "b"]}, {"obligations": ["b", "a"]}, "unchanged"),
+    (ALLOWED, {"obligations": []}, {"obligations": [_custom("tell")]}, "other-obligations"),
+    (
+        ALLOWED,
+        {"obligations": [_custom("a"), _custom("b")]},
+        {"obligations": [_custom("b"), _custom("a")]},
+        "unchanged",
+    ),
     (DENIED, {"reasons": []}, {"reasons": [REASON]}, "reasons-only"),
     (DENIED, {"reasons": [REASON]}, {"reasons": [SAID]}, "reasons-only"),
     (DENIED, {"reasons": [HIDDEN]}, {"reasons": [SAID]}, "unchanged"),

@@ -5,15 +5,12 @@ import io
 import json
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from policy.bundle import CONFIG_FILE, PolicyFolders, build_bundle, policy_text, read_policy, strict_json
-from policy.contract import OperatorQuestion, Question
 from policy.errors import PolicyError
 from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies
 
@@ -173,25 +170,3 @@ def test_digest_follows_from_content_alone(modules: dict[str, str], config: dict
 def test_json_that_is_not_strict_is_refused(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         strict_json(text)
-
-
-def flat(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Put each definition where it is referred to, and leave out titles, which only pydantic writes."""
-    if isinstance(schema, list):
-        return [flat(item, definitions) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return flat(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    return {
-        name: flat(value, definitions)
-        for name, value in schema.items()
-        if name != "$defs" and not (name == "title" and isinstance(value, str))
-    }
-
-
-@pytest.mark.parametrize(("file", "question"), [("input.json", Question), ("operator.json", OperatorQuestion)])
-def test_input_schema_for_the_compiler_is_that_of_the_question(file: str, question: type[BaseModel]) -> None:
-    schema = question.model_json_schema()
-    written = json.loads((POLICIES / "schemas" / file).read_text())
-    assert written == {"$schema": "http://json-schema.org/draft-07/schema#", **flat(schema, schema["$defs"])}
