@@ -169,7 +169,7 @@ def _direction(path: tuple[str, ...], old: Any, new: Any) -> Direction:
     names = tuple(name if place % 2 == 0 or path[0] not in _NAMED else "*" for place, name in enumerate(path))
     try:
         return _LIMITS[names](old, new) if names in _LIMITS else Direction.OTHER
-    except (TypeError, ValueError, AttributeError):  # one of them is not what it should be, which is said when it is checked
+    except (TypeError, ValueError, AttributeError):  # one is not what it should be, which is said when it is checked
         return Direction.OTHER
 
 
@@ -208,7 +208,10 @@ def _signed_by(old: Any, new: Any) -> Direction:
     return _more(-(old or 0), -(new or 0))
 
 
-_ASKS_FOR_MORE = {"comment", "when", "effective_from", "quorum", "sign_with", "expires_in", "exclude", "execute", "notify"}
+_ASKS_FOR_MORE = {
+    *("comment", "when", "effective_from"),
+    *("quorum", "sign_with", "expires_in", "exclude", "execute", "notify"),
+}
 """Members of a limit that only ask for more. Others may also give: more writes, or a requirement without a veto."""
 _NAMED = {"connectors", "limits"}
 """Members whose own members have names, at every other place of a path."""
