@@ -15,7 +15,7 @@ from countersign.foreseen_errors import OperateError
 from countersign.settings import Settings
 from policy.answer import parse_answer
 from policy.bundle import PolicyFolders, read_policy
-from policy.contract import Outcome, PolicyText, PolicyUnavailableError, Question
+from policy.contract import Answer, Outcome, PolicyText, PolicyUnavailableError, Question
 from policy.errors import PolicyError
 from policy.explain import answered, parsed_rules
 from policy.keys import PolicyKey, load_or_create
@@ -127,7 +127,20 @@ async def _expect_signatures(opa: Path, text: PolicyText, question: Question) ->
         why = f" ({answer.reasons[0].msg})" if answer.reasons else ""
         raise OperateError(
             f"the policy answers {named} in tenant {question.tenant} with {answer.outcome}{why}, so it could never be"
-            f" changed by signatures: list in countersign_config/{question.tenant}/data.json the connector `policy`"
-            " with the operations `activate` and `rollback` and the target `policy:*`, and the requirements"
-            " `policy_activate` and `policy_rollback`"
+            f" changed by signatures: {_advice(answer, question.tenant)}"
         )
+
+
+_BY_DATA = ("config.", "connectors.", "approvals.requirement_missing")
+"""How the codes begin of reasons that the tenant's data gives."""
+
+
+def _advice(answer: Answer, tenant: str) -> str:
+    """Return what to do about a policy that has nobody sign a change of itself."""
+    codes = [reason.code for reason in answer.reasons if not reason.code.startswith(_BY_DATA)]
+    if answer.outcome == Outcome.DENY and codes:
+        return f"have the rules that give {', '.join(codes)} leave out the connector `policy`"
+    return (
+        f"list in countersign_config/{tenant}/data.json the connector `policy` with the operations `activate` and"
+        " `rollback` and the target `policy:*`, and the requirements `policy_activate` and `policy_rollback`"
+    )

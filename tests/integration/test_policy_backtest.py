@@ -290,6 +290,22 @@ async def test_tests_are_made_of_decisions_and_of_each_class_of_a_backtest(
     assert f"{file}: not formatted" not in (await command("policy", "check", str(candidate), env=env)).out
 
 
+async def test_a_test_made_of_an_answer_by_limits_and_one_without_reasons_pass(
+    bench: Bench, env: dict[str, str], candidate: Path
+) -> None:
+    asked = await recorded(bench, 1)
+    [allowed] = await bench.rows("SELECT decision_id FROM policy_decisions WHERE decision_id <> %s", asked)
+    when = '{"connector": ["register"]}'
+    limits = ", ".join(f'"{name}": {{"comment": "x", "when": {when}, "quorum": 3}}' for name in ("large", "late"))
+    edit_policy(candidate, CONFIG, '"requirements": {', f'"limits": {{{limits}}}, "requirements": {{')
+    file = candidate / "countersign/recorded_test.rego"
+    decisions = (asked, allowed["decision_id"])
+    made = await command("policy", "bootstrap", *decisions, "--candidate", str(candidate), "-o", str(file), env=env)
+    assert made.code == 0, made.err
+    tested = await command("policy", "test", str(candidate), "--run", "recorded_test", env=env)
+    assert tested.out == "PASS: 2/2\n"
+
+
 def copy_with(file: Path, folder: Path) -> Path:
     """Return another copy of the policies with a file of the first one."""
     copy_policies(folder)

@@ -162,6 +162,13 @@ async def test_a_policy_that_could_never_be_changed_is_refused(
     assert why.count("\n") == 1
 
 
+async def test_of_a_rule_that_denies_changes_of_the_policy_it_is_said_that_the_rule_must_change(site: Site) -> None:
+    edit_policy(site.folder, "countersign/limits.rego", "\tnot permitted", "\tinput.tenant")
+    why = await site.refused()
+    assert "in tenant acme with deny (" in why
+    assert why.endswith(": have the rules that give limits.writes_per_run leave out the connector `policy`\n")
+
+
 async def test_a_policy_that_does_not_know_the_tenant_is_refused(site: Site) -> None:
     why = await site.refused(TENANT="beta")
     assert "the policy answers policy::activate in tenant beta with deny (" in why
