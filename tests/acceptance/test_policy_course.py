@@ -206,7 +206,12 @@ async def beginner(folder: Path) -> AsyncIterator[Walk]:
         people = {
             name: await stack.enter_async_context(SandboxUser(system.sandbox, user)) for name, user in PEOPLE.items()
         }
-        yield Walk(system, folder, people, stack)
+        try:
+            yield Walk(system, folder, people, stack)
+        finally:
+            system.process.process.terminate()  # killed, it would leave its database behind
+            ended = await system.process.ended()
+        assert ended == 0
 
 
 async def test_each_command_of_the_course_prints_what_its_page_says(tmp_path: Path) -> None:
