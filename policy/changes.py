@@ -132,8 +132,6 @@ def tenants_config(files: Mapping[str, str]) -> dict[str, Any]:
 def _changes(tenant: str, path: tuple[str, ...], old: Any, new: Any) -> Iterator[ConfigChange]:
     if old == new:
         return
-    if path == ("limits",):  # by name, also where one of the two has none
-        old, new = ({} if one is None else one for one in (old, new))
     if isinstance(old, dict) and isinstance(new, dict):
         if (found := _of_requirement(path, old, new)) is not None:
             yield from (_as_change(tenant, path, one) for one in found)
@@ -176,10 +174,10 @@ _TIERS = ("low", "medium", "high")
 
 def _direction(path: tuple[str, ...], old: Any, new: Any) -> Direction:
     """Return the direction of a change at a path of the configuration."""
-    names = tuple(name if place % 2 == 0 or path[0] not in _NAMED else "*" for place, name in enumerate(path))
+    names = tuple(name if place % 2 == 0 or path[0] != "connectors" else "*" for place, name in enumerate(path))
     try:
         return _LIMITS[names](old, new) if names in _LIMITS else Direction.OTHER
-    except (TypeError, ValueError, AttributeError):  # one is not what it should be, which is said when it is checked
+    except (TypeError, ValueError):  # one of them is not what it should be, which is said when it is checked
         return Direction.OTHER
 
 
@@ -206,25 +204,6 @@ def _times(old: Any, new: Any) -> Direction:
     return _directions(execute_difference(was, now))
 
 
-def _of_limit(old: Any, new: Any) -> Direction:
-    """Compare where a limit of the tenant came or went."""
-    if (old is not None and new is not None) or not (old or new).keys() <= _ASKS_FOR_MORE:
-        return Direction.OTHER
-    return Direction.WIDER if new is None else Direction.NARROWER
-
-
-def _signed_by(old: Any, new: Any) -> Direction:
-    """Compare how many people sign."""
-    return _more(-(old or 0), -(new or 0))
-
-
-_ASKS_FOR_MORE = {
-    *("comment", "when", "effective_from"),
-    *("quorum", "sign_with", "expires_in", "exclude", "execute", "notify"),
-}
-"""Members of a limit that only ask for more. Others may also give: more writes, or a requirement without a veto."""
-_NAMED = {"connectors", "limits"}
-"""Members whose own members have names, at every other place of a path."""
 _LIMITS: Mapping[tuple[str, ...], Callable[[Any, Any], Direction]] = {
     ("writes_per_run",): _more,
     ("operators",): lambda old, new: _sets(old or (), new or ()),
@@ -234,7 +213,5 @@ _LIMITS: Mapping[tuple[str, ...], Callable[[Any, Any], Direction]] = {
     ("connectors", "*", "operations", "*", "targets"): _sets,
     ("connectors", "*", "operations", "*", "tier"): lambda old, new: _more(-_TIERS.index(old), -_TIERS.index(new)),
     ("connectors", "*", "operations", "*", "execute"): _times,
-    ("limits", "*"): _of_limit,
-    ("limits", "*", "quorum"): _signed_by,
 }
 """The limits by path, each with its comparison."""

@@ -83,31 +83,6 @@ def test_of_a_limit_it_is_said_whether_more_is_permitted_and_back_it_is_the_othe
     assert (there.old, there.new) == (back.new, back.old)
 
 
-ASKED = {"comment": "x", "when": {"connector": ["register"]}, "quorum": 3}
-OTHERS: list[tuple[Any, str]] = [
-    (ASKED, "narrower"),
-    ({**ASKED, "writes_per_run": 90}, "other"),
-    ({**ASKED, "requirement": "owners"}, "other"),
-    (7, "other"),
-]
-
-
-@pytest.mark.parametrize(("limit", "direction"), OTHERS)
-def test_a_limit_that_comes_is_named_and_is_narrower_if_it_only_asks_for_more(limit: Any, direction: str) -> None:
-    old, new = files(ACME), files({**ACME, "limits": {"many": limit}})
-    [there], [back] = config_changes(old, new), config_changes(new, old)
-    assert (there.path, there.old, there.new, there.direction) == (("limits", "many"), None, limit, direction)
-    assert (back.path, back.direction) == (("limits", "many"), BACK[direction])
-
-
-@pytest.mark.parametrize(("quorum", "direction"), [(4, "narrower"), (2, "wider"), (None, "wider"), ("two", "other")])
-def test_a_limit_that_asks_for_more_people_is_narrower(quorum: Any, direction: str) -> None:
-    changed_to = {**ASKED, "quorum": quorum} if quorum else {key: ASKED[key] for key in ("comment", "when")}
-    old, new = (files({**ACME, "limits": {"many": limit}}) for limit in (ASKED, changed_to))
-    [found] = config_changes(old, new)
-    assert (found.path, found.direction) == (("limits", "many", "quorum"), direction)
-
-
 def test_other_times_are_wider_unless_each_was_there_before() -> None:
     both = {"between": [WINDOW, {**WINDOW, "days": ["tue"]}], "time_zone": "Europe/Oslo"}
     old = files(changed((*FILE, "execute"), both))
