@@ -214,7 +214,10 @@ class Engine:
 
     async def ask_with_names(self, questions: Sequence[Question]) -> Sequence[Verdict | PolicyUnavailableError]:
         """Return what policy answers; where it asks who is named in fields of an effect, it is told."""
-        return await asked_with_names(self.pool, self.policy.ask_all, questions)
+        answers = await self.policy.ask_all(questions)
+        if not any(isinstance(one, Verdict) and one.answer.names for one in answers):
+            return answers
+        return await asked_with_names(self.pool, self.policy.ask_all, questions, answers)
 
     @cached_property
     def facts_of(self) -> Batcher[Effect, PassageFacts]:

@@ -43,12 +43,12 @@ def told_who(names: Mapping[str, list[str] | None], known: Mapping[str, Sequence
     return {path: ids(found) for path, found in names.items()}
 
 
-async def asked_with_names(pool: Pool, ask: Ask, questions: Sequence[Question]) -> Answers:
-    """Ask policy; where it asks back who is named in fields, look that up in the directory, and ask again with it.
+async def asked_with_names(pool: Pool, ask: Ask, questions: Sequence[Question], first: Answers) -> Answers:
+    """Return answers; where the first ones ask back who is named in fields, look that up and ask again with it.
 
     A directory that cannot be read makes these questions unavailable, and no other.
     """
-    answers = list(await ask(questions))
+    answers = list(first)
     back = {
         place: one.answer.names
         for place, one in enumerate(answers)

@@ -14,7 +14,7 @@ from bot.views.states import sign_of
 from bot.views.step_repair import repair_buttons
 from bot.views.text import Shown, plain
 from runtime.model.approval import AskKind, ResultCode
-from runtime.model.chat_message import BreakGlassUsed, ReviewLate, RunName, Unfulfillable
+from runtime.model.chat_message import BreakGlassUsed, PolicyNotice, ReviewLate, RunName, Unfulfillable
 from runtime.model.delivery import GatheredMessage, Gathering
 from runtime.model.messages import (
     ApprovalEnded,
@@ -172,6 +172,7 @@ NOTES: dict[str, list[Said]] = {
     "to-operators": [
         Blocked(**_OF, why="the channel #compliance is archived"),
         RepairDone(**_OF, act=RepairAction.RETRY, person="Olga Kern", why="ServiceNow gives the right now."),
+        PolicyNotice(**_OF, body="Refunds over 1,000 EUR are told to treasury"),
         Unfulfillable(**_OF, why="it needs 2 distinct people, and 1 may decide"),
         NotStarted(**_OF, runbook="wake-the-heads", why="it is not active"),
         EvidenceStuck(run=_RUN, run_id=ASKED.run_id, why="the archive refuses it: no space is left"),

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from policy.lint.findings import Finding, TenantConfig
-from runtime.approvals.quorum import shortfall
+from runtime.approvals.rules import shortfall
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.services.policy_lint import TenantPeople

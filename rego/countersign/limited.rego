@@ -7,7 +7,7 @@
 #   - input: schema.input
 package countersign.effect.limited
 
-import data.countersign.effect
+import data.countersign.effect as unlimited
 import data.countersign.effect.budgets
 import data.countersign.effect.conditions
 import data.countersign.effect.config
@@ -19,7 +19,7 @@ import data.countersign.effect.strictest
 # description: The answer. Where nobody could tell which limits hold, or two contradict each other, it is a denial.
 decision := _denied("unreadable", unreadable) if {
 	not _can_be_read
-} else := _said_of(effect.core) if {
+} else := _said_of(unlimited.core) if {
 	count(conditions.matching) == 0
 } else := _denied("contradiction", contradiction) if {
 	strictest.weeks_differ(_windows)
@@ -135,7 +135,7 @@ _behind := union({
 
 _by_limits := answer if {
 	tenants := {input.tenant: _tenant}
-	answer := effect.core with data.countersign_config as tenants
+	answer := unlimited.core with data.countersign_config as tenants
 }
 
 _as_high := answer if {
@@ -145,7 +145,7 @@ _as_high := answer if {
 		"connectors": {input.effect.connector: {"operations": {input.effect.operation: {"tier": "high"}}}},
 	})
 	tenants := {input.tenant: changed}
-	answer := effect.core with data.countersign_config as tenants
+	answer := unlimited.core with data.countersign_config as tenants
 }
 
 # The tenant's configuration as the limits change it; what it lists stays all that may be done.

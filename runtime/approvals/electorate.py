@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from runtime.approvals.quorum import seats
+from runtime.approvals.rules import seats
 from runtime.model.delegation import AskedPerson, Deputy
 from runtime.model.person import Person
 

@@ -17,8 +17,8 @@ from receipts.fields import timestamp
 from receipts.privacy import Privacy
 from receipts.redaction import redact
 from runtime.approvals.electorate import able, without
-from runtime.approvals.quorum import shortfall
 from runtime.approvals.routes import routed, tell_fallback
+from runtime.approvals.rules import shortfall
 from runtime.definitions.card_evaluation import evaluate_card
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Definition, Verb

@@ -8,7 +8,7 @@ from itertools import chain
 
 from receipts.chain import FELL_BACK
 from runtime.approvals.electorate import able, users_of
-from runtime.approvals.quorum import shortfall
+from runtime.approvals.rules import shortfall
 from runtime.engine import Engine
 from runtime.model.approval import NewApproval
 from runtime.model.delegation import AskedPerson

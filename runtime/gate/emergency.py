@@ -27,7 +27,7 @@ async def ask_version_before(engine: Engine, question: Question) -> Verdict:
     async def ask(questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         return [await engine.unserved.ask(text, one) for one in questions]
 
-    (verdict,) = await asked_with_names(engine.pool, ask, [question])
+    (verdict,) = await asked_with_names(engine.pool, ask, [question], await ask([question]))
     if isinstance(verdict, PolicyUnavailableError):
         raise verdict
     return verdict.model_copy(update={"in_force": there.version})

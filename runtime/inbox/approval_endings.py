@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from runtime.approvals.quorum import ends_request, leaves_open
 from runtime.approvals.requests import passage_of
+from runtime.approvals.rules import ends_request, leaves_open
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approval import Approval, AskKind, Result, ResultCode

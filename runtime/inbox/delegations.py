@@ -15,8 +15,8 @@ from receipts.canonical import dumps
 from receipts.chain import PROGRAM
 from receipts.fields import timestamp
 from receipts.tenant_acts import DelegationEnded, DelegationRecorded, delegation_name
-from runtime.approvals.quorum import leaves_open
 from runtime.approvals.requests import asked_groups, left, refuse_short
+from runtime.approvals.rules import leaves_open
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.model import Definition, StepDefinition
 from runtime.definitions.nodes import NodeKind, SetSpec

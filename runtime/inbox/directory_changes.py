@@ -9,7 +9,7 @@ from typing import Any
 
 from receipts.chain import VOTE_RESTORED
 from runtime.approvals.electorate import able, without
-from runtime.approvals.quorum import cast_of, counting, shortfall, tally
+from runtime.approvals.rules import cast_of, counting, shortfall, tally
 from runtime.engine import Engine
 from runtime.inbox.approval_endings import end_approval
 from runtime.model.approval import Approval, StandingChange

@@ -14,10 +14,9 @@ from receipts.canonical import digest
 from receipts.chain import VOTE_WITHDRAWN, Actor
 from receipts.fields import timestamp
 from receipts.passkey_records import SignedWords
-from runtime.approvals.quorum import cast_of, counting, leaves_open, missing_classes, still_missing, tally
 from runtime.approvals.request_rules import refuse_withdrawal
 from runtime.approvals.requests import look_at_passage
-from runtime.approvals.rules import way_to_vote
+from runtime.approvals.rules import cast_of, counting, leaves_open, missing_classes, still_missing, tally, way_to_vote
 from runtime.approvals.webauthn import PasskeyError, check_assertion, document_of
 from runtime.engine import Engine
 from runtime.inbox.approval_endings import end_approval

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.approvals.quorum import cast_of, counting, leaves_open, missing_classes, still_missing
+from runtime.approvals.rules import cast_of, counting, leaves_open, missing_classes, still_missing
 from runtime.approvals.windows import next_opening
 from runtime.model.action import Acting, Action, Tier
 from runtime.model.approval import AskKind, Change, Result, as_before, stamp

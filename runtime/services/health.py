@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.approvals.electorate import able
-from runtime.approvals.quorum import shortfall
+from runtime.approvals.rules import shortfall
 from runtime.model.requirement import Requirement
 from runtime.model.run import FoundStep
 from runtime.services.audit import Audit, audit

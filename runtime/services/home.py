@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from runtime.approvals.quorum import leaves_open
+from runtime.approvals.rules import leaves_open
 from runtime.engine import Engine
 from runtime.inbox.vote_refusals import UNKNOWN_APPROVAL
 from runtime.model.delegation import StandIn

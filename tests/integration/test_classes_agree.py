@@ -22,8 +22,7 @@ from policy.bundle import build_bundle
 from policy.contract import Requirement as Contract
 from policy.vetting import run_opa
 from receipts.passkey_records import PASSKEY
-from runtime.approvals.quorum import Cast, tally
-from runtime.approvals.rules import refuse_vote
+from runtime.approvals.rules import Cast, refuse_vote, tally
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus

@@ -160,9 +160,10 @@ async def test_a_question_about_named_people_is_unavailable_while_the_directory_
         policy = bench.engine.policy
         effect: dict[str, Any] = {"connector": "payments", "operation": "refund", "target": "payment:1", "tier": "low"}
         asked, other = (question(**effect, fields={"amount": amount, "answered_by": "olga"}) for amount in (2000, 2))
-        known, free = await asked_with_names(bench.engine.pool, policy.ask_all, [asked, other])
+        first = await policy.ask_all([asked, other])
+        known, free = await asked_with_names(bench.engine.pool, policy.ask_all, [asked, other], first)
         closed = make_pool(as_program(dsn), size=1, behind_pooler=False)
-        away, still = await asked_with_names(closed, policy.ask_all, [asked, other])
+        away, still = await asked_with_names(closed, policy.ask_all, [asked, other], first)
     assert isinstance(known, Verdict)
     assert (known.answer.outcome, known.named) == (Outcome.NEEDS_APPROVAL, {"answered_by": ["olga"]})
     assert isinstance(away, PolicyUnavailableError)

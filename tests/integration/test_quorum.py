@@ -31,9 +31,8 @@ from receipts.canonical import digest
 from receipts.chain import VOTE_COUNTED, VOTE_WITHDRAWN, Actor, Correlation, Leaf
 from receipts.fields import timestamp
 from receipts.passkey_records import PASSKEY
-from runtime.approvals.quorum import Cast, tally
 from runtime.approvals.request_rules import refuse_withdrawal
-from runtime.approvals.rules import Ballot, refuse_vote, way_to_vote
+from runtime.approvals.rules import Ballot, Cast, refuse_vote, tally, way_to_vote
 from runtime.model.delegation import Delegation, StandIn
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement

@@ -23,9 +23,8 @@ from policy.bundle import build_bundle
 from policy.vetting import run_opa
 from receipts.fields import timestamp
 from receipts.passkey_records import PASSKEY
-from runtime.approvals.quorum import cast_of, tally
 from runtime.approvals.request_rules import refuse_withdrawal
-from runtime.approvals.rules import Ballot, refuse_break_glass, refuse_vote, way_to_vote
+from runtime.approvals.rules import Ballot, cast_of, refuse_break_glass, refuse_vote, tally, way_to_vote
 from runtime.model.delegation import Account, Delegation, StandIn
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.approvals.electorate import able, users_of
-from runtime.approvals.quorum import Cast, shortfall, tally
-from runtime.approvals.rules import Ballot, refuse_vote, way_to_vote
+from runtime.approvals.rules import Ballot, Cast, refuse_vote, shortfall, tally, way_to_vote
 from runtime.model.delegation import AskedPerson, Delegation, Deputy, StandIn
 from runtime.model.person import Person
 from runtime.model.requirement import NextInLine, Requirement

@@ -18,6 +18,7 @@ from runtime.model.chat_message import (
     CardTampered,
     DelegateVoted,
     DelegationChanged,
+    PolicyNotice,
     ReviewLate,
     RunName,
     Unfulfillable,
@@ -205,6 +206,10 @@ SAID: list[tuple[Said, str]] = [
             "Break-glass review overdue: filing of Corporate onboarding (case-7)."
             " Due 2026-01-05 17:00 UTC. Asked: seniors."
         ),
+    ),
+    (
+        PolicyNotice(run=RUN, step="filing", body="Refunds over 1,000 EUR"),
+        "filing of Corporate onboarding (case-7) begins: Refunds over 1,000 EUR",
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),

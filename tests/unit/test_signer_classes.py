@@ -12,7 +12,7 @@ from policy.changes import config_changes
 from policy.contract import PolicyUnavailableError
 from policy.contract import Requirement as Contract
 from policy.differences import requirement_differences
-from runtime.approvals.quorum import Cast, ends_request, is_met, leaves_open, missing_classes, shortfall, tally
+from runtime.approvals.rules import Cast, ends_request, is_met, leaves_open, missing_classes, shortfall, tally
 from runtime.model.person import Person
 from runtime.model.requirement import Requirement, SignerClass
 from runtime.model.states import ApprovalStatus

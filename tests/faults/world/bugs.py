@@ -10,7 +10,7 @@ import runtime.gate.gate as gate_module
 import runtime.inbox.votes as votes_module
 from evidence.s3 import S3Archive
 from policy.contract import Question
-from runtime.approvals.quorum import tally
+from runtime.approvals.rules import tally
 from runtime.model.notification import ApplyResult
 from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus, NotificationStatus
