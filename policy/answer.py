@@ -23,8 +23,8 @@ from policy.contract import (
     Question,
     Requirement,
     SignerClass,
+    Text,
 )
-from policy.texts import Text
 
 # Older servers let a crafted path select another rule (CVE-2025-46569).
 OLDEST_OPA = (1, 4, 0)

@@ -1,14 +1,15 @@
 """The policy contract (design, section 11): the question, and the answer."""
 
+import unicodedata
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from policy.budgets import BudgetUse
-from policy.execution_windows import ExecuteWhen
-from policy.texts import MOST_ITEMS, Exact, Text, Texts, printable
+from policy.execution_windows import ExecuteWhen, ZoneName
 
+LONGEST_TEXT = 2_000
+MOST_ITEMS = 100
 LONGEST_NAMES = 20_000
 """Bytes of all groups, people and codes of an answer together: they stand in one leaf of the audit log."""
 LONGEST_RULES = 40_000
@@ -21,9 +22,29 @@ MOST_BUDGETS = 50
 MOST_CLASSES = 20
 MOST_GROUPS_EACH = 8
 """Groups of which each may have to sign: Rego looks at every subset of them."""
+LONGEST_KEY = 400
+"""Characters of whom a budget is counted for: it stands in an index of the database."""
 
 
+def printable(text: str) -> str:
+    """Return a text that can be put on record; raise ValueError of another."""
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("control characters cannot be put on record")
+    return text
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(printable)]
+Texts = Annotated[list[Text], Field(max_length=MOST_ITEMS)]
 RuleName = Annotated[str, Field(min_length=1), AfterValidator(printable)]
+DecimalText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$")]
+"""A decimal number of at least zero, exactly as it is written."""
+Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY), AfterValidator(printable)]
+
+
+class Exact(BaseModel):
+    """Frozen, and closed to unknown members."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class PolicyUnavailableError(Exception):
@@ -263,6 +284,34 @@ class CustomObligation(Exact):
 
 
 Obligation = Annotated[NotificationObligation | StepUpObligation | CustomObligation, Field(discriminator="type")]
+
+
+class BudgetUse(Exact):
+    """What an allowed effect takes of a budget: one effect of `count`, and `amount` of `sum`, in a `currency`.
+
+    `key` says whose budget it is, of those that are counted `by` that: a requester, agent or target. It begins again
+    each day or month, by the calendar of `time_zone`. `over` says what follows where too little is left.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,59}$")
+    comment: Text
+    by: Literal["requester", "agent", "target"]
+    key: Key
+    per: Literal["day", "month"]
+    time_zone: ZoneName
+    count: int | None = Field(default=None, ge=1, le=1_000_000_000, exclude_if=lambda count: count is None)
+    sum: DecimalText | None = Field(default=None, exclude_if=lambda text: text is None)
+    currency: str | None = Field(default=None, pattern=r"^[A-Z0-9]{1,10}$", exclude_if=lambda text: text is None)
+    amount: DecimalText | None = Field(default=None, exclude_if=lambda text: text is None)
+    over: Literal["deny", "wait", "approve"]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if len({self.sum is None, self.currency is None, self.amount is None}) > 1:
+            raise ValueError("`sum`, `currency` and `amount` are said together")
+        if self.count is None and self.sum is None:
+            raise ValueError("a budget has a `count`, a `sum`, or both")
+        return self
 
 
 class Answer(Exact):

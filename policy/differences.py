@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import isodate
 
-from policy.budgets import BudgetUse
-from policy.contract import Answer, BreakGlass, NextInLine, Outcome, Reason, Requirement, SignerClass
+from policy.contract import Answer, BreakGlass, BudgetUse, NextInLine, Outcome, Reason, Requirement, SignerClass
 from policy.execution_windows import ExecuteWhen
 from receipts.redaction import MARKER
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from policy.contract import Text
 from policy.execution_windows import Day, ExecuteWhen, Window, zones
-from policy.texts import Text
 
 Tier = Literal["low", "medium", "high"]
 TIERS: tuple[Tier, ...] = ("low", "medium", "high")

@@ -5,8 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from policy.contract import ActorInput, Reason, RunInput
-from policy.texts import MOST_ITEMS, Exact
+from policy.contract import MOST_ITEMS, ActorInput, Exact, Reason, RunInput
 
 
 class OperatedRun(RunInput):

@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from policy.budgets import BudgetUse
+from policy.contract import BudgetUse
 from receipts.fields import timestamp
 
 _EXACT = Context(prec=200)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evidence.records import BudgetRecord
 from evidence.verify import budgets as verifier
-from policy.budgets import BudgetUse
+from policy.contract import BudgetUse
 from runtime.model.budget import BudgetSpentError, Over, SpentUse, Total, Use, period_end, period_of, uses_of
 
 ZONES = (
