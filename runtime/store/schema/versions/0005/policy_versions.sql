@@ -16,7 +16,7 @@ CREATE TABLE policy_versions (
 );
 
 -- Which version came into force when. The last row says which one is. There is no reference to the run: it would wait for
--- the run's lock, and a transaction that has it may wait for the version in force.
+-- the run's lock, and whoever has that may wait for the version in force.
 CREATE TABLE policy_activations (
     number INTEGER NOT NULL,
     version INTEGER NOT NULL,
