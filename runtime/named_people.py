@@ -46,7 +46,8 @@ def told_who(names: Mapping[str, list[str] | None], known: Mapping[str, Sequence
 async def asked_with_names(pool: Pool, ask: Ask, questions: Sequence[Question], first: Answers) -> Answers:
     """Return answers; where the first ones ask back who is named in fields, look that up and ask again with it.
 
-    A directory that cannot be read makes these questions unavailable, and no other.
+    Only these questions are unavailable if the directory cannot be read, or if policy then asks for other names: another
+    version has come into force meanwhile.
     """
     answers = list(first)
     back = {
@@ -64,11 +65,16 @@ async def asked_with_names(pool: Pool, ask: Ask, questions: Sequence[Question], 
         return [unread if place in back else one for place, one in enumerate(answers)]
     again = await ask(told)
     for place, question, answer in zip(back, told, again, strict=True):
-        if isinstance(answer, Verdict):
-            answers[place] = answer.model_copy(update={"named": question.named})
-        else:
-            answers[place] = answer
+        answers[place] = _told_answer(question, answer)
     return answers
+
+
+def _told_answer(question: Question, answer: Verdict | PolicyUnavailableError) -> Verdict | PolicyUnavailableError:
+    if isinstance(answer, PolicyUnavailableError):
+        return answer
+    if answer.answer.names:
+        return PolicyUnavailableError(f"it asks for other names now: {', '.join(answer.answer.names)}")
+    return answer.model_copy(update={"named": question.named})
 
 
 async def _look_up(pool: Pool, question: Question, paths: Sequence[str]) -> Question:

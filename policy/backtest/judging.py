@@ -9,8 +9,9 @@ from policy.answer import expect_editor_apart, parse_answer
 from policy.contract import Answer, PolicyUnavailableError, Question
 from policy.differences import Difference, DifferenceClass, differences
 
-NO_QUESTION, NO_ANSWER_ON_RECORD = "question.invalid", "answer.invalid"
-"""Why a decision cannot be replayed: its recorded question or answer does not parse."""
+NO_QUESTION, NO_ANSWER_ON_RECORD, NO_NAMES = "question.invalid", "answer.invalid", "names.not_recorded"
+"""Why a decision cannot be replayed: its recorded question or answer does not parse, or does not say who is named in the
+effect, which the candidate has to know."""
 
 
 class Decision(BaseModel):
@@ -66,6 +67,8 @@ def judge(decision: RecordedDecision, question: Question | None, document: Any, 
         candidate = _answer(question, document, fault)
     except PolicyUnavailableError as error:
         return _judged(decision, DifferenceClass.NO_ANSWER, rules=_codes(recorded), why=str(error))
+    if candidate.names:
+        return _judged(decision, DifferenceClass.NOT_REPLAYABLE, why=NO_NAMES)
     found = differences(recorded, candidate)
     kind = found[0].kind if found else DifferenceClass.UNCHANGED
     return _judged(decision, kind, rules=_rules(recorded, candidate), differences=tuple(found))

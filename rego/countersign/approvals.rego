@@ -100,8 +100,8 @@ default asked_back := {}
 
 asked_back := {"names": sort(naming)} if {
 	demand.requirement != "none"
-	named_unknown
-	not input.named
+	some path in naming
+	not _is_told(path)
 }
 
 # METADATA
@@ -284,6 +284,8 @@ _stated := strictest.of({config.tenant.requirements[demand.requirement]}, {packs
 }
 
 _named := {person | some path in naming; some person in input.named[path]}
+
+_is_told(path) if type_name(input.named[path])
 
 _is_known(path) if {
 	is_array(input.named[path])

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from policy.client import OpaEngine
 from policy.contract import Outcome, PolicyUnavailableError, Verdict
 from runtime.handlers import TransientError
 from runtime.model.votes import RefusalCode
@@ -14,13 +15,15 @@ from tests.integration.limits_stage import (
     LARGE,
     OWNERS,
     REFUND,
+    limited_policies,
     open_payments,
     refund,
     status,
     step_error,
 )
 from tests.logins import as_program
-from tests.opa_server import question
+from tests.opa_server import kept_opa, question
+from tests.patience import MINUTE
 
 ANSWERED = {"comment": "Nobody signs who answered the ticket", "when": REFUND, "exclude": ["answered_by"]}
 BY_OWNERS = {**LARGE, "requirement": "owners"}
@@ -151,6 +154,24 @@ async def test_a_limit_to_come_is_announced_on_the_card_and_holds_from_its_momen
         (second,) = await bench.rows("SELECT requirement, reasons FROM approvals WHERE status = 'requested'")
         assert second["requirement"]["quorum"] == 2
         assert [one["code"] for one in second["reasons"]] == ["limits.demand", "limits.applies", "limits.applies"]
+
+
+async def test_a_policy_that_asks_for_other_names_the_second_time_has_given_no_answer(dsn: str, tmp_path: Path) -> None:
+    """Another version came into force between the two questions; nothing is denied for good by that."""
+    answered_by, also_by = ANSWERED, {**ANSWERED, "exclude": ["answered_by", "payment"]}
+    effect: dict[str, Any] = {"connector": "payments", "operation": "refund", "target": "payment:1", "tier": "low"}
+    asked = question(**effect, fields={"amount": 2000, "answered_by": "olga", "payment": "pam"})
+    async with (
+        open_payments(dsn, tmp_path / "old", {"large": BY_OWNERS, "answered": answered_by}) as (old, _),
+        OpaEngine(
+            (await kept_opa(limited_policies(tmp_path / "new", {"large": BY_OWNERS, "answered": also_by}))).url,
+            timeout=MINUTE,
+        ) as changed,
+    ):
+        first = await old.engine.policy.ask_all([asked])
+        (found,) = await asked_with_names(old.engine.pool, changed.ask_all, [asked], first)
+    assert isinstance(found, PolicyUnavailableError)
+    assert "asks for other names now: answered_by, payment" in str(found)
 
 
 async def test_a_question_about_named_people_is_unavailable_while_the_directory_cannot_be_read(

@@ -297,6 +297,13 @@ def test_an_answer_that_the_gate_would_not_take_is_none() -> None:
     assert (lets_editor_sign.kind, "eve edited it" in lets_editor_sign.why) == (DifferenceClass.NO_ANSWER, True)
 
 
+def test_a_candidate_that_has_to_be_told_who_is_named_has_not_answered() -> None:
+    denied = {**DENIED, "names": ["answered_by"]}
+    for recorded_ in (ASKED, ALLOWED, DENIED):
+        found = judged(recorded_, denied)
+        assert (found.kind, found.why) == (DifferenceClass.NOT_REPLAYABLE, "names.not_recorded")
+
+
 def test_what_cannot_be_replayed_says_why_and_is_no_difference() -> None:
     assert judged(ASKED, ASKED, question={"mood": "good"}).why == "question.invalid"
     assert judged({**ASKED, "mood": "good"}, ASKED).why == "answer.invalid"
