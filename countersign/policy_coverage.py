@@ -20,9 +20,7 @@ from countersign.settings import Settings
 from policy.backtest.judging import question_of
 from policy.bundle import PolicyFolders
 from policy.contract import PolicyText, Question
-from policy.coverage.asking import CoverageOpa, coverage_opa
-from policy.coverage.lines import FileCounts, SeenFile, add_all
-from policy.coverage.summary import Measured, Summary, summarize
+from policy.coverage import CoverageOpa, FileCounts, Measured, SeenFile, Summary, add_all, coverage_opa, summarize
 from receipts.fields import timestamp
 from runtime.clock import utc_now
 from runtime.services.recorded_decisions import Key, RecordedDecisions, Selected

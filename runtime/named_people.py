@@ -46,8 +46,8 @@ def told_who(names: Mapping[str, list[str] | None], known: Mapping[str, Sequence
 async def asked_with_names(pool: Pool, ask: Ask, questions: Sequence[Question], first: Answers) -> Answers:
     """Return answers; where the first ones ask back who is named in fields, look that up and ask again with it.
 
-    Only these questions are unavailable if the directory cannot be read, or if policy then asks for other names: another
-    version has come into force meanwhile.
+    Only these questions are unavailable if the directory cannot be read, or if policy then asks for other names, since
+    another version has come into force.
     """
     answers = list(first)
     back = {

@@ -13,7 +13,7 @@ from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 from countersign.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from policy.coverage.summary import Summary
+    from policy.coverage import Summary
 
 _COLUMNS = ("file", "lines", "covered", "share")
 
@@ -36,7 +36,7 @@ def coverage(
     """
     from countersign.cli.outputs import write_new
     from countersign.policy_coverage import Wish, measure
-    from policy.coverage.report import about, html_report
+    from policy.coverage_report import about, html_report
 
     settings = shared_settings("database_url")
     wish = Wish(period.since, period.until, sample)
@@ -52,7 +52,7 @@ def coverage(
 
 
 def _show(summary: "Summary") -> None:
-    from policy.coverage.report import percent
+    from policy.coverage_report import percent
 
     told = summary.document
     show_rows([_row(one["file"], one, percent) for one in (*told["files"], {**told, "file": "all"})], _COLUMNS)

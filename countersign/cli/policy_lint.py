@@ -12,7 +12,7 @@ from countersign.cli.options import AsJson
 from countersign.cli.policy_options import Core, Packs, folders_of, opa_program
 
 if TYPE_CHECKING:
-    from countersign.policy_lint.linting import Lint, Linted
+    from countersign.policy_lint import Lint, Linted
     from countersign.settings import Settings
 
 _CANNOT_LOOK = 2
@@ -48,7 +48,7 @@ def lint(
 def _look(core: Path | None, packs: list[Path] | None, settings: "Settings") -> "Lint":
     """Return the lint of a policy, or exit with 2 and one sentence where it cannot be read."""
     from countersign.foreseen_errors import OperateError
-    from countersign.policy_lint.linting import Lint
+    from countersign.policy_lint import Lint
     from policy.errors import PolicyError
     from runtime.clock import utc_now
 
@@ -61,7 +61,7 @@ def _look(core: Path | None, packs: list[Path] | None, settings: "Settings") -> 
 
 def _of_database(looked: "Lint", settings: "Settings", last: int) -> "Linted":
     from countersign.connection import DatabaseError
-    from countersign.policy_lint.linting import Linted, without_database
+    from countersign.policy_lint import Linted, without_database
 
     if settings.database_url is None:
         return Linted(notes=[without_database("no database is named")])

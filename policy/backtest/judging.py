@@ -10,8 +10,8 @@ from policy.contract import Answer, PolicyUnavailableError, Question
 from policy.differences import Difference, DifferenceClass, differences
 
 NO_QUESTION, NO_ANSWER_ON_RECORD, NO_NAMES = "question.invalid", "answer.invalid", "names.not_recorded"
-"""Why a decision cannot be replayed: its recorded question or answer does not parse, or does not say who is named in the
-effect, which the candidate has to know."""
+"""Why a decision cannot be replayed: its question or answer does not parse as recorded, or does not say who is named in
+the effect, which the candidate has to know."""
 
 
 class Decision(BaseModel):

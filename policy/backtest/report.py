@@ -1,19 +1,13 @@
 """Reports of a backtest: Markdown for reviews, HTML to read and print, JSON for programs."""
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
 
 from policy.backtest.summary import Summary
 from policy.differences import shown_value
+from policy.report_page import report_page
 
 _BACKTICKS = re.compile("`+")
 
@@ -37,16 +31,9 @@ def markdown_report(summary: Summary) -> bytes:
 
 
 def html_report(summary: Summary) -> bytes:
-    """Return the HTML report: a page without scripts that loads nothing."""
-    style = _file("report.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _template().render(
-        told=summary.document,
-        about=_about(summary.document),
-        style=Markup(style),  # noqa: S704 - a file of ours
-        style_digest=digest,
-    )
-    return f"{page}\n".encode()
+    """Return the HTML report."""
+    filters = {"percent": _percent, "counts": _counts, "lines": lambda one: list(_lines(one, str))}
+    return report_page("backtest/report", filters, {"told": summary.document, "about": _about(summary.document)})
 
 
 def _about(told: dict[str, Any]) -> list[str]:
@@ -107,14 +94,3 @@ def _cell(text: str) -> str:
 
 def _counts(one: dict[str, Any]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in one["classes"].items())
-
-
-@cache
-def _template() -> Template:
-    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    engine.filters.update(percent=_percent, counts=_counts, lines=lambda one: list(_lines(one, str)))
-    return engine.from_string(_file("report.html"))
-
-
-def _file(name: str) -> str:
-    return (files("policy.backtest") / name).read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from countersign.policy_lint.linting import Lint, Linted
+from countersign.policy_lint import Lint, Linted
 from countersign.settings import Settings
 from policy.bundle import PolicyFolders
 from policy.lint.rules import FEW

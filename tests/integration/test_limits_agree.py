@@ -6,8 +6,6 @@ policy then states, runtime, policy and both verifiers agree on who may sign, an
 
 import json
 import random
-import tempfile
-from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,13 +15,13 @@ import pytest
 from playwright.async_api import Page
 
 from policy.answer import parse_answer
-from policy.bundle import build_bundle
 from policy.contract import Answer, Outcome, Requirement
 from policy.vetting import run_opa
 from receipts.passkey_records import PASSKEY
-from tests.browser import verify_page
-from tests.integration.test_classes_agree import Given, page_says, runtime_says, told, verifier_says
-from tests.opa_server import SHIPPED, opa_program, question
+from tests.integration.test_classes_agree import Given, bundle, page, page_says, runtime_says, told, verifier_says
+from tests.opa_server import opa_program, question
+
+__all__ = ["bundle", "page"]
 
 LOTS, CASES, LIMITS = 10, 250, 8
 GROUPS = ["risk", "legal", "ops", "board"]
@@ -321,20 +319,6 @@ def drawn_votes(draw: random.Random, asked: Requirement) -> list[Given]:
         )
         for person in draw.sample(people, draw.randint(1, len(people)))
     ]
-
-
-@pytest.fixture(scope="module")
-def bundle() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "bundle.tar.gz"
-        file.write_bytes(build_bundle(SHIPPED).data)
-        yield file
-
-
-@pytest.fixture(scope="module")
-async def page() -> AsyncIterator[Page]:
-    async with verify_page() as page:
-        yield page
 
 
 @pytest.mark.parametrize("lot", range(LOTS))

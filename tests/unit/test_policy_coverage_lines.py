@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from policy.coverage.lines import FileCounts, SeenFile, add_all
+from policy.coverage import FileCounts, SeenFile, add_all
 
 
 def span(start: tuple[int, int], end: tuple[int, int]) -> dict[str, Any]:

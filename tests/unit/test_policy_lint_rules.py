@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from countersign.policy_lint.people import fragile, people_findings
+from countersign.policy_lint_people import fragile, people_findings
 from policy.lint.configuration import configuration_findings
 from policy.lint.demands import named_in
 from policy.lint.findings import TenantConfig

@@ -1,37 +1,18 @@
-"""The report of a coverage as HTML, to read and print, and as JSON for programs."""
+"""The report of a coverage as HTML, to read and print."""
 
-import base64
-import hashlib
-import json
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
-
-from policy.coverage.summary import Summary
+from policy.coverage import Summary
+from policy.report_page import report_page
 
 _MARKS = {"": "", "yes": "✓", "no": "✗", "partly": "△"}
 
 
-def json_report(summary: Summary) -> bytes:
-    """Return the JSON report."""
-    return f"{json.dumps(summary.document, indent=2, ensure_ascii=False)}\n".encode()
-
-
 def html_report(summary: Summary) -> bytes:
-    """Return the HTML report: a page without scripts that loads nothing."""
-    style = _file("report.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _template().render(
-        told=summary.document,
-        about=about(summary),
-        listed=[_listed(one, summary) for one in summary.document["files"]],
-        style=Markup(style),  # noqa: S704 - a file of ours
-        style_digest=digest,
-    )
-    return f"{page}\n".encode()
+    """Return the HTML report."""
+    listed = [_listed(one, summary) for one in summary.document["files"]]
+    values = {"told": summary.document, "about": about(summary), "listed": listed}
+    return report_page("coverage_report", {"percent": percent}, values)
 
 
 def about(summary: Summary) -> list[str]:
@@ -67,14 +48,3 @@ def _listed(file: dict[str, Any], summary: Summary) -> dict[str, Any]:
 def _line(row: int, questions: int | None, line: str, *, is_never_true: bool) -> dict[str, Any]:
     kind = "" if questions is None else "no" if not questions else "partly" if is_never_true else "yes"
     return {"row": row, "questions": questions, "line": line, "kind": kind, "mark": _MARKS[kind]}
-
-
-@cache
-def _template() -> Template:
-    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    engine.filters.update(percent=percent)
-    return engine.from_string(_file("report.html"))
-
-
-def _file(name: str) -> str:
-    return (files("policy.coverage") / name).read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """The lint of a policy folder, from its files and, as far as there is one, from the database."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from countersign.connection import connected
+from countersign.engine import validated_catalog
 from countersign.foreseen_errors import CountersignError
-from countersign.policy_lint.operations import used_operations
-from countersign.policy_lint.people import asked_groups, people_findings
+from countersign.policy_lint_people import asked_groups, people_findings
 from countersign.settings import ROOT, Settings
 from policy.bundle import CONFIG, CONFIG_FILE, PolicyFolders
 from policy.checks import Inspected, inspect, syntax_trees
@@ -32,12 +33,14 @@ from policy.lint.rules import (
     unlisted,
 )
 from policy.trace import rules_in
+from runtime.definitions.loading.catalog import Catalog
 from runtime.definitions.problems import DefinitionError
 from runtime.services.policy_lint import TenantPeople, fired_rules, people_of
 
 META = ROOT / "rego/meta.rego"
 _PEOPLE = "groups, and people who are too few"
 _DECISIONS = "rules that never fired"
+_HANDLER = re.compile(r"\bhandler:\s*[\"']?([a-z0-9_]+::[a-z0-9_]+)")
 
 
 @dataclass
@@ -157,3 +160,34 @@ def _of_people(configs: Sequence[TenantConfig], people: Mapping[str, TenantPeopl
             found.findings += people_findings(config, people[config.tenant])
     if strange := [config.tenant for config in configs if config.tenant not in people]:
         found.notes.append(f"left out, because the database has no directory of {', '.join(strange)}: {_PEOPLE}")
+
+
+def used_operations(settings: Settings) -> tuple[list[Used], Sequence[str]]:
+    """Return what the runbooks of the packs have done through the gate, and the problems in what was not loaded."""
+    catalog = validated_catalog(settings)
+    places = dict(_places(settings.packs))
+    used = [_used(handler, runbook, places) for handler, runbook in _handlers(catalog).items()]
+    return used, tuple(map(str, catalog.problems))
+
+
+def _used(handler: str, runbook: str, places: dict[str, tuple[str, int]]) -> Used:
+    connector, operation = handler.split("::")
+    file, line = places.get(handler, (runbook, 0))
+    return Used(connector, operation, runbook, file, line)
+
+
+def _handlers(catalog: Catalog) -> dict[str, str]:
+    """Return the handlers that policy is asked about, each with the first runbook that uses it."""
+    found: dict[str, str] = {}
+    for (name, _), definition in sorted(catalog.definitions.items()):
+        for verb in definition.verbs.values():
+            if verb.passes_gate:
+                found.setdefault(verb.handler, name)
+    return found
+
+
+def _places(packs: Sequence[Path]) -> Iterator[tuple[str, tuple[str, int]]]:
+    files = sorted(file for pack in packs for file in (pack / "verbs").glob("*.yaml"))
+    for file in reversed(files):
+        numbered = enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        yield from ((found[1], (str(file), row)) for row, line in numbered if (found := _HANDLER.search(line)))

@@ -1,1 +1,0 @@
-"""Lint of a policy folder: its rules and configuration, beside runbooks, directory and recorded decisions."""
