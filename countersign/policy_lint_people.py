@@ -30,7 +30,8 @@ def people_findings(config: TenantConfig, people: TenantPeople) -> Iterator[Find
         yield config.finding(path, "people.unknown_group", says)
     for name, entry in config.requirements.items():
         if set(unknown.values()).isdisjoint(_asked(entry)):
-            yield from _too_few(config, name, entry, people)
+            found = list(_too_few(config, ("requirements", name), entry, people))
+            yield from found or _of_limits(config, name, entry, people)
         if "break_glass" in entry and set(unknown.values()).isdisjoint(entry["break_glass"]["review_by"]):
             yield from _self_review(config, name, entry["break_glass"], people.able[_breakers(entry)])
 
@@ -62,8 +63,18 @@ def _breakers(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(entry["break_glass"]["groups"])
 
 
-def _too_few(config: TenantConfig, name: str, entry: Mapping[str, Any], people: TenantPeople) -> Iterator[Finding]:
-    path = ("requirements", name)
+def _of_limits(config: TenantConfig, name: str, entry: Mapping[str, Any], people: TenantPeople) -> Iterator[Finding]:
+    """Yield limits that ask more of their requirement, or of that of the high tier, than its people can give."""
+    for limit, asks in config.document.get("limits", {}).items():
+        if asks.get("requirement", "high") == name:
+            raised = {member: asks[member] for member in ("quorum", "sign_with") if member in asks}
+            quorum = max(entry["quorum"], raised.get("quorum", 1))
+            yield from _too_few(config, ("limits", limit), {**entry, **raised, "quorum": quorum}, people)
+
+
+def _too_few(
+    config: TenantConfig, path: tuple[str, ...], entry: Mapping[str, Any], people: TenantPeople
+) -> Iterator[Finding]:
     given = {member: entry[member] for member in _OF_REQUIREMENT if member in entry}
     requirement = Requirement.of({**given, "exclude": [], "reason_required": False})
     able = people.able[_asked(entry)]
@@ -97,7 +108,7 @@ def fragile(requirement: Requirement, able: Sequence[Person]) -> str:
 def _self_review(
     config: TenantConfig, name: str, glass: Mapping[str, Any], breakers: Sequence[Person]
 ) -> Iterator[Finding]:
-    """Whoever uses break-glass does not review it: another person has to be there."""
+    """Yield break-glass that nobody could review: who used it does not, so another person has to be there."""
     same: AbstractSet[str] = set(glass["groups"])
     if same == set(glass["review_by"]) and len(breakers) == 1:
         says = f"{breakers[0].name} alone is in these groups, and nobody reviews their own use: name another group"

@@ -255,7 +255,7 @@ def _of_classes(before: list[SignerClass], after: list[SignerClass]) -> Differen
 
 
 def _is_as_strict(was: SignerClass, now: SignerClass) -> bool:
-    """Return whether whoever fulfils the new class fulfils the old one, too."""
+    """Return whether all people who fulfil the new class fulfil the old one, too."""
     if now.quorum < was.quorum or not set(now.groups) <= set(was.groups):
         return False
     return not was.all_groups or (now.all_groups and set(now.groups) == set(was.groups))

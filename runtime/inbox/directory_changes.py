@@ -100,7 +100,7 @@ async def _correct(engine: Engine, seen: Mapping[str, Any]) -> int:
 async def look_again(engine: Engine, tx: RunTx, approval: Approval, votes: Sequence[Vote]) -> None:
     """Put on record whether enough people can still decide a request, once a vote that ends nothing is given or gone.
 
-    Its card is shown as it is then by whoever calls.
+    The caller shows its card as it is then.
     """
     if row := await open_request(tx.conn, engine.tenant, approval.approval_id):
         await _restate(engine, tx, row, approval, votes)

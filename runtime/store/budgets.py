@@ -2,7 +2,7 @@
 
 A transaction that has locked totals waits for nothing after that: neither for runs, which come first, nor for the
 policy in force or an idempotency key. What is released is marked alone, and leaves its total with the next use of it:
-whoever ends an effect locks no total.
+the end of an effect locks no total.
 """
 
 import json

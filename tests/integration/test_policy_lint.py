@@ -90,6 +90,24 @@ PLANTED: dict[str, tuple[Edit, str, str]] = {
         "people.too_few",
         "requirements.high",
     ),
+    "a limit of hundreds": (
+        put("limits", value={"many": {"comment": "c", "when": {"connector": ["register"]}, "quorum": 500}}),
+        "people.impossible",
+        "limits.many",
+    ),
+    "a limit that few can meet": (
+        put(
+            "limits",
+            value={"all": {"comment": "c", "when": {"runbook": ["r"]}, "requirement": "urgent_incident", "quorum": 3}},
+        ),
+        "people.too_few",
+        "limits.all",
+    ),
+    "a limit that asks for passkeys that nobody has": (
+        put("limits", value={"keys": {"comment": "c", "when": {"connector": ["register"]}, "sign_with": "passkey"}}),
+        "people.passkeys",
+        "limits.keys.sign_with",
+    ),
     "a limit that tells a group misspelt": (
         put("limits", value={"told": {"comment": "c", "when": {"connector": ["register"]}, "notify": ["securty"]}}),
         "people.unknown_group",
