@@ -47,7 +47,7 @@ def _said(member: str, value: Any) -> str:
 
 def _budget(budget: Mapping[str, Any]) -> str:
     """Return a budget in words, such as `50 effects and 500.00 EUR of amount a day by requester (deny)`."""
-    most = [f"{budget['count']} effects"] if "count" in budget else []
+    most = [f"{budget['count']} effect{'s' if budget['count'] > 1 else ''}"] if "count" in budget else []
     if of := budget.get("sum"):
         most.append(f"{of['at_most']} {of['currency']} of {of['field']}")
     return f"{' and '.join(most)} a {budget['per']} by {budget['by']} ({budget['over']}, {budget['time_zone']})"

@@ -268,11 +268,13 @@ def pending_execution(view: ApprovalView) -> list[Block]:
     """Return that line once it is approved and waits."""
     if view.result is None or view.result.code not in (ResultCode.WINDOW, ResultCode.BUDGET):
         return []
-    return _execution_line(datetime.fromisoformat(view.result.about[0]))
+    moment, *budget = view.result.about
+    return _execution_line(datetime.fromisoformat(moment), *budget)
 
 
-def _execution_line(moment: datetime) -> list[Block]:
-    return [context(mrkdwn_text(Shown(f"*Carried out {date(moment)} at the earliest*")))]
+def _execution_line(moment: datetime, budget: str = "") -> list[Block]:
+    why = f": the budget {plain(budget)} is used up until then" if budget else ""
+    return [context(mrkdwn_text(Shown(f"*Carried out {date(moment)} at the earliest*{why}")))]
 
 
 def _long_duration(duration: str) -> str:

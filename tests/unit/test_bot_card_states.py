@@ -192,10 +192,12 @@ def test_a_card_of_what_waits_says_until_when() -> None:
     assert LINE in shown(card(waits, now=NOW).blocks)
 
 
-def test_a_card_of_what_waits_for_its_budget_says_until_when() -> None:
+def test_a_card_of_what_waits_for_its_budget_says_until_when_and_for_which() -> None:
     result = Result(ResultCode.BUDGET, ("2026-03-03T08:00:00.000000Z", "refunds"))
     waits = replace(KYC, status=ApprovalStatus.APPROVED, result=result, decided_at=NOW)
-    assert LINE in shown(card(waits, now=NOW).blocks)
+    seen = shown(card(waits, now=NOW).blocks)
+    assert LINE in seen
+    assert "the budget refunds is used up until then" in seen
     assert result_words(result) == (
         "Approved; carried out from 2026-03-03 08:00 UTC on, since its budget refunds is used up until then"
     )
