@@ -120,4 +120,4 @@ async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) ->
 
 def confined_opa(program: Path, seconds: float = SECONDS) -> Opa:
     """Return an `opa` with the memory limit of `policy try`."""
-    return Opa(program, seconds, *confinement(DESK.memory))
+    return Opa(program, seconds, *confinement(DESK))

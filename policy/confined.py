@@ -1,11 +1,13 @@
 """Confined `opa`: a process that runs Rego which nobody vouches for, and may take no more than it is given.
 
-Its memory, its time, the bytes that it prints and its share of the CPU are bounded, it writes no file, and it has an
-empty environment. What a built-in of OPA could reach is bounded by the capabilities that it is started with.
+Its memory, its CPU time and the bytes that it prints are bounded, it writes no file, and it has an empty environment.
+On a busy machine it waits as long as it must: one command is bounded by its work, all of them together by the clock.
+What a built-in of OPA could reach is bounded by the capabilities that it is started with.
 """
 
 import asyncio
 import os
+import signal
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,34 +19,37 @@ MIB = 1024**2
 _CHUNK = 64 * 1024
 _GO = {"GOGC": "400", "GOMAXPROCS": "2"}
 """It lives for a second: collecting garbage early would be half of its work. Two threads, however many cores."""
-_CONFINE = 'ulimit -c 0 && ulimit -f 0 && ulimit -d "$0" && exec nice -n 10 "$@"'
+_CONFINE = 'ulimit -c 0 && ulimit -f 0 && ulimit -d "$0" && exec nice -n "$@"'
 """Without core dumps and files; with so many KiB of data, which is what Go can write to, and not what it reserves."""
+_TIMED = 'ulimit -t "$0" && exec "$@"'
+"""With so many seconds of CPU time, of all threads; at the end of them the kernel kills it."""
 _BROKEN = "\ngoroutine "
 """What Go prints below whatever it says of its own end. It ends so without memory, with one of several sentences."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one process may take: seconds, bytes of memory, and bytes that it prints.
+    """What one process may take: seconds of CPU time, bytes of memory, and bytes that it prints.
 
     `said` bounds what it says beside its result, such as the lines of `print`. Everything that is asked of one policy
-    together takes no more than `overall` seconds, of which `near` may go to rules that came near.
+    together takes no more than `overall` seconds by the clock, of which `near` may go to rules that came near. `nice`
+    is how far it steps back behind other processes, 0 to 19.
     """
 
-    seconds: float
+    seconds: int
     overall: float
     near: float
     memory: int
     printed: int
     said: int
+    nice: int = 10
 
 
-DESK = Bounds(seconds=10.0, overall=120.0, near=60.0, memory=1024 * MIB, printed=64 * MIB, said=MIB)
+DESK = Bounds(seconds=10, overall=120.0, near=60.0, memory=1024 * MIB, printed=64 * MIB, said=MIB, nice=0)
 """For a person at a terminal, who has the machine."""
-FRONT = Bounds(seconds=5.0, overall=20.0, near=10.0, memory=256 * MIB, printed=16 * MIB, said=MIB // 4)
+FRONT = Bounds(seconds=5, overall=20.0, near=10.0, memory=256 * MIB, printed=16 * MIB, said=MIB // 4)
 """For a process that also answers others."""
-
-RESCUE = Bounds(seconds=20.0, overall=60.0, near=0.0, memory=256 * MIB, printed=16 * MIB, said=MIB // 4)
+RESCUE = Bounds(seconds=20, overall=60.0, near=0.0, memory=256 * MIB, printed=16 * MIB, said=MIB // 4)
 """For a rollback of the policy, for which it is better to wait on a busy machine than to have no answer."""
 
 
@@ -59,7 +64,7 @@ async def confined(opa: Path, *arguments: str, bounds: Bounds, stdin: str = "{}"
     """
     process = await _started(opa, arguments, bounds)
     try:
-        async with asyncio.timeout(bounds.seconds):
+        async with asyncio.timeout(bounds.overall):
             printed, said, _ = await asyncio.gather(
                 _read(process, process.stdout, bounds.printed),
                 _read(process, process.stderr, bounds.said),
@@ -67,7 +72,7 @@ async def confined(opa: Path, *arguments: str, bounds: Bounds, stdin: str = "{}"
             )
             code = await process.wait()
     except TimeoutError as error:
-        raise PolicyError(f"the policy does not answer within {bounds.seconds:g} s") from error
+        raise PolicyError(f"the policy does not answer within {bounds.overall:g} s") from error
     finally:
         await _ended(process)
     return _outcome(arguments[0], code, printed, said, bounds)
@@ -76,15 +81,16 @@ async def confined(opa: Path, *arguments: str, bounds: Bounds, stdin: str = "{}"
 async def _started(opa: Path, arguments: tuple[str, ...], bounds: Bounds) -> Process:
     if not os.access(opa, os.X_OK):
         raise NoOpaError(f"{opa}: there is no such program")
-    before, env = confinement(bounds.memory)
-    words = (*before, str(opa.absolute()), *arguments)
+    before, env = confinement(bounds)
+    words = ("/bin/sh", "-c", _TIMED, str(bounds.seconds), *before, str(opa.absolute()), *arguments)
     return await asyncio.create_subprocess_exec(*words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env)
 
 
-def confinement(memory: int) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the words that stand before a command which may take so many bytes, and its environment."""
+def confinement(bounds: Bounds) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the words that stand before a command which may take so much memory, and its environment."""
     # Go collects garbage more often, the nearer it comes to this
-    return ("/bin/sh", "-c", _CONFINE, str(memory // 1024)), {**_GO, "GOMEMLIMIT": str(memory * 3 // 4)}
+    words = ("/bin/sh", "-c", _CONFINE, str(bounds.memory // 1024), str(bounds.nice))
+    return words, {**_GO, "GOMEMLIMIT": str(bounds.memory * 3 // 4)}
 
 
 async def _read(process: Process, stream: asyncio.StreamReader | None, most: int) -> bytes:
@@ -125,6 +131,8 @@ def _outcome(command: str, code: int, printed: bytes, said: bytes, bounds: Bound
     for text, most in ((printed, bounds.printed), (said, bounds.said)):
         if len(text) > most:
             raise PolicyError(f"the policy prints more than {most // 1024} KiB")
+    if code == -signal.SIGKILL:
+        raise PolicyError(f"the policy needs more than {bounds.seconds} s of CPU time")
     if code:
         raise PolicyError("".join(texts).strip() or f"opa {command} exits with {code}")
     return texts

@@ -282,12 +282,12 @@ async def play_vault_alone(bench: Bench) -> str:
     return str(row["run_id"])
 
 
-async def asked(bench: Bench, ref: str = "1") -> str:
-    """Ask for access to the vault; return the approval."""
-    run_id = (await bench.start("access.request", ASKED, ref)).run_id
+async def asked(bench: Bench, ref: str = "1", role: str = "reader") -> str:
+    """Ask for access to the vault; return the approval. None is asked for where the account has the role already."""
+    run_id = (await bench.start("access.request", {**ASKED, "role": role}, ref)).run_id
     await bench.settle()
-    found = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_id)
-    return str(found[0]["approval_id"])
+    (found,) = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_id)
+    return str(found["approval_id"])
 
 
 async def token_to_sign(

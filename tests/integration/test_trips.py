@@ -194,7 +194,7 @@ async def _sign_within_five(vault: Bench, road: Trips, person: str, ticket: str 
     """Have a person sign a request of their own each time, written and answered within five round trips."""
     passkey = await register(vault, person)
     for ref in TIMES[: AT_MOST if ticket else len(TIMES)]:
-        token = await token_to_sign(vault, person, await asked(vault, ref), ticket=ticket)
+        token = await token_to_sign(vault, person, await asked(vault, ref, role=ref), ticket=ticket)
         page = await counter(vault).open(token)
         assert isinstance(page, SigningPage)
         signed = passkey.sign(page.ceremony.challenge)
@@ -219,7 +219,7 @@ async def test_a_signed_vote_that_ends_an_approval_is_written_and_answered_withi
     async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_vault(along(dsn, road), policy) as vault:
         passkey = await register(vault, "sam")
         for ref in TIMES:
-            approval_id = await asked(vault, ref)
+            approval_id = await asked(vault, ref, role=ref)
             with psycopg.connect(dsn, options="-c session_replication_role=replica") as conn:
                 conn.execute("UPDATE approvals SET requirement = jsonb_set(requirement::jsonb, '{quorum}', '1')::json")
                 conn.execute("UPDATE actors SET notices = %s WHERE actor_id = 'rita'", (hours,))
