@@ -1,14 +1,16 @@
 # METADATA
 # title: Budgets
 # description: >-
-#   What an effect takes of the budgets of the limits that hold for it: each counts effects, or a sum, by the day or the
-#   month. The gate keeps the totals; it says which budgets it found spent. Amounts stay texts, so that they are exact.
+#   What an effect takes of the budgets of the limits that hold for it, and of those that a pack's rule states: each counts
+#   effects, or a sum, by the day or the month. The gate keeps the totals; it says which budgets it found spent. Amounts
+#   stay texts, so that they are exact.
 # schemas:
 #   - input: schema.input
 package countersign.effect.budgets
 
 import data.countersign.effect.conditions
 import data.countersign.effect.config
+import data.countersign.effect.packs
 import data.countersign.effect.shape
 
 # METADATA
@@ -22,7 +24,9 @@ taken := {"budgets": [_uses[name] | some name in sort(_asked)]} if count(_asked)
 
 # METADATA
 # title: Unread
-# description: The budgets of which nobody could say how much the effect takes. It may not be carried out then.
+# description: >-
+#   The budgets of which nobody could say how much the effect takes, or that a limit and a pack both state. It may not be
+#   carried out then.
 unread := {name | some name in _asked; not _uses[name]}
 
 # METADATA
@@ -46,7 +50,7 @@ refusal := {
 unreadable contains {"code": rule.custom.short_name, "msg": sprintf("%s: %s", [rule.custom.failure_msg, what])} if {
 	rule := rego.metadata.rule()
 	some name in unread
-	what := concat(": ", [name, conditions.matching[name].comment])
+	what := concat(": ", [name, _comment(name)])
 }
 
 # METADATA
@@ -70,11 +74,21 @@ lets_ask(name, _) if name in _over
 
 _over := object.get(input.counters, "over", [])
 
-_asked := {name |
-	some name, limit in conditions.matching
-	limit.budget
-	not _is_free
-}
+_asked := _of_limits | _of_packs if not _is_free
+
+_asked := set() if _is_free
+
+_of_limits := {name | some name, limit in conditions.matching; limit.budget}
+
+_of_packs := {name | some name, _ in packs.demand.terms.budgets}
+
+_budget(name) := conditions.matching[name].budget if name in _of_limits
+
+_budget(name) := packs.demand.terms.budgets[name] if not name in _of_limits
+
+_comment(name) := conditions.matching[name].comment if name in _of_limits
+
+_comment(name) := packs.demand.terms.budgets[name].comment if not name in _of_limits
 
 # Word in the chat and to subscribers is of no step.
 _is_free if input.step == ""
@@ -85,14 +99,15 @@ _is_free if config.tenant.connectors[input.effect.connector].chat == true
 
 _uses[name] := use if {
 	some name in _asked
-	limit := conditions.matching[name]
-	key := _keys[limit.budget.by]
+	not name in (_of_limits & _of_packs)
+	budget := _budget(name)
+	key := _keys[budget.by]
 	count(key) > 0
 	count(key) <= 400
 	use := object.union_n([
-		{"name": name, "comment": limit.comment, "key": key},
-		object.filter(limit.budget, ["by", "per", "time_zone", "count", "over"]),
-		_sum(limit.budget),
+		{"name": name, "comment": _comment(name), "key": key},
+		object.filter(budget, ["by", "per", "time_zone", "count", "over"]),
+		_sum(budget),
 	])
 }
 

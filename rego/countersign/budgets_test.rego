@@ -217,3 +217,43 @@ test_a_budget_of_a_wrong_shape_has_flaws if {
 	found := config.flaws with input as {"tenant": "t1"} with data.countersign_config as {"t1": tenant(neither)}
 	count(found) > 0
 }
+
+stating(members) := {"p": {"ledger": {"demand": {"requirement": "none", "terms": {"budgets": {"sums": stated}}}}}} if {
+	stated := object.union(object.union(budget, {"comment": "Of the pack"}), members)
+}
+
+by_pack(limits, asked, members) := decision if {
+	decision := effect.decision with input as asked
+		with data.countersign_config as {"t1": tenant(limits)}
+		with data.countersign_pack as stating(members)
+}
+
+test_a_pack_states_budgets_of_its_own if {
+	every limits in [{}, {"other": {"comment": "Files", "when": {"connector": ["files"]}, "tier": "high"}}] {
+		[use] := by_pack(limits, question(refund), {}).budgets
+		[use.name, use.comment, use.key, use.amount] == ["sums", "Of the pack", "hook", "12.50"]
+	}
+	plain := effect.decision with input as question(refund)
+		with data.countersign_config as given.config
+		with data.countersign_pack as stating({})
+	[use.name | some use in plain.budgets] == ["sums"]
+}
+
+test_an_effect_takes_of_budgets_of_limits_and_of_packs if {
+	[use.name | some use in by_pack({"refunds": limit}, question(refund), {}).budgets] == ["refunds", "sums"]
+}
+
+test_a_budget_that_a_limit_and_a_pack_state_is_denied if {
+	codes := {reason.code | some reason in by_pack({"sums": limit}, question(refund), {}).reasons}
+	codes == {"budgets.unreadable"}
+}
+
+test_what_takes_nobody_knows_how_much_of_a_packs_budget_is_denied if {
+	every members in [{"sum": {"field": "nothing"}}, {"by": "nobody"}] {
+		decision := effect.decision with input as question(refund)
+			with data.countersign_config as given.config
+			with data.countersign_pack as stating(members)
+		decision.outcome == "deny"
+		{reason.code | some reason in decision.reasons} == {"packs.budget_unreadable"}
+	}
+}

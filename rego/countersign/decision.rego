@@ -7,6 +7,7 @@
 package countersign.effect
 
 import data.countersign.effect.approvals
+import data.countersign.effect.budgets
 import data.countersign.effect.config
 import data.countersign.effect.connectors
 import data.countersign.effect.duties
@@ -58,7 +59,7 @@ core := object.union(approvals.asked_back, {
 } if {
 	permitted
 	approvals.pending
-} else := object.union(windows.said, {
+} else := object.union(_terms, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
@@ -67,7 +68,7 @@ core := object.union(approvals.asked_back, {
 }) if {
 	approvals.demand.requirement == "none"
 	permitted
-} else := object.union(windows.said, {
+} else := object.union(_terms, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
@@ -110,6 +111,11 @@ denial_rules := sort(packs.denial_rules | {concat("#", [path, reason.code]) |
 	some path, reasons in _denials
 	some reason in reasons
 })
+
+# What an answer that allows says beside: when it may be carried out, and what it takes of a pack's budgets.
+_terms := windows.said if not packs.demand.terms.budgets
+
+_terms := object.union(windows.said, budgets.taken) if packs.demand.terms.budgets
 
 # Of any kind, so that what is wrong is not taken for nothing.
 _has_limits(question) if type_name(data.countersign_config[question.tenant].limits)

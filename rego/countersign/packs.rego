@@ -7,6 +7,7 @@
 #   - input: schema.input
 package countersign.effect.packs
 
+import data.countersign.effect.budgets
 import data.countersign.effect.config
 import data.countersign.effect.reasons
 
@@ -21,8 +22,8 @@ concerned contains rules if {
 # METADATA
 # title: Demand
 # description: >-
-#   Who signs, as the packs agree, and what they add to that (`terms`: `quorum`, `exclude`, `sign_with`, `expires_in` and
-#   `execute`); nobody where no pack asks for it. Undefined while they do not agree.
+#   Who signs, as the packs agree, and what they add to that (`terms`: `quorum`, `exclude`, `sign_with`, `expires_in`,
+#   `execute` and `budgets`); nobody where no pack asks for it. Undefined while they do not agree.
 demand := {"requirement": "none"} if count(_asked) == 0
 
 demand := asked if {
@@ -84,6 +85,17 @@ deny contains reasons.of(rego.metadata.rule()) if {
 #   failure_msg: Two packs disagree on who signs this
 deny contains reasons.of(rego.metadata.rule()) if count(_asked) > 1
 
+# METADATA
+# title: Budget of a pack unreadable
+# description: Denies what takes nobody knows how much of a budget that a pack states.
+# custom:
+#   short_name: packs.budget_unreadable
+#   failure_msg: How much it takes of a budget of the pack's rule cannot be read
+deny contains reasons.of(rego.metadata.rule()) if {
+	demand.terms.budgets
+	count(budgets.unread) > 0
+}
+
 _asked contains rules.demand if {
 	some rules in concerned
 	_answers(rules)
@@ -126,3 +138,10 @@ _is_term("sign_with", value) if value == "passkey"
 _is_term("expires_in", value) if config.seconds(value)
 
 _is_term("execute", value) if is_object(value)
+
+_is_term("budgets", value) if {
+	is_object(value)
+	every budget in value {
+		is_string(budget.comment)
+	}
+}

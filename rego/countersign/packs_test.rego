@@ -125,7 +125,7 @@ test_editors_who_may_sign_may_not_if_they_are_named if {
 test_terms_that_cannot_be_read_are_no_answer if {
 	every terms in [
 		{"quorum": "3"}, {"sign_with": "click"}, {"expires_in": "soon"}, {"execute": "P1D"}, {"exclude": "bob"},
-		{"exclude": [1]}, {"veto": ["legal"]},
+		{"exclude": [1]}, {"veto": ["legal"]}, {"budgets": "one"}, {"budgets": {"sums": {}}},
 	] {
 		codes({"p": adding("high", terms)}) == {"packs.silent"}
 	}

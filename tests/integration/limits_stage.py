@@ -44,10 +44,12 @@ def limited_policies(folder: Path, limits: Mapping[str, Any], **requirements: An
 
 @asynccontextmanager
 async def open_payments(
-    dsn: str, folder: Path, limits: Mapping[str, Any], rego: str = "", **requirements: Any
+    dsn: str, folder: Path, limits: Mapping[str, Any], rego: str = "", core: str = "", **requirements: Any
 ) -> AsyncIterator[tuple[Bench, Target]]:
-    """Open a bench on which payments have these limits, or these rules of a pack; return it with the other side."""
+    """Open a bench on which payments have these limits, rules of a pack, or rules of the core; return both sides."""
     policies = limited_policies(folder, limits, **requirements)
+    if core:
+        (policies / "countersign/house.rego").write_text(core, encoding="utf-8")
     packs = [_pack(folder, rego)] if rego else []
     bank = Target()
     handlers = {
@@ -65,7 +67,8 @@ def _pack(folder: Path, rules: str) -> Path:
     """Return a pack with rules on the connector of payments."""
     pack = folder / "payments"
     (pack / "rego").mkdir(parents=True)
-    (pack / "rego/payments.rego").write_text(f"{_HEAD}{rules}", encoding="utf-8")
+    imports = "import data.countersign.effect.reasons\n" if "reasons." in rules else ""
+    (pack / "rego/payments.rego").write_text(f"{_HEAD.format(imports=imports)}{rules}", encoding="utf-8")
     return pack
 
 
@@ -77,8 +80,7 @@ _HEAD = """# METADATA
 package countersign_pack.payments.payments
 
 import data.countersign.effect.conditions
-import data.countersign.effect.reasons
-
+{imports}
 amount := conditions.number(input.effect.fields.amount)
 
 """

@@ -128,20 +128,6 @@ async def test_groups_are_told_once_when_an_effect_begins(dsn: str, tmp_path: Pa
         assert {one["text"] for one in told} == {"refund of One refund (1) begins: Refunds over 1,000 EUR"}
 
 
-async def test_a_campaign_may_write_more_than_the_house(dsn: str, tmp_path: Path) -> None:
-    customers = {"customers": [f"c{number}" for number in range(65)]}
-    limits = {"campaign": {"comment": "Letters", "when": {"runbook": ["campaign"]}, "writes_per_run": 2000}}
-    async with open_payments(dsn, tmp_path, limits) as (bench, bank):
-        campaign = (await bench.start("payments.campaign", customers, "1")).run_id
-        await bench.settle()
-        assert await status(bench, campaign) == "succeeded"
-        assert len(bank.calls) == 65
-        reminders = (await bench.start("payments.reminders", customers, "2")).run_id
-        await bench.settle()
-        assert await status(bench, reminders) == "failed_terminal"
-        assert len(bank.calls) == 65 + 60
-
-
 async def test_a_limit_to_come_is_announced_on_the_card_and_holds_from_its_moment_on(dsn: str, tmp_path: Path) -> None:
     two = {"comment": "Two sign", "when": REFUND, "quorum": 2, "effective_from": "2026-01-12T00:00:00Z"}
     async with open_payments(dsn, tmp_path, {"large": BY_OWNERS, "two": two}) as (bench, _):

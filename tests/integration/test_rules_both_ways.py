@@ -11,6 +11,7 @@ import pytest
 from runtime.model.votes import RefusalCode
 from tests.bench import Bench, Target
 from tests.integration.limits_stage import LARGE, OWNERS, REFUND, open_payments, refund, status
+from tests.opa_server import POLICIES
 
 DAY: dict[str, Any] = {
     "between": [{"days": ["mon", "tue", "wed", "thu", "fri"], "from": "09:00", "until": "17:00"}],
@@ -63,7 +64,14 @@ class Rule(NamedTuple):
     """A rule of the house, both ways."""
 
     limits: dict[str, Any]
-    rego: str
+    rego: str = ""
+    core: str = ""
+
+
+def of_the_page(begins: str) -> str:
+    """Return the rule in the authors' page that begins so."""
+    text = (POLICIES.parent / "docs/policy-rules.md").read_text(encoding="utf-8")
+    return f"{begins}{text.partition(f'```rego{chr(10)}{begins}')[2].partition('```')[0]}"
 
 
 def over(amount: int) -> dict[str, Any]:
@@ -102,14 +110,28 @@ FROM_MONDAY = Rule(
     + signed("owners", "owners", 'amount > 1000\n\tinput.time < "2026-01-12"')
     + signed("monday", "owners", 'amount > 1000\n\tinput.time >= "2026-01-12"', '{"terms": {"quorum": 2}}'),
 )
+AGENTS_DAY = Rule(
+    {
+        "refund-agent": {
+            "comment": "An agent makes two refunds a day",
+            "when": REFUND,
+            "budget": {"by": "agent", "per": "day", "time_zone": "Europe/Berlin", "count": 2, "over": "wait"},
+        }
+    },
+    _NOBODY.partition("demand")[0] + of_the_page('demand := {"requirement": "none", "terms": {"budgets"'),
+)
+CAMPAIGN = Rule(
+    {"campaign": {"comment": "Letters", "when": {"runbook": ["campaign"]}, "writes_per_run": 2000}},
+    core=of_the_page("package countersign.effect.limits"),
+)
 BOTH_WAYS = pytest.mark.parametrize("way", ["data", "rego"])
 
 
 @asynccontextmanager
 async def opened(dsn: str, folder: Path, rule: Rule, way: str) -> AsyncIterator[tuple[Bench, Target]]:
     stated = {"both": BOTH, "two": {**OWNERS, "quorum": 2, "groups": ["compliance"]}, "committee": COMMITTEE}
-    limits, rego = (rule.limits, "") if way == "data" else ({}, rule.rego)
-    async with open_payments(dsn, folder, limits, rego, **stated) as found:
+    limits, rego, core = (rule.limits, "", "") if way == "data" else ({}, rule.rego, rule.core)
+    async with open_payments(dsn, folder, limits, rego, core, **stated) as found:
         yield found
 
 
@@ -184,3 +206,26 @@ async def test_a_stricter_rule_holds_from_next_monday_on(dsn: str, tmp_path: Pat
         assert await status(bench, after) == "waiting_approval"
         await votes(bench, "pam")
         assert await status(bench, after) == "succeeded"
+
+
+@BOTH_WAYS
+async def test_an_agent_has_a_budget_a_day(dsn: str, tmp_path: Path, way: str) -> None:
+    async with opened(dsn, tmp_path, AGENTS_DAY, way) as (bench, bank):
+        for ref in "12":
+            assert await status(bench, await refund(bench, "10", ref=ref)) == "succeeded"
+        third = await refund(bench, "10", ref="3")
+        assert (await status(bench, third), len(bank.calls)) == ("running", 2)
+        await bench.later(days=1)
+        assert (await status(bench, third), len(bank.calls)) == ("succeeded", 3)
+
+
+@BOTH_WAYS
+async def test_a_campaign_may_write_more_than_the_house(dsn: str, tmp_path: Path, way: str) -> None:
+    customers = {"customers": [f"c{number}" for number in range(65)]}
+    async with opened(dsn, tmp_path, CAMPAIGN, way) as (bench, bank):
+        campaign = (await bench.start("payments.campaign", customers, "1")).run_id
+        await bench.settle()
+        assert (await status(bench, campaign), len(bank.calls)) == ("succeeded", 65)
+        reminders = (await bench.start("payments.reminders", customers, "2")).run_id
+        await bench.settle()
+        assert (await status(bench, reminders), len(bank.calls)) == ("failed_terminal", 65 + 60)
