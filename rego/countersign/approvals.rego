@@ -9,7 +9,6 @@ import data.countersign.effect.config
 import data.countersign.effect.duties
 import data.countersign.effect.packs
 import data.countersign.effect.reasons
-import data.countersign.effect.strictest
 import data.countersign.effect.tiers
 import data.countersign.effect.windows
 
@@ -88,10 +87,8 @@ excluded := sort({person | some person in array.concat(duties.excluded, duties.e
 
 # METADATA
 # title: Fields that name people
-# description: The fields in which those are named who may not sign, as limits and rules of packs say.
+# description: The fields in which those are named who may not sign, as limits say.
 naming contains path if some path in config.tenant.exclude
-
-naming contains path if some path in packs.demand.terms.exclude
 
 # METADATA
 # title: Asked back
@@ -277,11 +274,7 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	not requirement
 }
 
-_stated := config.tenant.requirements[demand.requirement] if not packs.demand.terms
-
-_stated := strictest.of({config.tenant.requirements[demand.requirement]}, {packs.demand.terms}) if {
-	packs.demand.terms
-}
+_stated := config.tenant.requirements[demand.requirement]
 
 _named := {person | some path in naming; some person in input.named[path]}
 

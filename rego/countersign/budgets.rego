@@ -1,16 +1,14 @@
 # METADATA
 # title: Budgets
 # description: >-
-#   What an effect takes of the budgets of the limits that hold for it, and of those that a pack's rule states: each counts
-#   effects, or a sum, by the day or the month. The gate keeps the totals; it says which budgets it found spent. Amounts
-#   stay texts, so that they are exact.
+#   What an effect takes of the budgets of the limits that hold for it: each counts effects, or a sum, by the day or the
+#   month. The gate keeps the totals; it says which budgets it found spent. Amounts stay texts, so that they are exact.
 # schemas:
 #   - input: schema.input
 package countersign.effect.budgets
 
 import data.countersign.effect.conditions
 import data.countersign.effect.config
-import data.countersign.effect.packs
 import data.countersign.effect.shape
 
 # METADATA
@@ -25,7 +23,7 @@ taken := {"budgets": [_uses[name] | some name in sort(_asked)]} if count(_asked)
 # METADATA
 # title: Unread
 # description: >-
-#   The budgets of which nobody could say how much the effect takes, or that a limit and a pack both state. It may not be
+#   The budgets of which nobody could say how much the effect takes, or that two limits state by one name. It may not be
 #   carried out then.
 unread := {name | some name in _asked; not _uses[name]}
 
@@ -49,8 +47,9 @@ refusal := {
 #   failure_msg: How much it takes of a budget cannot be read
 unreadable contains {"code": rule.custom.short_name, "msg": sprintf("%s: %s", [rule.custom.failure_msg, what])} if {
 	rule := rego.metadata.rule()
-	some name in unread
-	what := concat(": ", [name, _comment(name)])
+	some [name, limit] in conditions.holding
+	name in unread
+	what := concat(": ", [name, limit.comment])
 }
 
 # METADATA
@@ -74,21 +73,11 @@ lets_ask(name, _) if name in _over
 
 _over := object.get(input.counters, "over", [])
 
-_asked := _of_limits | _of_packs if not _is_free
-
-_asked := set() if _is_free
-
-_of_limits := {name | some name, limit in conditions.matching; limit.budget}
-
-_of_packs := {name | some name, _ in packs.demand.terms.budgets}
-
-_budget(name) := conditions.matching[name].budget if name in _of_limits
-
-_budget(name) := packs.demand.terms.budgets[name] if not name in _of_limits
-
-_comment(name) := conditions.matching[name].comment if name in _of_limits
-
-_comment(name) := packs.demand.terms.budgets[name].comment if not name in _of_limits
+_asked := {name |
+	some [name, limit] in conditions.holding
+	limit.budget
+	not _is_free
+}
 
 # Word in the chat and to subscribers is of no step.
 _is_free if input.step == ""
@@ -99,15 +88,14 @@ _is_free if config.tenant.connectors[input.effect.connector].chat == true
 
 _uses[name] := use if {
 	some name in _asked
-	not name in (_of_limits & _of_packs)
-	budget := _budget(name)
-	key := _keys[budget.by]
+	[limit] := [limit | some [stated, limit] in conditions.holding; stated == name]
+	key := _keys[limit.budget.by]
 	count(key) > 0
 	count(key) <= 400
 	use := object.union_n([
-		{"name": name, "comment": _comment(name), "key": key},
-		object.filter(budget, ["by", "per", "time_zone", "count", "over"]),
-		_sum(budget),
+		{"name": name, "comment": limit.comment, "key": key},
+		object.filter(limit.budget, ["by", "per", "time_zone", "count", "over"]),
+		_sum(limit.budget),
 	])
 }
 

@@ -1,16 +1,24 @@
 # METADATA
 # title: Conditions
 # description: >-
-#   Which limits of the tenant hold for the effect, by their `when`. What a condition cannot read of the effect counts as
-#   met: a limit only ever asks for more.
+#   Which limits hold for the effect: those of the tenant, by their `when`, and those that rules of packs state. What a
+#   condition cannot read of the effect counts as met: a limit only ever asks for more.
 # schemas:
 #   - input: schema.input
 package countersign.effect.conditions
 
 import data.countersign.effect.config
+import data.countersign.effect.packs
 
 # METADATA
 # title: Limits that hold
+# description: All of them, each as [name, limit].
+holding contains [name, limit] if some name, limit in matching
+
+holding contains [stated.name, stated.limit] if some stated in packs.limits
+
+# METADATA
+# title: Limits of the tenant that hold
 # description: The tenant's limits whose conditions are met and whose time has come, by name.
 matching[name] := limit if {
 	some name, limit in config.tenant.limits

@@ -165,9 +165,11 @@ _is_operation(entry) if {
 	_window_can_be_read(entry)
 }
 
-_window_can_be_read(entry) if not "execute" in object.keys(entry)
+_window_can_be_read(entry) if not _has_window(entry)
 
 _window_can_be_read(entry) if is_object(entry.execute)
+
+_has_window(entry) if type_name(entry.execute)
 
 # Targets that are no patterns, and would match nothing.
 _unread(configuration) := {sprintf("connectors.%s.operations.%s.targets.%d: %s is no pattern", path) |

@@ -7,7 +7,6 @@
 package countersign.effect
 
 import data.countersign.effect.approvals
-import data.countersign.effect.budgets
 import data.countersign.effect.config
 import data.countersign.effect.connectors
 import data.countersign.effect.duties
@@ -19,11 +18,11 @@ import data.countersign.effect.windows
 
 # METADATA
 # title: Decision
-# description: The answer to one question, with the tenant's limits where it has some.
+# description: The answer to one question, with the limits of the tenant and of packs where there are some.
 # entrypoint: true
-decision := core if not _has_limits(input)
-
-decision := limited.decision if _has_limits(input)
+decision := limited.decision if {
+	_has_limits
+} else := core
 
 # METADATA
 # title: Decision without limits
@@ -59,7 +58,7 @@ core := object.union(approvals.asked_back, {
 } if {
 	permitted
 	approvals.pending
-} else := object.union(_terms, {
+} else := object.union(windows.said, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
@@ -68,7 +67,7 @@ core := object.union(approvals.asked_back, {
 }) if {
 	approvals.demand.requirement == "none"
 	permitted
-} else := object.union(_terms, {
+} else := object.union(windows.said, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
@@ -89,14 +88,7 @@ core := object.union(approvals.asked_back, {
 #   - input: schema.questions
 decisions[place] := answer if {
 	some place, question in input
-	not _has_limits(question)
-	answer := core with input as question
-}
-
-decisions[place] := answer if {
-	some place, question in input
-	_has_limits(question)
-	answer := limited.decision with input as question
+	answer := decision with input as question
 }
 
 # METADATA
@@ -112,13 +104,13 @@ denial_rules := sort(packs.denial_rules | {concat("#", [path, reason.code]) |
 	some reason in reasons
 })
 
-# What an answer that allows says beside: when it may be carried out, and what it takes of a pack's budgets.
-_terms := windows.said if not packs.demand.terms.budgets
-
-_terms := object.union(windows.said, budgets.taken) if packs.demand.terms.budgets
-
 # Of any kind, so that what is wrong is not taken for nothing.
-_has_limits(question) if type_name(data.countersign_config[question.tenant].limits)
+_has_limits if type_name(data.countersign_config[input.tenant].limits)
+
+_has_limits if {
+	some rules in packs.concerned
+	type_name(rules.limits)
+}
 
 _denials := {
 	"countersign.effect.approvals.deny": approvals.deny,

@@ -1,7 +1,7 @@
 # METADATA
 # title: Decision with limits
 # description: >-
-#   The answer for a tenant with limits: that of the other rules by a configuration that the limits have changed. Of all
+#   The answer where there are limits: that of the other rules by a configuration that the limits have changed. Of all
 #   that limits and requirements say the strictest holds; of the most writes, the limit that is about the fewest effects.
 # schemas:
 #   - input: schema.input
@@ -11,6 +11,7 @@ import data.countersign.effect as unlimited
 import data.countersign.effect.budgets
 import data.countersign.effect.conditions
 import data.countersign.effect.config
+import data.countersign.effect.packs
 import data.countersign.effect.reasons
 import data.countersign.effect.strictest
 
@@ -20,7 +21,7 @@ import data.countersign.effect.strictest
 decision := _denied("unreadable", unreadable) if {
 	not _can_be_read
 } else := _said_of(unlimited.core) if {
-	count(conditions.matching) == 0
+	count(conditions.holding) == 0
 } else := _denied("contradiction", contradiction) if {
 	strictest.weeks_differ(_windows)
 } else := budgets.refusal if {
@@ -37,7 +38,7 @@ decision := _denied("unreadable", unreadable) if {
 # description: Denies what limits may hold for that are of a wrong kind, or ask for a requirement that is not there.
 # custom:
 #   short_name: limits.unreadable
-#   failure_msg: The tenant's limits cannot be read
+#   failure_msg: The limits of the tenant, or of a pack, cannot be read
 unreadable := reasons.of(rego.metadata.rule())
 
 # METADATA
@@ -64,7 +65,7 @@ demand := reasons.of(rego.metadata.rule())
 #   failure_msg: A limit of the tenant applies
 applied contains {"code": rule.custom.short_name, "msg": concat(": ", [name, limit.comment])} if {
 	rule := rego.metadata.rule()
-	some name, limit in conditions.matching
+	some [name, limit] in conditions.holding
 }
 
 # METADATA
@@ -119,7 +120,7 @@ _asked_by_limits := object.union(_said_of(answer), {"tier": _by_limits.tier}) if
 }
 
 _obligations := [{"type": "notification", "id": name, "to": limit.notify, "body": limit.comment} |
-	some name, limit in conditions.matching
+	some [name, limit] in conditions.holding
 	limit.notify
 ]
 
@@ -131,6 +132,9 @@ _behind := union({
 	{concat("#", ["countersign.effect.limited.announced", one.code]) | some one in announced},
 	{concat(".", ["countersign_config", input.tenant, "limits", name]) | some name, _ in conditions.matching},
 	{concat(".", ["countersign_config", input.tenant, "requirements", name]) | some name in _demanded},
+	{sprintf("countersign_pack.%s.%s.limits#limits.applies", [stated.pack, input.effect.connector]) |
+		some stated in packs.limits
+	},
 })
 
 _by_limits := answer if {
@@ -179,7 +183,7 @@ _writes := min({limit.writes_per_run | some limit in _matching; count(limit.when
 
 _closeness := {count(limit.when) | some limit in _matching; limit.writes_per_run}
 
-_demanded := {limit.requirement | some name, limit in conditions.matching; budgets.lets_ask(name, limit)}
+_demanded := {limit.requirement | some [name, limit] in conditions.holding; budgets.lets_ask(name, limit)}
 
 # Undefined if the tenant does not state one of them.
 _named(names) := {config.tenant.requirements[name] | some name in names} if {
@@ -188,11 +192,13 @@ _named(names) := {config.tenant.requirements[name] | some name in names} if {
 	}
 }
 
-_matching := {limit | some limit in conditions.matching}
+_matching := {limit | some [_, limit] in conditions.holding}
 
 _can_be_read if {
-	is_object(config.tenant.limits)
-	every limit in config.tenant.limits {
+	not packs.limits_unreadable
+	limits := object.get(config.tenant, "limits", {})
+	is_object(limits)
+	every limit in limits {
 		is_object(limit.when)
 		is_string(limit.comment)
 		is_array(object.get(limit, "exclude", []))

@@ -2,14 +2,14 @@
 # title: Rules of packs
 # description: >-
 #   What the packs say about effects of their connectors. The package countersign_pack.PACK.CONNECTOR holds a pack's
-#   rules for one connector; it states who signs each effect as `demand`, and may deny. It touches no other connector.
+#   rules for one connector; it states who signs each effect as `demand`, may deny, and may state limits. It touches no
+#   other connector.
 # schemas:
 #   - input: schema.input
 package countersign.effect.packs
 
-import data.countersign.effect.budgets
-import data.countersign.effect.config
 import data.countersign.effect.reasons
+import data.countersign.effect.shape
 
 # METADATA
 # title: Concerned
@@ -21,9 +21,7 @@ concerned contains rules if {
 
 # METADATA
 # title: Demand
-# description: >-
-#   Who signs, as the packs agree, and what they add to that (`terms`: `quorum`, `exclude`, `sign_with`, `expires_in`,
-#   `execute` and `budgets`); nobody where no pack asks for it. Undefined while they do not agree.
+# description: Who signs, as the packs agree; nobody where no pack asks for it. Undefined while they do not agree.
 demand := {"requirement": "none"} if count(_asked) == 0
 
 demand := asked if {
@@ -67,6 +65,23 @@ denial_rules contains _rule(pack, "deny", reason) if {
 }
 
 # METADATA
+# title: Limits of packs
+# description: The limits that rules of packs state for the effect, each with its name and its pack.
+limits contains {"pack": pack, "name": name, "limit": limit} if {
+	some pack
+	some name, limit in data.countersign_pack[pack][input.effect.connector].limits
+}
+
+# METADATA
+# title: Limits of packs unreadable
+# description: A pack states what is no limit. It has no `when` and no `writes_per_run`, so it only ever asks for more.
+limits_unreadable if {
+	some pack
+	stated := data.countersign_pack[pack][input.effect.connector].limits
+	not _are_limits(stated)
+}
+
+# METADATA
 # title: Pack without an answer
 # description: Denies what a pack has rules for that do not say who signs it.
 # custom:
@@ -85,63 +100,17 @@ deny contains reasons.of(rego.metadata.rule()) if {
 #   failure_msg: Two packs disagree on who signs this
 deny contains reasons.of(rego.metadata.rule()) if count(_asked) > 1
 
-# METADATA
-# title: Budget of a pack unreadable
-# description: Denies what takes nobody knows how much of a budget that a pack states.
-# custom:
-#   short_name: packs.budget_unreadable
-#   failure_msg: How much it takes of a budget of the pack's rule cannot be read
-deny contains reasons.of(rego.metadata.rule()) if {
-	demand.terms.budgets
-	count(budgets.unread) > 0
-}
-
 _asked contains rules.demand if {
 	some rules in concerned
 	_answers(rules)
-	_asks(rules.demand)
+	rules.demand.requirement != "none"
 }
-
-_asks(wanted) if wanted.requirement != "none"
-
-_asks(wanted) if wanted.terms
 
 _rule(pack, name, reason) := concat(
 	"",
 	["countersign_pack.", pack, ".", input.effect.connector, ".", name, "#", reason.code],
 )
 
-_answers(rules) if {
-	is_string(rules.demand.requirement)
-	not rules.demand.terms
-}
+_answers(rules) if is_string(rules.demand.requirement)
 
-_answers(rules) if {
-	is_string(rules.demand.requirement)
-	every member, value in rules.demand.terms {
-		_is_term(member, value)
-	}
-}
-
-# A member that nobody knows, or of the wrong kind, would not be heeded.
-_is_term("quorum", value) if is_number(value)
-
-_is_term("exclude", value) if {
-	is_array(value)
-	every path in value {
-		is_string(path)
-	}
-}
-
-_is_term("sign_with", value) if value == "passkey"
-
-_is_term("expires_in", value) if config.seconds(value)
-
-_is_term("execute", value) if is_object(value)
-
-_is_term("budgets", value) if {
-	is_object(value)
-	every budget in value {
-		is_string(budget.comment)
-	}
-}
+_are_limits(limits) if json.match_schema(limits, shape.stated_limits)[0]

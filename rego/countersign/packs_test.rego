@@ -84,15 +84,31 @@ test_packs_vouch_by_an_answer if {
 	not packs.permitted with input as given.question with data.countersign_pack as {"p": wants("a"), "q": wants("b")}
 }
 
-adding(requirement, terms) := {"ledger": {"demand": {"requirement": requirement, "reason": reason, "terms": terms}}}
+adding(requirement, members) := {"ledger": {
+	"demand": {"requirement": requirement, "reason": reason},
+	"limits": {"more": object.union({"comment": "Of the pack"}, members)},
+}}
 
 strict := {"quorum": 3, "sign_with": "passkey", "expires_in": "PT1H"}
 
 test_pack_adds_to_what_it_and_the_high_tier_ask if {
 	every operation in ["note", "file"] {
-		asked := decide({"operation": operation}, [], {"p": adding("high", strict)}).requirement
-		[asked.quorum, asked.sign_with, asked.expires_in] == [3, "passkey", "PT1H"]
+		asked := decide({"operation": operation}, [], {"p": adding("high", strict)})
+		[asked.requirement.quorum, asked.requirement.sign_with, asked.requirement.expires_in] == [3, "passkey", "PT1H"]
+		asked.reasons[1] == {"code": "limits.applies", "msg": "more: Of the pack"}
+		"countersign_pack.p.ledger.limits#limits.applies" in asked.rules
 	}
+}
+
+test_limits_of_several_packs_all_hold if {
+	asked := decide({}, [], {"p": adding("high", {"quorum": 3}), "q": adding("high", {"sign_with": "passkey"})}).requirement
+	[asked.quorum, asked.sign_with] == [3, "passkey"]
+}
+
+test_a_packs_limit_asks_where_its_demand_does_not if {
+	decision := decide({}, [], {"p": adding("none", {"requirement": "high"})})
+	decision.outcome == "needs_approval"
+	{one.code | some one in decision.reasons} == {"limits.applies", "limits.demand"}
 }
 
 test_pack_says_when_it_is_carried_out if {
@@ -122,13 +138,19 @@ test_editors_who_may_sign_may_not_if_they_are_named if {
 	told.requirement.exclude == ["ann", "bob", "hook"]
 }
 
-test_terms_that_cannot_be_read_are_no_answer if {
-	every terms in [
+test_pack_limits_no_connector_of_others if {
+	decide({}, [], {"p": {"mail": {"demand": {"requirement": "none"}, "limits": {"l": {"comment": "c", "tier": "high"}}}}}).outcome == "allow"
+}
+
+test_limits_of_packs_that_cannot_be_read_let_nothing_pass if {
+	every members in [
 		{"quorum": "3"}, {"sign_with": "click"}, {"expires_in": "soon"}, {"execute": "P1D"}, {"exclude": "bob"},
-		{"exclude": [1]}, {"veto": ["legal"]}, {"budgets": "one"}, {"budgets": {"sums": {}}},
+		{"exclude": [1]}, {"veto": ["legal"]}, {"budget": "one"}, {"comment": 1, "quorum": 3}, {}, {"writes_per_run": 9000},
+		{"quorum": 3, "when": {}}, {"quorum": 3, "effective_from": "2026-01-01T00:00:00Z"},
 	] {
-		codes({"p": adding("high", terms)}) == {"packs.silent"}
+		codes({"p": adding("high", members)}) == {"limits.unreadable"}
 	}
-	codes({"p": adding("high", strict), "q": wants("high")}) == {"packs.contradiction"}
-	codes({"p": adding("none", {"quorum": 3}), "q": wants("high")}) == {"packs.contradiction"}
+	every limits in [true, false, null, "x", ["x"], {"a": null}, {"a": {"quorum": 3}}, {"A b": {"comment": "c", "quorum": 3}}] {
+		codes({"p": {"ledger": {"demand": {"requirement": "none"}, "limits": limits}}}) == {"limits.unreadable"}
+	}
 }

@@ -243,6 +243,21 @@ _limit := {
 }
 
 # METADATA
+# title: Limits of a pack
+# description: >-
+#   The JSON Schema of the limits that a pack's rule states, by name: the rule itself says when they hold, and from when on.
+stated_limits := {
+	"type": "object",
+	"additionalProperties": object.union(json.remove(_limit, _of_data), {"required": ["comment"], "anyOf": others}),
+	"propertyNames": _name,
+	"maxProperties": 50,
+} if {
+	others := [one | some one in _limit.anyOf; one.required != ["writes_per_run"]]
+}
+
+_of_data := ["if", "then", "properties/when", "properties/effective_from", "properties/writes_per_run"]
+
+# METADATA
 # title: Tenant
 # description: The JSON Schema of one tenant's configuration.
 tenant := {

@@ -8,23 +8,32 @@ package countersign.effect.tiers
 import data.countersign.effect.connectors
 import data.countersign.effect.reasons
 
-_ranks := {"low": 1, "medium": 2, "high": 3}
+_known := {"low", "medium", "high"}
 
 # METADATA
 # title: Effective tier
 # description: The higher one of the declared tier and the operation's; "high" while either is unknown.
 default effective := "high"
 
-effective := tier if {
-	highest := max({_ranks[input.effect.tier], _ranks[connectors.operation.tier]})
-	some tier, rank in _ranks
-	rank == highest
+effective := "low" if {
+	input.effect.tier == "low"
+	connectors.operation.tier == "low"
+}
+
+effective := "medium" if {
+	input.effect.tier == "medium"
+	connectors.operation.tier in {"low", "medium"}
+}
+
+effective := "medium" if {
+	input.effect.tier == "low"
+	connectors.operation.tier == "medium"
 }
 
 # METADATA
 # title: Permitted
 # description: The verb declares a tier that is known.
-permitted if _ranks[input.effect.tier]
+permitted if input.effect.tier in _known
 
 # METADATA
 # title: Tier unknown

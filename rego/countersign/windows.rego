@@ -6,18 +6,12 @@
 package countersign.effect.windows
 
 import data.countersign.effect.config
-import data.countersign.effect.packs
-import data.countersign.effect.strictest
 
 # METADATA
 # title: Said
-# description: >-
-#   The member `execute` of an answer or a requirement: what the tenant's list says, or a pack's rule, or what both let
-#   through; nothing where neither says anything of it.
+# description: The member `execute` of an answer or a requirement; nothing where the tenant's list says nothing of it.
 default said := {}
 
-said := {"execute": strictest.window(_windows)} if count(_windows) > 0
+said := {"execute": _operation.execute} if type_name(_operation.execute)
 
-_windows contains config.tenant.connectors[input.effect.connector].operations[input.effect.operation].execute
-
-_windows contains packs.demand.terms.execute
+_operation := config.tenant.connectors[input.effect.connector].operations[input.effect.operation]

@@ -42,7 +42,15 @@ _DEMAND = """
 # custom:
 #   short_name: payments.{code}
 #   failure_msg: {title}
-demand := object.union({{"requirement": "{name}", "reason": reasons.of(rego.metadata.rule())}}, {terms}) if {{
+demand := {{"requirement": "{name}", "reason": reasons.of(rego.metadata.rule())}} if {{
+	{condition}
+}}
+"""
+_LIMIT = """
+# METADATA
+# title: {title}
+# description: Refunds are limited.
+limits.{name} := object.union({{"comment": "{title}"}}, {members}) if {{
 	{condition}
 }}
 """
@@ -56,8 +64,12 @@ demand := {{"requirement": "none"}} if {{
 """
 
 
-def signed(code: str, name: str, condition: str, terms: str = "{}") -> str:
-    return _DEMAND.format(title=f"Rule {code}", code=code, name=name, condition=condition, terms=terms)
+def signed(code: str, name: str, condition: str) -> str:
+    return _DEMAND.format(title=f"Rule {code}", code=code, name=name, condition=condition)
+
+
+def limited(name: str, condition: str, **members: Any) -> str:
+    return _LIMIT.format(title=f"Limit {name}", name=name, condition=condition, members=json.dumps(members))
 
 
 class Rule(NamedTuple):
@@ -87,15 +99,14 @@ TIERS = Rule(
 )
 BY_DAY = Rule(
     {"day": {**over(5000), "execute": DAY}},
-    _NOBODY.format(condition="amount <= 5000")
-    + signed("day", "none", "amount > 5000", json.dumps({"terms": {"execute": DAY}})),
+    _NOBODY.format(condition="true") + limited("day", "amount > 5000", execute=DAY),
 )
 NOT_WHO_ANSWERED = Rule(
     {
         "owners": {**over(1000), "requirement": "owners"},
         "answered": {"comment": "Not who answered", "when": REFUND, "exclude": ["answered_by"]},
     },
-    NOBODY_TO_1000 + signed("owners", "owners", "amount > 1000", '{"terms": {"exclude": ["answered_by"]}}'),
+    NOBODY_TO_1000 + signed("owners", "owners", "amount > 1000") + limited("answered", "true", exclude=["answered_by"]),
 )
 BY_COMMITTEE = Rule(
     {"committee": {**LARGE, "requirement": "committee"}},
@@ -107,8 +118,8 @@ FROM_MONDAY = Rule(
         "monday": {**over(1000), "quorum": 2, "effective_from": "2026-01-12T00:00:00Z"},
     },
     NOBODY_TO_1000
-    + signed("owners", "owners", 'amount > 1000\n\tinput.time < "2026-01-12"')
-    + signed("monday", "owners", 'amount > 1000\n\tinput.time >= "2026-01-12"', '{"terms": {"quorum": 2}}'),
+    + signed("owners", "owners", "amount > 1000")
+    + limited("monday", 'amount > 1000\n\tinput.time >= "2026-01-12"', quorum=2),
 )
 AGENTS_DAY = Rule(
     {
@@ -118,7 +129,7 @@ AGENTS_DAY = Rule(
             "budget": {"by": "agent", "per": "day", "time_zone": "Europe/Berlin", "count": 2, "over": "wait"},
         }
     },
-    _NOBODY.partition("demand")[0] + of_the_page('demand := {"requirement": "none", "terms": {"budgets"'),
+    _NOBODY.format(condition="true") + of_the_page('limits["refund-agent"] :='),
 )
 CAMPAIGN = Rule(
     {"campaign": {"comment": "Letters", "when": {"runbook": ["campaign"]}, "writes_per_run": 2000}},
