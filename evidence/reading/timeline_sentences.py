@@ -8,6 +8,7 @@ from collections.abc import Callable
 from evidence.reading.markdown import prose, quoted
 from evidence.reading.material import Material, Record, is_wish, number, record, records, text, texts
 from evidence.reading.requests import leaves_open, needed
+from evidence.reading.timeline_budgets import BUDGETS
 from evidence.reading.words import ANSWERS, ENDINGS, OUTCOMES, REFUSALS, counted, ending, listed, moment, plain, verdict
 
 NAME = 120
@@ -345,7 +346,7 @@ _PLAIN = {
     "run.canceled": "The run was canceled",
     "evidence.begun": "The sealing of this evidence began",
 }
-_TELL = _COURSE | _PEOPLE
+_TELL = _COURSE | _PEOPLE | BUDGETS
 
 
 def sentence(material: Material, leaf: Record) -> str:
