@@ -6,7 +6,7 @@ CODE := countersign bot edge sandbox witness evidence runtime policy receipts pa
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test faults soak walks mutants check bench release fmt lock clean
+.PHONY: help demo up test faults soak budgets walks mutants check bench release fmt lock clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
@@ -30,6 +30,10 @@ faults: ## Break everything around the program, and the program, and check that 
 soak: ## The same for as long as you like, e.g. make soak ARGS="--minutes 60"
 	$(SETUP) test
 	@$(BIN)/python -m tests.faults.harness $(ARGS)
+
+budgets: ## Let 64 workers, of which some are killed, use up a budget of 1,000
+	$(SETUP) test
+	@$(BIN)/python -m pytest -q -s tests/faults/test_budget_kills.py --budget 1000 $(ARGS)
 
 walks: ## Measure how many files, functions and statements a click, a trigger and a look take
 	$(SETUP) test

@@ -33,11 +33,11 @@ async def killed_once(holds: Callable[[], Awaitable[bool]], program: Callable[..
     process.close()
 
 
-async def ended(program: Callable[..., None], *given: str) -> int | None:
-    """Run a program in a process of its own until it ends or is killed; return with what."""
+async def ended(program: Callable[..., None], *given: str, patience: float = MINUTE) -> int | None:
+    """Run a program in a process of its own until it ends or is killed, within some seconds; return with what."""
     process = _forking.Process(target=program, args=given, daemon=True)
     process.start()
-    await asyncio.to_thread(process.join, MINUTE)
+    await asyncio.to_thread(process.join, patience)
     code = process.exitcode
     process.close()
     return code

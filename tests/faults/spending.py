@@ -62,7 +62,7 @@ async def _spend(dsn: str, opa: str, moment: str, book: Path, point: str, number
 
     def die(reached: failpoints.Point) -> None:
         hits[reached] += 1
-        if hits[point] == number:
+        if reached == point and hits[reached] == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
     handlers = {"payments::refund": Book(book).handler()}
