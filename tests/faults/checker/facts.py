@@ -67,6 +67,8 @@ _TABLES = {
     "texts": "SELECT digest, files FROM policy_texts",
     "versions": "SELECT version, digest, author FROM policy_versions ORDER BY version",
     "activations": f"SELECT *, {_COMMITTED} FROM policy_activations ORDER BY number",
+    "budget_uses": "SELECT * FROM budget_uses",
+    "budget_totals": "SELECT * FROM budget_totals",
     "approvals": "SELECT * FROM approvals",
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",
     "tenants": "SELECT 'tenant_' || tenant AS run_id, audit_seq, audit_hash FROM tenants",
@@ -107,6 +109,11 @@ class Facts:
             for row in self.tables[table]:
                 found[row["effect_id"]][table].append(row)
         return found
+
+    @cached_property
+    def decided(self) -> dict[str, Row]:
+        """Return the decisions by their ids."""
+        return {row["decision_id"]: row for row in self.tables["decisions"]}
 
     @cached_property
     def chains(self) -> dict[str, list[Row]]:

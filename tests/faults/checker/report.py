@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from tests.faults.checker.budget_rules import count_budgets
 from tests.faults.checker.facts import Facts, Row, gather
 from tests.faults.checker.policy_rules import CHANGES, is_postponed
 from tests.faults.checker.rules import answered_outside, broken
@@ -79,6 +80,7 @@ def _counts(facts: Facts) -> dict[str, int]:
             row["definition_name"] in CHANGES and row["status"] != "succeeded" for row in facts.tables["runs"]
         ),
         "effects that waited for another version": sum(map(is_postponed, facts.tables["leaves"])),
+        **count_budgets(facts),
         "kills at failpoints": kills["killed"],
         "pauses at failpoints": kills["stopped"],
         **{f"faults: {name}": number for name, number in sorted(sorts.items())},

@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
+from tests.faults.checker.budget_rules import BUDGET_RULES
 from tests.faults.checker.facts import Facts, Row, checkpoints_are_of_the_log, leaf_hash, leaves_have_one_place
 from tests.faults.checker.policy_rules import CHANGES, POLICY_RULES
 
@@ -252,6 +253,7 @@ RULES: tuple[Rule, ...] = (
     rows_name_what_is_there,
     nothing_is_left,
     *POLICY_RULES,
+    *BUDGET_RULES,
 )
 
 

@@ -22,7 +22,6 @@ from tests.faults.world.upstream import Fate
 from tests.faults.world.world import WORKERS, Arms, Parts, World, world
 
 _PATIENCE = 60.0
-_RUNS = 6
 _LONG = 13.0
 """Seconds: longer than a lease, the time in which a request may land, and what another worker needs after that."""
 
@@ -31,7 +30,7 @@ _LONG = 13.0
 class Trap:
     """Where a bug shows: runs of a kind, how their requests fare, what is done to workers; and the rule it breaks.
 
-    Where the policy has versions, another one comes into force before the runs.
+    Their names have an `ending`. Where the policy has versions, another one comes into force before the runs.
     """
 
     rule: str
@@ -39,6 +38,8 @@ class Trap:
     fate: Fate = Fate.WELL
     officers: int = len(chat.PEOPLE)
     copies: int = 1
+    runs: int = 6
+    ending: str = ""
     life: PolicyLife = PolicyLife.DEVELOPMENT
     arms: Mapping[str, Arms] = field(default_factory=dict)
 
@@ -53,6 +54,7 @@ TRAPS: Mapping[Bug, Trap] = {
     ),
     Bug.VOTE_LOST: Trap("counted_votes_are_on_record", kind="pay"),
     Bug.BUNDLE_UNLOCKED: Trap("bundles_are_locked"),
+    Bug.BUDGET_EXCEEDED: Trap("budgets_are_not_exceeded", runs=9, ending="0"),
     Bug.NO_POLICY_FENCE: Trap("decisions_are_of_the_policy_in_force", life=PolicyLife.STUCK),
 }
 _SETTLED = ("happen", "runs", "counts", "deleted", "to decide")
@@ -77,7 +79,8 @@ async def _caught(parts: Parts, folder: Path, bug: Bug) -> bool:
             await until_up(played)
             if played.versions is not None:
                 await Releases(played, played.versions).do(Move.NEW)
-            wishes = [Wish(n, 0.0, trap.kind, f"{trap.kind}-{n}", n, trap.copies) for n in range(_RUNS)]
+            names = [f"{trap.kind}-{number}{trap.ending}" for number in range(trap.runs)]
+            wishes = [Wish(n, 0.0, trap.kind, name, n, trap.copies) for n, name in enumerate(names)]
             await asyncio.gather(*(triggers.bring(wish) for wish in wishes))
             return await _shows(played, trap.rule)
         finally:

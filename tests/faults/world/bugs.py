@@ -16,7 +16,7 @@ from runtime.model.requirement import Requirement
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox.attempts import Attempt, make_question
 from runtime.planning import triggers
-from runtime.store import effects, records
+from runtime.store import budgets, effects, records
 
 Patch = Callable[[Any, str, Any], None]
 
@@ -31,6 +31,7 @@ class Bug(StrEnum):
     COMMIT_LEFT_OUT = "commit_left_out"  # that an attempt begins is not written before the connector is called
     VOTE_LOST = "vote_lost"  # a person is told that their vote counts, and it is not written
     BUNDLE_UNLOCKED = "bundle_unlocked"  # a bundle is stored without its retention
+    BUDGET_EXCEEDED = "budget_exceeded"  # what is left of a budget is not looked at when something is taken of it
     NO_POLICY_FENCE = "no_policy_fence"  # a decision is written, whichever version of the policy is in force
 
 
@@ -102,6 +103,12 @@ def _no_policy_fence(patch: Patch) -> None:
     patch(records, "_DECIDED", replace(kind, sql=kind.sql.replace(fence, "")))
 
 
+def _budget_exceeded(patch: Patch) -> None:
+    sql = budgets._TAKE
+    bounds = sql[sql.index("       AND (r.most IS NULL") : sql.index("    RETURNING")]
+    patch(budgets, "_TAKE", sql.replace(bounds, ""))
+
+
 _PLANTERS: dict[Bug, Callable[[Patch], None]] = {
     Bug.NO_FENCE: _no_fence,
     Bug.NO_DEDUPE: _no_dedupe,
@@ -110,5 +117,6 @@ _PLANTERS: dict[Bug, Callable[[Patch], None]] = {
     Bug.COMMIT_LEFT_OUT: _commit_left_out,
     Bug.VOTE_LOST: _vote_lost,
     Bug.BUNDLE_UNLOCKED: _bundle_unlocked,
+    Bug.BUDGET_EXCEEDED: _budget_exceeded,
     Bug.NO_POLICY_FENCE: _no_policy_fence,
 }

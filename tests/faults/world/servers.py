@@ -54,6 +54,21 @@ def family(pid: int) -> list[int]:
         return [pid]
 
 
+_BUDGET = {"by": "agent", "per": "month", "time_zone": "UTC", "over": "deny"}
+_SUM = {"field": "amount", "currency_field": "currency", "currency": "EUR", "at_most": "20.00"}
+BUDGETS = {
+    "notes": {
+        "comment": "One note of ten is counted",
+        "when": {"connector": ["world"], "operation": ["note"], "fields": {"ref": {"matches": ".*0"}}},
+        "budget": {**_BUDGET, "count": 6},
+    },
+    "payments": {
+        "comment": "Two desks of sixteen share a sum",
+        "when": {"connector": ["world"], "operation": ["pay"], "fields": {"desk": {"in": list(DESKS[:2])}}},
+        "budget": {**_BUDGET, "sum": _SUM},
+    },
+}
+"""Limits of the world with budgets: far less than is asked for in it, of a part of its work alone."""
 PACK = ROOT / "tests/packs/world"
 TENANT = "acme"
 _RECOVERS = 120.0
@@ -133,6 +148,7 @@ def policies(folder: Path) -> PolicyFolders:
     high = config["requirements"]["high"]
     changes = {f"policy_{operation}": high for operation in ("activate", "rollback")}
     config["requirements"] = {"high": high, **changes, **{desk: {**high, "groups": [desk]} for desk in DESKS}}
+    config["limits"] = BUDGETS
     file.write_text(json.dumps(config), encoding="utf-8")
     return PolicyFolders(core, (PACK,))
 
