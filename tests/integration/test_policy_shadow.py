@@ -14,7 +14,7 @@ import pytest
 from psycopg import errors
 from pydantic import SecretStr
 
-from countersign.candidate import Candidate, vetted, without_answers
+from countersign.candidate import Candidate, confined_opa, vetted, without_answers
 from countersign.connection import connected
 from countersign.embedded.opa import OpaChild
 from countersign.foreseen_errors import OperateError
@@ -22,7 +22,7 @@ from countersign.no_network import NetworkError
 from countersign.policy_shadow import ShadowRunner
 from countersign.settings import Settings
 from policy.backtest.judging import JudgedDecision
-from policy.bundle import PolicyFolders
+from policy.bundle import PolicyFolders, read_policy
 from runtime.clock import utc_now
 from runtime.services import policy_shadows
 from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, find_report
@@ -30,7 +30,7 @@ from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import command, environment, program, settings_of
-from tests.opa_server import PACKS, copy_policies, edit_policy, opa_program
+from tests.opa_server import PACKS, SHIPPED, copy_policies, edit_policy, opa_program, question
 from tests.patience import MINUTE, until
 
 LIMITS = "countersign/limits.rego"
@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
     return copy_policies(tmp_path / "rego")
 
 
-async def candidate(folder: Path, seconds: float = 60) -> Candidate:
+async def candidate(folder: Path, seconds: int = 60) -> Candidate:
     return await vetted(opa_program(), PolicyFolders(folder, PACKS), seconds)
 
 
@@ -168,6 +168,15 @@ async def test_a_candidate_that_hangs_has_no_answer_and_holds_up_no_run(
     judged: Sequence[JudgedDecision] = without_answers(found.rows, str(late.value))
     window = await shadows.keep(window, found.end, judged)
     assert window.counts == {"no-answer": 2}
+
+
+def test_a_candidate_that_waits_for_a_busy_machine_has_not_used_its_time(tmp_path: Path) -> None:
+    program = tmp_path / "opa"
+    program.write_text(f'#!/bin/sh\nsleep 1.5\nexec {opa_program()} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    asked = question(writes=1).model_dump_json().encode()
+    answers = confined_opa(program, seconds=1).ask(read_policy(SHIPPED).files, [asked])
+    assert answers["0"]["outcome"] == "needs_approval"
 
 
 async def test_a_candidate_that_needs_too_much_memory_is_ended_and_has_no_answer(
