@@ -347,6 +347,13 @@ CANDIDATES = (
         ("tests/integration/test_policy_backtest.py",),
     ),
     Guard(
+        "a candidate has its CPU time however busy the machine is",
+        "confined_opa",
+        "Opa(program, None, ",
+        "Opa(program, seconds, ",
+        ("tests/integration/test_policy_confined.py",),
+    ),
+    Guard(
         "a shadow counts no decision twice",
         "keep_asked",
         " AND next_place = %(place)s",
