@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +11,7 @@ from typing import Any
 
 from countersign.foreseen_errors import OperateError
 from countersign.settings import ROOT
-from evidence.replay import SECONDS, AskingError, NoAnswerError, Opa
+from evidence.replay import AskingError, NoAnswerError, Opa
 from policy.answer import parse_answer
 from policy.backtest.judging import JudgedDecision, RecordedDecision, judge, question_of
 from policy.bootstrap import RecordedCase
@@ -22,6 +22,9 @@ from policy.errors import PolicyError
 from policy.vetting import sample_question, vet_bundle
 from receipts.fields import timestamp
 from runtime.clock import utc_now
+
+SECONDS = 60
+"""CPU time of a set of questions, each of which takes OPA milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ def _case(told: dict[str, Any], document: Any, fault: str) -> RecordedCase:
     return RecordedCase(told["id"], told["input"], told["outcome"], answer)
 
 
-async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) -> Candidate:
-    """Vet a candidate as before serving it; raise PolicyError. `seconds` is the time limit for a set of questions.
+async def vetted(opa: Path, folders: PolicyFolders, seconds: int = SECONDS) -> Candidate:
+    """Vet a candidate as before serving it; raise PolicyError. `seconds` bounds the CPU time of a set of questions.
 
     The first evaluation runs without network built-ins: a candidate that uses one does not compile.
     """
@@ -118,6 +121,6 @@ async def vetted(opa: Path, folders: PolicyFolders, seconds: float = SECONDS) ->
     return Candidate(confined_opa(opa, seconds), bundle.text)
 
 
-def confined_opa(program: Path, seconds: float = SECONDS) -> Opa:
-    """Return an `opa` with the memory limit of `policy try`."""
-    return Opa(program, seconds, *confinement(DESK))
+def confined_opa(program: Path, seconds: int = SECONDS) -> Opa:
+    """Return an `opa` with the memory limit of `policy try` and so much CPU time, however busy the machine is."""
+    return Opa(program, None, *confinement(replace(DESK, seconds=seconds)))

@@ -24,8 +24,8 @@ from policy.errors import PolicyError
 from runtime.clock import utc_now
 from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, Window
 
-SECONDS = 20.0
-"""Time limit for a set of decisions; if it passes, each of them counts as `no-answer`."""
+SECONDS = 20
+"""CPU time for a set of decisions; if it needs more, each of them counts as `no-answer`."""
 PAUSE = 5.0
 """Seconds between two reads of the log and the folder; starting `opa` costs as much as a hundred decisions."""
 
@@ -40,7 +40,7 @@ class ShadowRunner:
     opa: Path
     folders: PolicyFolders
     tell: Callable[[Window], None] = lambda _: None
-    seconds: float = SECONDS
+    seconds: int = SECONDS
     pause: float = PAUSE
     _refused: str = ""
 

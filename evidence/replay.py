@@ -7,6 +7,7 @@ differently another time; it runs in a folder of its own, with an empty environm
 
 import json
 import re
+import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,10 +95,13 @@ Printed = TypeVar("Printed", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Opa:
-    """An `opa` program, and how many seconds it has for one policy; `before` are words that confine it, with `env`."""
+    """An `opa` program, and how many seconds it has for one policy; `before` are words that confine it, with `env`.
+
+    It has no limit of seconds (None) where those words bound its CPU time: on a busy machine it then waits.
+    """
 
     program: Path
-    seconds: float = SECONDS
+    seconds: float | None = SECONDS
     before: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -120,8 +124,9 @@ class Opa:
             _write(folder / "capabilities.json", self._capabilities)
             _write_list(folder / "input.json", questions)
             arguments = ["--bundle", "policy", "--input", "input.json", "--capabilities", "capabilities.json"]
-            limit = ["--strict-builtin-errors", "--timeout", f"{self.seconds:.0f}s", "--format", "json"]
-            code, printed = self._run(folder, "eval", *arguments, *limit, _QUERY)
+            limit = [] if self.seconds is None else ["--timeout", f"{self.seconds:.0f}s"]
+            form = ["--strict-builtin-errors", "--format", "json"]
+            code, printed = self._run(folder, "eval", *arguments, *limit, *form, _QUERY)
         return _answers(code, printed)
 
     @cached_property
@@ -146,6 +151,8 @@ class Opa:
             raise AskingError(f"{self.program} did not answer within {self.seconds:g} seconds") from error
         except OSError as error:
             raise AskingError(f"{self.program} cannot be run: {error.strerror}") from error
+        if done.returncode == -signal.SIGKILL:
+            raise AskingError(f"{self.program} did not answer within the CPU time that it has: it was killed")
         if len(done.stdout) > LARGEST:
             raise AskingError(f"{self.program} printed more than {LARGEST} bytes")
         return done.returncode, done.stdout

@@ -82,15 +82,16 @@ async def _started(opa: Path, arguments: tuple[str, ...], bounds: Bounds) -> Pro
     if not os.access(opa, os.X_OK):
         raise NoOpaError(f"{opa}: there is no such program")
     before, env = confinement(bounds)
-    words = ("/bin/sh", "-c", _TIMED, str(bounds.seconds), *before, str(opa.absolute()), *arguments)
+    words = (*before, str(opa.absolute()), *arguments)
     return await asyncio.create_subprocess_exec(*words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env)
 
 
 def confinement(bounds: Bounds) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the words that stand before a command which may take so much memory, and its environment."""
+    """Return the words that stand before a command which may take so much CPU time and memory, and its environment."""
+    timed = ("/bin/sh", "-c", _TIMED, str(bounds.seconds))
+    roomy = ("/bin/sh", "-c", _CONFINE, str(bounds.memory // 1024), str(bounds.nice))
     # Go collects garbage more often, the nearer it comes to this
-    words = ("/bin/sh", "-c", _CONFINE, str(bounds.memory // 1024), str(bounds.nice))
-    return words, {**_GO, "GOMEMLIMIT": str(bounds.memory * 3 // 4)}
+    return (*timed, *roomy), {**_GO, "GOMEMLIMIT": str(bounds.memory * 3 // 4)}
 
 
 async def _read(process: Process, stream: asyncio.StreamReader | None, most: int) -> bytes:

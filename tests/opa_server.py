@@ -7,7 +7,7 @@ import asyncio
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ from tests.patience import MINUTE
 POLICIES = Path(__file__).resolve().parents[1] / "rego"
 PACKS = tuple(sorted(folder.parent for folder in POLICIES.parent.glob("packs/*/rego")))
 SHIPPED = PolicyFolders(POLICIES, PACKS)
+POLL = 0.05
+"""Seconds between two looks of an OPA at what it follows, where a test says nothing else."""
 
 
 def opa_program() -> Path:
@@ -53,7 +55,7 @@ def edit_policy(folder: Path, name: str, before: str, after: str) -> None:
 
 
 @asynccontextmanager
-async def start_opa(policies: Path, work: Path, *, poll: float = 0.05) -> AsyncIterator[OpaChild]:
+async def start_opa(policies: Path, work: Path, *, poll: float = POLL) -> AsyncIterator[OpaChild]:
     """Serve core policies and the packs' rules until the context ends, and look every `poll` seconds for changes."""
     async with opa_child(PolicyFolders(policies, PACKS), work, poll=poll) as child:
         yield child
@@ -65,11 +67,12 @@ def opa_child(
     *,
     program: Path | None = None,
     supervisor: Supervisor | None = None,
-    poll: float = 0.05,
+    poll: float = POLL,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> OpaChild:
     """Return an OPA that is not started, whose key stands beside its folder, and which nobody else supervises."""
-    key = work.parent / "keys/policy.pem"
-    return OpaChild(program or opa_program(), policies, work, supervisor or Supervisor(), key=key, poll=poll)
+    key, opa = work.parent / "keys/policy.pem", program or opa_program()
+    return OpaChild(opa, policies, work, supervisor or Supervisor(), key=key, poll=poll, sleep=sleep)
 
 
 def session_at(url: str) -> aiohttp.ClientSession:

@@ -10,9 +10,9 @@ POLICY = 0.5
 _LOOK = 0.05
 
 
-async def until(holds: Callable[[], object]) -> None:
-    """Look again and again until something holds, or what it waits for does, for a minute."""
-    async with asyncio.timeout(MINUTE):
+async def until(holds: Callable[[], object], patience: float = MINUTE) -> None:
+    """Look again and again until something holds, or what it waits for does, for a minute or as long as is said."""
+    async with asyncio.timeout(patience):
         while not await _found(holds()):
             await asyncio.sleep(_LOOK)
 

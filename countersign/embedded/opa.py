@@ -55,14 +55,22 @@ class OpaChild:
     """
 
     def __init__(
-        self, opa: Path, policies: PolicyFolders, work: Path, supervisor: Supervisor, *, key: Path, poll: float = 0.5
+        self,
+        opa: Path,
+        policies: PolicyFolders,
+        work: Path,
+        supervisor: Supervisor,
+        *,
+        key: Path,
+        poll: float = 0.5,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Prepare an OPA that takes what `key`, a file that is made if absent, has signed."""
         self._opa = opa.absolute()
         self._policies = policies
         self._work = work.absolute()
         self._key_file = key.absolute()
-        self._poll = poll
+        self._poll, self._sleep = poll, sleep
         self.url = _address(_socket(self._work))
         self._supervisor = supervisor
         self._child: Child | None = None
@@ -119,7 +127,7 @@ class OpaChild:
     async def _follow(self, handled: str, key: PolicyKey) -> None:
         before, pause = handled, self._poll
         while True:
-            await asyncio.sleep(pause)
+            await self._sleep(pause)
             try:
                 found = await self._found()
             except OSError:  # nobody knows what is in force: what is served stays

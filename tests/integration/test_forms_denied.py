@@ -1,6 +1,7 @@
 """Forms whose request policy denies at once: they stay open and say why, and nothing is started until it is mended."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from sandbox.harness import SandboxUser
 from tests.bench import TENANT
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import PACK, Targets
+from tests.integration.limits_stage import LARGE, open_payments, status
 from tests.integration.network import Answer, FaultProxy, fault_proxy, no_fault
 from tests.integration.seen import whispered
 from tests.integration.test_chat_forms import grant, opened, runs
@@ -235,6 +237,22 @@ async def test_what_goes_to_a_run_about_the_same_is_not_denied(stage: Stage) -> 
         await stage.start(DENIED, "about")
     started = await stage.start(MENDED, "about")
     assert await stage.start(DENIED, "about", "V2") == Started(started.run_id, "news")
+
+
+async def test_a_form_is_denied_by_what_policy_answers_once_it_knows_whom_the_form_names(
+    dsn: str, tmp_path: Path
+) -> None:
+    limits = {"large": {**LARGE, "requirement": "owners", "exclude": ["answered_by"]}}
+    async with open_payments(dsn, tmp_path, limits) as (bench, _):
+        grants = json.dumps({"triggers": ["payments.refund"]})
+        await bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = 'rita'", grants)
+        forms = RequestService(bench.engine, TENANT, bench.catalog).starting
+        asked = {"payment": "p1", "amount": "2000", "currency": "EUR"}
+        with pytest.raises(FormError, match="the directory does not know all of them"):
+            await forms.start(RITA, Filled("V1", "refund", 1, {**asked, "answered_by": "somebody"}))
+        started = await forms.start(RITA, Filled("V1", "refund", 1, {**asked, "answered_by": "olga"}))
+        await bench.settle()
+        assert await status(bench, started.run_id) == "waiting_approval"
 
 
 async def test_a_form_without_fields_says_in_its_place_why_it_is_denied(stage: Stage) -> None:

@@ -1,11 +1,14 @@
 """The supervised OPA serves the policy version in force, once there is one."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from countersign.embedded.children import Supervisor
-from countersign.embedded.opa import served_bundle
+from countersign.embedded.opa import OpaChild, served_bundle
 from countersign.embedded.system import Ports, embedded
 from countersign.settings import Settings
 from policy.bundle import PolicyFolders, read_policy
@@ -16,7 +19,7 @@ from policy.signing import sign_bundle
 from policy.verifying import verify_bundle
 from tests.integration.program_stage import command
 from tests.integration.test_opa_child import Heard, configuration, edit, heard, policies, running, verdict_of
-from tests.opa_server import PACKS, copy_policies, opa_child, opa_program, question
+from tests.opa_server import PACKS, POLL, copy_policies, opa_child, opa_program, question
 from tests.patience import MINUTE, until
 
 __all__ = ["heard", "policies"]
@@ -75,31 +78,81 @@ async def test_a_version_in_force_is_served_where_the_folder_holds_no_policy(pol
         assert child.revision == text.digest
 
 
-async def test_a_version_whose_opa_could_not_be_started_is_served_once_it_can(
-    policies: Path, tmp_path: Path, heard: Heard
-) -> None:
+@dataclass
+class Away:
+    """An OPA whose program is away while the next version comes into force; its pauses are noted and take no time."""
+
+    child: OpaChild
+    program: Path
+    engine: OpaEngine
+    before: str
+    version: str
+    pauses: list[float]
+
+    async def failed(self, times: int) -> None:
+        """Wait until so many starts of the next version have failed."""
+        await until(lambda: sum(pause > POLL for pause in self.pauses) >= times)
+
+
+@pytest.fixture
+async def away(policies: Path, tmp_path: Path) -> AsyncIterator[Away]:
     program = tmp_path / "opa"
     program.symlink_to(opa_program())
     text = read_policy(PolicyFolders(policies, PACKS))
     changed = copy_policies(tmp_path / "version")
     edit(configuration(changed), '"writes_per_run": 60', '"writes_per_run": 61')
     version = read_policy(PolicyFolders(changed, PACKS))
+    pauses: list[float] = []
 
     async def in_force() -> tuple[str, bytes]:
         return version.digest, sign_bundle(version, load_or_create(tmp_path / "keys/policy.pem")).data
 
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    folders = PolicyFolders(policies, PACKS)
     async with (
-        opa_child(PolicyFolders(policies, PACKS), tmp_path / "work", program=program) as child,
+        opa_child(folders, tmp_path / "work", program=program, sleep=sleep) as child,
         OpaEngine(child.url, timeout=MINUTE) as engine,
     ):
         program.unlink()
         child.follow_versions(in_force)
-        told = await heard.until("the old one stays active")
-        assert "opa cannot be started" in told[-1]
-        assert (await engine.ask(question())).policy_digest == child.revision == text.digest
-        program.symlink_to(opa_program())
-        await verdict_of(engine, version.digest)
-        assert child.revision == version.digest
+        yield Away(child, program, engine, text.digest, version.digest, pauses)
+
+
+async def test_a_version_whose_opa_could_not_be_started_is_served_once_it_can(away: Away, heard: Heard) -> None:
+    told = await heard.until("the old one stays active")
+    assert "opa cannot be started" in told[-1]
+    assert (await away.engine.ask(question())).policy_digest == away.child.revision == away.before
+    away.program.symlink_to(opa_program())
+    await verdict_of(away.engine, away.version)
+    assert away.child.revision == away.version
+
+
+async def test_a_version_whose_opa_cannot_be_started_is_told_once(away: Away, heard: Heard) -> None:
+    await away.failed(5)
+    away.program.symlink_to(opa_program())
+    told = await heard.until(f"serving policy {away.version}")
+    assert len([line for line in told if "the old one stays active" in line]) == 1
+
+
+async def test_an_opa_that_cannot_be_started_is_tried_after_longer_pauses_up_to_half_a_minute(away: Away) -> None:
+    await away.failed(20)
+    away.program.symlink_to(opa_program())
+    await verdict_of(away.engine, away.version)
+    longer = [pause for pause in away.pauses if pause > POLL]
+    assert longer[:9] == [POLL * 2**times for times in range(1, 10)]
+    assert set(longer[9:]) == {30.0}
+    await until(lambda: away.pauses[-1] == POLL)
+
+
+async def test_the_bundle_that_opa_runs_from_is_kept_through_any_number_of_failed_starts(
+    away: Away, tmp_path: Path
+) -> None:
+    await away.failed(25)
+    key = load_or_create(tmp_path / "keys/policy.pem").public
+    assert verify_bundle(served_bundle(tmp_path / "work").read_bytes(), [key]).text.digest == away.before
 
 
 async def test_a_version_whose_opa_ends_at_its_start_ends_nothing_else_and_is_served_once_it_can(

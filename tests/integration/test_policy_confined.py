@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from countersign.candidate import confined_opa
+from evidence.replay import AskingError
 from policy.bundle import read_policy
 from policy.confined import FRONT, MIB, NoOpaError, confined
 from policy.errors import PolicyError
@@ -77,12 +79,28 @@ async def test_a_policy_that_comes_to_no_end_is_ended(bounds: dict[str, Any], er
     assert children() <= before
 
 
-async def test_a_policy_that_waits_for_a_busy_machine_has_not_used_its_time(tmp_path: Path) -> None:
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """Return an `opa` that uses no CPU time for longer than it has."""
     program = tmp_path / "opa"
     program.write_text(f'#!/bin/sh\nsleep 2\nexec {opa_program()} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
-    said, _ = await confined(program, "version", bounds=replace(PATIENT, seconds=1))
+    return program
+
+
+async def test_a_policy_that_waits_for_a_busy_machine_has_not_used_its_time(late: Path) -> None:
+    said, _ = await confined(late, "version", bounds=replace(PATIENT, seconds=1))
     assert said.startswith("Version: ")
+
+
+def test_a_candidate_that_waits_for_a_busy_machine_has_not_used_its_time(late: Path) -> None:
+    answers = confined_opa(late, seconds=1).ask(TEXT, [QUESTION.model_dump_json().encode()])
+    assert answers["0"]["outcome"] == "needs_approval"
+
+
+def test_a_candidate_that_comes_to_no_end_is_ended() -> None:
+    with pytest.raises(AskingError, match="did not answer within the CPU time that it has"):
+        confined_opa(opa_program(), seconds=1).ask(hostile(ENDLESS), [QUESTION.model_dump_json().encode()])
 
 
 async def test_one_command_ends_with_the_time_of_all_of_them() -> None:

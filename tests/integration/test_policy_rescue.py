@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,11 @@ from evidence.replay import Opa, replayed_by
 from evidence.verify.verify import verify
 from policy.bundle import PolicyFolders, read_policy
 from policy.client import OpaEngine
+from policy.contract import Outcome, PolicyUnavailableError
 from policy.keys import load_or_create
 from policy.signing import sign_bundle
 from receipts.signing import public_path
+from runtime.gate.emergency import ask_version_before
 from runtime.services.audit import audit
 from tests.bench import TENANT
 from tests.integration.conftest import Targets
@@ -26,7 +29,7 @@ from tests.integration.policies_stage import break_glass
 from tests.integration.test_policy_versions import decided
 from tests.integration.test_signed_policies import digest_of, opa, put, verifying
 from tests.integration.versions_stage import SIGNERS, PolicyLife, denies_all, more_writes, open_life, with_versions
-from tests.opa_server import PACKS, POLICIES, opa_program
+from tests.opa_server import PACKS, POLICIES, opa_program, question
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
 
@@ -95,6 +98,23 @@ async def test_who_asks_for_a_rollback_does_not_do_it_alone(life: PolicyLife) ->
     assert refusal.code == "vote.requester"
     await life.bench.settle()
     assert await life.in_force() == 2
+
+
+def _authors_do_not_sign(config: dict[str, Any]) -> None:
+    """Have the directory say who the author of a version is whose rollback people sign."""
+    when = {"connector": ["policy"], "operation": ["rollback"]}
+    config["limits"] = {"author": {"comment": "No author signs", "when": when, "exclude": ["author"]}}
+
+
+async def test_a_rollback_is_not_decided_while_the_people_whom_it_names_cannot_be_read(life: PolicyLife) -> None:
+    await life.serve(life.changed("authors", _authors_do_not_sign))
+    await _deny_everything(life)
+    asked = question(connector="policy", operation="rollback", target="policy:1", fields={"author": "rita"})
+    told = await ask_version_before(life.bench.engine, asked)
+    assert (told.answer.outcome, told.named) == (Outcome.NEEDS_APPROVAL, {"author": ["rita"]})
+    await life.bench.meddle("REVOKE SELECT ON slack_accounts FROM countersign_program")
+    with pytest.raises(PolicyUnavailableError, match="asks who is named in the effect, and the directory was not read"):
+        await ask_version_before(life.bench.engine, asked)
 
 
 @asynccontextmanager

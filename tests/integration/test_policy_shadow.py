@@ -6,7 +6,7 @@ import os
 import re
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -29,13 +29,15 @@ from runtime.services.policy_shadows import PolicyShadows, ShadowEndedError, fin
 from runtime.services.sequencer import Sequencer
 from tests.bench import TENANT, Bench
 from tests.integration.policies_stage import filing
-from tests.integration.program_stage import command, environment, program, settings_of
+from tests.integration.program_stage import Program, command, environment, program, settings_of
 from tests.opa_server import PACKS, copy_policies, edit_policy, opa_program
 from tests.patience import MINUTE, until
 
 LIMITS = "countersign/limits.rego"
 CONFIG = "countersign_config/acme/data.json"
 FEWER = ('"quorum": 2', '"quorum": 1')
+LONG = 3 * MINUTE
+"""For what takes many commands, each of them a process."""
 ENDLESS = "count([1 | numbers.range(1, 100000)[_]; numbers.range(1, 100000)[_]]) > 0"
 
 
@@ -60,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return copy_policies(tmp_path / "rego")
 
 
-async def candidate(folder: Path, seconds: float = 60) -> Candidate:
+async def candidate(folder: Path, seconds: int = 60) -> Candidate:
     return await vetted(opa_program(), PolicyFolders(folder, PACKS), seconds)
 
 
@@ -183,10 +185,25 @@ async def test_a_candidate_that_needs_too_much_memory_is_ended_and_has_no_answer
         one.judge(found.rows)
 
 
+def _let_run(pid: int) -> None:
+    """Give a process that gives way to all others, and its children, the priority of others, where that is permitted.
+
+    On a busy machine it would not even start within the time of a test.
+    """
+    with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if os.sched_getscheduler(int(task.name)) == os.SCHED_IDLE:
+                os.sched_setscheduler(int(task.name), os.SCHED_OTHER, os.sched_param(0))
+                os.setpriority(os.PRIO_PROCESS, int(task.name), 0)
+            for child in (task / "children").read_text(encoding="ascii").split():
+                _let_run(int(child))
+
+
 async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
     bench: Bench, env: dict[str, str], folder: Path
 ) -> None:
-    async def shown(count: int) -> bool:
+    async def shown(count: int, by: Program) -> bool:
+        _let_run(by.process.pid)
         found = await command("policy", "shadow", "show", "--json", env=env)
         counts = {"unchanged": count, "fewer-signatures": count} if count else {}
         return found.code == 0 and json.loads(found.out)["counts"] == counts
@@ -196,14 +213,14 @@ async def test_a_shadow_goes_on_where_it_was_killed_and_is_shown(
     assert json.loads((await command("metrics", "--json", env=env)).out)["shadow"] is None
     edit_policy(folder, CONFIG, *FEWER)
     async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as beside:
-        await until(lambda: shown(0))
-        assert os.sched_getscheduler(beside.process.pid) == os.SCHED_IDLE
+        await until(lambda: os.sched_getscheduler(beside.process.pid) == os.SCHED_IDLE)
+        await until(lambda: shown(0, beside), LONG)
         await decide(bench, "ONE")
-        await until(lambda: shown(1))
+        await until(lambda: shown(1, beside), LONG)
         beside.process.kill()
-    async with program("policy", "shadow", "run", "--candidate", str(folder), env=env):
+    async with program("policy", "shadow", "run", "--candidate", str(folder), env=env) as again:
         await decide(bench, "TWO")
-        await until(lambda: shown(2))
+        await until(lambda: shown(2, again), LONG)
     metrics = [await command("metrics", *words, env=env) for words in ((), ("--json",))]
     assert "fewer-signatures: 2" in metrics[0].out.splitlines()[-1]
     assert json.loads(metrics[1].out)["shadow"]["counts"] == {"unchanged": 2, "fewer-signatures": 2}

@@ -66,4 +66,32 @@ LIMITS = (
         "if False",
         ("tests/integration/test_policy_checks.py",),
     ),
+    Guard(
+        "a form is denied once policy knows whom its effects name",
+        "_asked",
+        "engine.ask_with_names(questions)",
+        "engine.policy.ask_all(questions)",
+        ("tests/integration/test_forms_denied.py",),
+    ),
+    Guard(
+        "a rollback is not decided while the directory cannot be read",
+        "ask_version_before",
+        "if isinstance(verdict, PolicyUnavailableError):",
+        "if False:",
+        ("tests/integration/test_policy_rescue.py",),
+    ),
+    Guard(
+        "a question that policy asks back is said as that",
+        "_asked_back",
+        'for path in answer.get("names", ())',
+        "for path in ()",
+        ("tests/integration/test_policy_try.py",),
+    ),
+    Guard(
+        "where policy asks nothing back, no question is said",
+        "_asked_back",
+        " if named else []",
+        "",
+        ("tests/integration/test_policy_try.py",),
+    ),
 )

@@ -267,6 +267,34 @@ VERSIONS = (
         ("tests/integration/test_opa_versions.py",),
     ),
     Guard(
+        "a version whose OPA cannot be started is told once",
+        "OpaChild._replace",
+        "if str(error) != self._told:",
+        "if True:",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
+        "an OPA that cannot be started is tried again after longer and longer pauses",
+        "OpaChild._follow",
+        "min(2 * pause, _LONGEST_PAUSE)",
+        "min(2 * self._poll, _LONGEST_PAUSE)",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
+        "an OPA that cannot be started is tried again every half minute",
+        "OpaChild._follow",
+        "min(2 * pause, _LONGEST_PAUSE)",
+        "2 * pause",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
+        "the bundle that OPA runs from is not overwritten",
+        "OpaChild._change_process",
+        "next(name for name in self._names if name != self._own)",
+        "next(self._names)",
+        ("tests/integration/test_opa_versions.py",),
+    ),
+    Guard(
         "an OPA of the next version that ends at its start ends nothing else",
         "OpaChild._make_child",
         "is_candidate=True",
@@ -317,6 +345,13 @@ CANDIDATES = (
         "if builtin.name not in FORBIDDEN",
         "if builtin.name",
         ("tests/integration/test_policy_backtest.py",),
+    ),
+    Guard(
+        "a candidate has its CPU time however busy the machine is",
+        "confined_opa",
+        "Opa(program, None, ",
+        "Opa(program, seconds, ",
+        ("tests/integration/test_policy_confined.py",),
     ),
     Guard(
         "a shadow counts no decision twice",
