@@ -25,6 +25,8 @@ from runtime.clock import utc_now
 
 SECONDS = 60
 """CPU time of a set of questions, each of which takes OPA milliseconds."""
+PATIENCE = 600.0
+"""Seconds by the clock, for what hangs and takes no CPU time; a busy machine needs a part of them."""
 
 
 @dataclass(frozen=True)
@@ -123,4 +125,4 @@ async def vetted(opa: Path, folders: PolicyFolders, seconds: int = SECONDS) -> C
 
 def confined_opa(program: Path, seconds: int = SECONDS) -> Opa:
     """Return an `opa` with the memory limit of `policy try` and so much CPU time, however busy the machine is."""
-    return Opa(program, None, *confinement(replace(DESK, seconds=seconds)))
+    return Opa(program, PATIENCE, *confinement(replace(DESK, seconds=seconds)))

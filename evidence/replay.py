@@ -95,13 +95,10 @@ Printed = TypeVar("Printed", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Opa:
-    """An `opa` program, and how many seconds it has for one policy; `before` are words that confine it, with `env`.
-
-    It has no limit of seconds (None) where those words bound its CPU time: on a busy machine it then waits.
-    """
+    """An `opa` program, and how many seconds it has for one policy; `before` are words that confine it, with `env`."""
 
     program: Path
-    seconds: float | None = SECONDS
+    seconds: float = SECONDS
     before: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -124,9 +121,8 @@ class Opa:
             _write(folder / "capabilities.json", self._capabilities)
             _write_list(folder / "input.json", questions)
             arguments = ["--bundle", "policy", "--input", "input.json", "--capabilities", "capabilities.json"]
-            limit = [] if self.seconds is None else ["--timeout", f"{self.seconds:.0f}s"]
-            form = ["--strict-builtin-errors", "--format", "json"]
-            code, printed = self._run(folder, "eval", *arguments, *limit, *form, _QUERY)
+            limit = ["--strict-builtin-errors", "--timeout", f"{self.seconds:.0f}s", "--format", "json"]
+            code, printed = self._run(folder, "eval", *arguments, *limit, _QUERY)
         return _answers(code, printed)
 
     @cached_property
