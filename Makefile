@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := @$(PYTHON) -m tools.bootstrap
-CODE := countersign bot edge sandbox witness evidence runtime policy receipts packs tools tests benchmarks
+CODE := countersign bot console edge sandbox witness evidence runtime policy receipts packs tools tests benchmarks
 ARGS ?=
 
 .DEFAULT_GOAL := help

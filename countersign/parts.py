@@ -141,3 +141,4 @@ class Role(StrEnum):
     BOT = "bot"
     WORKER = "worker"
     SWEEPS = "sweeps"
+    CONSOLE = "console"

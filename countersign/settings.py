@@ -29,6 +29,7 @@ from countersign.setting_types import (
     Word,
 )
 from runtime.definitions.problems import hint
+from runtime.model.console import ConsoleRole
 from runtime.model.runbook_version import Activation
 
 PREFIX = "COUNTERSIGN_"
@@ -186,6 +187,12 @@ class Settings(BaseSettings):
     public_url: Origin | None = Field(
         None,
         description="where browsers reach us: to sign, to install the Slack app, and behind our links: https://HOST",
+    )
+    console_link: Token | None = Field(
+        None, description="secret of the link that opens the console once, in a sandbox at http://localhost alone"
+    )
+    console_groups: dict[ConsoleRole, list[Name]] = Field(
+        {}, description="groups whose people may use the console, by role: viewer, auditor"
     )
     caller_rate: float = Field(10.0, gt=0, description="sustained requests a second of a caller")
     caller_burst: int = Field(100, ge=1, description="burst of requests of a caller")

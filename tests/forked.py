@@ -29,7 +29,7 @@ from countersign.embedded.children import Child
 from countersign.settings import ROOT
 
 PROGRAM = "countersign"
-PACKAGES = (PROGRAM, "bot", "edge", "evidence", "runtime", "policy", "receipts", "witness")
+PACKAGES = (PROGRAM, "bot", "console", "edge", "evidence", "runtime", "policy", "receipts", "witness")
 OWN = ("COUNTERSIGN_", "PYTEST_")
 """How the variables begin that may differ from one program to the next."""
 ROOM = 1 << 18

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 CODE = (
-    *("countersign", "bot", "edge", "sandbox", "evidence", "runtime", "policy", "receipts", "witness"),
+    *("countersign", "bot", "console", "edge", "sandbox", "evidence", "runtime", "policy", "receipts", "witness"),
     *("packs", "rego", "benchmarks", "tools", "tests"),
 )
 

@@ -163,7 +163,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="ROLE",
-            help="A role to run: edge, bot, worker or sweeps; may be repeated, and all run if none is given.",
+            help="A role to run: edge, bot, worker, sweeps or console; may be repeated, and all run if none is given.",
         ),
     ] = None,
     processes: Annotated[
@@ -244,7 +244,8 @@ def doctor(
     role: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROLE", help="A role whose parts to check: edge, bot, worker or sweeps; may be repeated, else all."
+            metavar="ROLE",
+            help="A role whose parts to check: edge, bot, worker, sweeps or console; may be repeated, else all.",
         ),
     ] = None,
     *,

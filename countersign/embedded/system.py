@@ -37,12 +37,16 @@ from countersign.settings import Settings, variable
 from policy.bundle import PolicyFolders
 from policy.errors import PolicyError
 from runtime.handlers import Demo
+from runtime.model.console import ConsoleRole
 from runtime.model.runbook_version import Activation
 from runtime.services.policy_versions import served_bundle
 
 FILES = Path(__file__).parent / "files"
 OPA_PATIENCE = 5.0
 """Seconds for policy here, where all parts share one machine, which may be busy with others."""
+
+AUDITORS = {"auditors", "operators", "senior-compliance"}
+"""Groups whose people are given bundles in the console, where the settings name none."""
 
 # What embedded mode has of its own: whoever names another would not expect it to be left aside.
 PARTS = (
@@ -137,6 +141,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
             "COUNTERSIGN_CALLERS": json.dumps(secrets_of),
             "COUNTERSIGN_PORT": str(ports.edge),
             "COUNTERSIGN_PUBLIC_URL": public,
+            **_console_environment(settings, directory, public),
             "COUNTERSIGN_PACK": json.dumps({**settings.pack, **packs}),
         }
         announcement = {**env, "COUNTERSIGN_DIRECTORY_DATABASE_URL": logins.directory}
@@ -210,6 +215,16 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
         "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),
     }
+
+
+def _console_environment(settings: Settings, directory: Path, public: str) -> dict[str, str]:
+    """Return the console's settings: a link that is made at each start, and who may use it; none but at localhost."""
+    if not public.startswith("http://localhost"):
+        return {}
+    everybody = {group for person in read_directory(directory).people for group in person.groups}
+    known = {ConsoleRole.VIEWER: sorted(everybody), ConsoleRole.AUDITOR: sorted(everybody & AUDITORS)}
+    groups = settings.console_groups or known
+    return {"COUNTERSIGN_CONSOLE_LINK": secrets.token_urlsafe(24), "COUNTERSIGN_CONSOLE_GROUPS": json.dumps(groups)}
 
 
 def _subscriptions(settings: Settings) -> dict[str, str]:
@@ -303,6 +318,8 @@ async def _print_welcome(system: Embedded, *, with_case: bool) -> None:
         await case.replied()
         _console.print(f"Case:       {pack} {example.name}, run {case.run_id}: {example.then}")
     _console.print(f"Workspace:  {system.sandbox}/?user=U0ANNA&channel=C0COMPLIANCE")
+    if link := system.env.get("COUNTERSIGN_CONSOLE_LINK"):
+        _console.print(f"Console:    {system.env['COUNTERSIGN_PUBLIC_URL']}/console/enter/{link}   (works once)")
     _console.print(f"Edge:       {system.edge}   (secret of its callers: {system.home}/keys/callers)")
     _console.print(f"Evidence:   {system.home}/evidence   Public key: {system.home}/keys/evidence.pub.pem")
     _console.print("Cases:      `countersign case` lists what can be brought in, as often as you like")

@@ -318,3 +318,18 @@ async def open_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list
         )
         for row, given in zip(rows, votes, strict=True)
     ]
+
+
+async def find_open(conn: Conn, tenant: str, limit: int) -> list[Row]:
+    """Return open requests of a tenant, the first to expire first; `total` counts all, up to a bound."""
+    query = f"""
+        SELECT a.approval_id, a.run_id, a.step, a.kind, {REFERENCE} AS reference, r.definition_name, a.purpose, a.tier,
+               e.connector || '::' || e.operation AS action, e.target, a.requirement::jsonb -> 'groups' AS groups,
+               a.requested_at, {_UNTIL} AS until,
+               (SELECT count(*) FROM (SELECT FROM approvals o WHERE o.tenant = %(tenant)s AND o.status = 'requested'
+                                       LIMIT %(counted)s) bounded) AS total
+          FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
+         WHERE a.tenant = %(tenant)s AND a.status = 'requested'
+         ORDER BY {_UNTIL}, a.approval_id LIMIT %(limit)s
+    """  # noqa: S608 - our own clauses
+    return await conn.rows(query, {"tenant": tenant, "limit": limit, "counted": COUNTED + 1})

@@ -1,4 +1,4 @@
-"""Tables of people: the directory, accounts, delegations, passkeys, Slack installations, and direct messages.
+"""Tables of people: directory, accounts, delegations, passkeys, console, Slack installations, direct messages.
 
 The tables of direct messages hold working data, not records: their rows are deleted after a while.
 """
@@ -278,4 +278,23 @@ direct_messages = Table(
     Index("ix_direct_messages_at", "tenant", "account", "at"),
     Index("ix_direct_messages_gathering", "gathering_id"),
     info=working(),
+)
+
+
+# Sessions of people in the console. Of the secret in a browser, and of the link that opened a session, only the digest
+# is here; a link opens one session.
+console_sessions = Table(
+    "console_sessions",
+    metadata,
+    words("session_id", primary_key=True),
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("secret_digest"),
+    words("actor_id"),
+    words("link_digest"),
+    moment("opened_at"),
+    moment("expires_at"),
+    moment("ended_at", nullable=True),  # when its person left, before it expired
+    Unique("secret_digest"),
+    Unique("link_digest"),
+    info=kept("ended_at"),
 )

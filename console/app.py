@@ -1,0 +1,120 @@
+"""The console's application: its routes, and what each shows."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+
+import psycopg
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from console.pages import HEADERS, message, page, stylesheet
+from console.runs import PAGE, FilterError, RunFilters
+from console.sign_in import NotFromHereError, SignIn, SignInNeededError
+from evidence.archive import Archive
+from evidence.errors import EvidenceError
+from runtime.model.search import EvidenceState, UnknownRowError
+from runtime.services.attention import LISTED
+from runtime.services.console_pages import ConsolePages
+from runtime.services.console_sessions import ConsoleRole
+
+_NO_RUN = "There is no run of this id, or it is not this tenant's."
+
+
+class _Console:
+    """The routes behind the door."""
+
+    def __init__(self, door: SignIn, pages: ConsolePages, archive: Callable[[], Archive]) -> None:
+        self._door = door
+        self._pages = pages
+        self._archive = archive
+
+    async def attention(self, request: Request) -> Response:
+        """Show what needs attention."""
+        viewer = await self._door.viewer(request)
+        found = await self._pages.attention()
+        return page("attention", viewer, found=found, now=self._pages.engine.clock(), listed=LISTED)
+
+    async def runs(self, request: Request) -> Response:
+        """Show runs, as the address narrows them."""
+        viewer = await self._door.viewer(request)
+        try:
+            filters = RunFilters.of(dict(request.query_params))
+            found = await self._pages.runs(filters.sought())
+        except (FilterError, UnknownRowError) as error:
+            return message(viewer, 422, "This list cannot be shown", f"{error}.")
+        more = filters.behind(found[PAGE - 1].run_id) if len(found) > PAGE else None
+        return page("runs", viewer, runs=found[:PAGE], filters=filters, more=more, states=list(EvidenceState))
+
+    async def run(self, request: Request, run_id: str) -> Response:
+        """Show a run in full."""
+        viewer = await self._door.viewer(request)
+        found = await self._pages.run(run_id)
+        if found is None:
+            return message(viewer, 404, "No such run", _NO_RUN)
+        return page("run", viewer, found=found, run=found.run)
+
+    async def bundle(self, request: Request, run_id: str) -> Response:
+        """Give an auditor a run's bundle, after it is on record who got it."""
+        self._door.expect_own_form(request)
+        viewer = await self._door.viewer(request)
+        if ConsoleRole.AUDITOR not in viewer.roles:
+            return message(viewer, 403, "Not allowed", "Bundles are for auditors. Nothing was given out.")
+        stored = await self._pages.bundle(run_id)
+        if stored is None:
+            return message(viewer, 404, "No bundle", "There is no stored bundle of this run.")
+        try:
+            data = await asyncio.to_thread(lambda: self._archive().get(stored.location))
+        except EvidenceError as error:
+            return message(viewer, 503, "The archive gives no bundle", f"{error}.")
+        if hashlib.sha256(data).hexdigest() != stored.sha256:
+            return message(viewer, 500, "Not the bundle that was stored", "Its SHA-256 differs. Nothing was given out.")
+        await self._pages.note_fetched(viewer.person, stored)
+        named = {"Content-Disposition": f'attachment; filename="{run_id}.zip"'}
+        return Response(data, 200, {**HEADERS, **named}, media_type="application/zip")
+
+
+def build_console(door: SignIn, pages: ConsolePages, archive: Callable[[], Archive]) -> FastAPI:
+    """Return the application; `archive` opens the archive in which bundles are."""
+    app = FastAPI(title="Console", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    console = _Console(door, pages, archive)
+    app.include_router(door.routes())
+    app.get("/console.css")(stylesheet)
+    app.get("/")(console.attention)
+    app.get("/runs")(console.runs)
+    app.get("/runs/{run_id}")(console.run)
+    app.post("/runs/{run_id}/bundle")(console.bundle)
+    _handle(app)
+    return app
+
+
+def _handle(app: FastAPI) -> None:
+    """Have errors told on pages."""
+
+    @app.exception_handler(SignInNeededError)
+    async def sign_in(_: Request, __: Exception) -> Response:
+        says = "Open the link that `countersign up` printed. A session lasts twelve hours."
+        return message(None, 401, "Please sign in", says)
+
+    @app.exception_handler(NotFromHereError)
+    async def foreign(_: Request, __: Exception) -> Response:
+        return message(None, 403, "Not from this page", "This form was not sent from a page of ours. Nothing was done.")
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return message(None, status, "No such page", "There is nothing here.")
+
+    @app.exception_handler(psycopg.OperationalError)
+    async def away(_: Request, __: Exception) -> Response:
+        return message(None, 503, "Not available", "The database does not answer. Please try again in a moment.")
+
+    @app.exception_handler(Exception)  # it is logged all the same
+    async def failed(_: Request, __: Exception) -> Response:
+        return message(None, 500, "This did not work", "The program has a fault, which its log describes.")
+
+    @app.exception_handler(RequestValidationError)
+    async def wrong(_: Request, __: Exception) -> Response:
+        return message(None, 422, "Not understood", "This form cannot be read. Nothing was done.")

@@ -1,0 +1,92 @@
+"""Pages of the console: templates, the stylesheet, and the headers with which all of them go out.
+
+Nothing on a page comes from elsewhere, nothing runs a script, and no other page frames one. Every value is text.
+"""
+
+from datetime import datetime, timedelta
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, Response
+
+from runtime.model.search import EvidenceState
+from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
+
+ROOT = "/console"
+"""Where the console stands on its host."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_DAY, _HOUR, _MINUTE = 86400, 3600, 60
+
+
+def moment(at: datetime) -> str:
+    """Return a moment as pages show it: to the minute, in UTC, and saying so."""
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def lasting(time: timedelta) -> str:
+    """Return how long something lasts, in its two largest units: 2 d 3 h, 3 h 20 min, 40 s."""
+    seconds = max(int(time.total_seconds()), 0)
+    if seconds >= _DAY:
+        return f"{seconds // _DAY} d {seconds % _DAY // _HOUR} h"
+    if seconds >= _HOUR:
+        return f"{seconds // _HOUR} h {seconds % _HOUR // _MINUTE} min"
+    return f"{seconds // _MINUTE} min" if seconds >= _MINUTE else f"{seconds} s"
+
+
+EVIDENCE = {
+    EvidenceState.OPEN: "the run goes on",
+    EvidenceState.UNSEALED: "not sealed yet",
+    EvidenceState.SEALING: "being sealed",
+    EvidenceState.STUCK: "stuck",
+    EvidenceState.SEALED: "sealed",
+}
+
+
+def words(name: str) -> str:
+    """Return a status or a kind in words: waiting_approval, waiting approval."""
+    return name.replace("_", " ")
+
+
+def address(path: str, **query: Any) -> str:
+    """Return an address in the console, with the members of the query that say something."""
+    said = urlencode({name: value for name, value in query.items() if value})
+    return f"{ROOT}{path}?{said}" if said else f"{ROOT}{path}"
+
+
+_environment = Environment(
+    loader=PackageLoader("console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+_environment.filters.update(moment=moment, lasting=lasting, words=words)
+_environment.globals.update(address=address, AUDITOR=ConsoleRole.AUDITOR, EVIDENCE=EVIDENCE)
+
+_CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")
+
+
+def stylesheet() -> Response:
+    """Return the stylesheet of all pages."""
+    return Response(_CSS, 200, {**HEADERS, "Cache-Control": "max-age=300"}, media_type="text/css")
+
+
+def page(name: str, viewer: ConsoleViewer | None, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page by the name of its template; without a viewer it has no menu."""
+    text = _environment.get_template(f"{name}.html").render(viewer=viewer, **values)
+    return HTMLResponse(text, status, HEADERS)
+
+
+def message(viewer: ConsoleViewer | None, status: int, title: str, says: str) -> HTMLResponse:
+    """Return a page that says one thing."""
+    return page("message", viewer, status, title=title, says=says)

@@ -1,0 +1,112 @@
+"""A console over a bench: served on a port of loopback, and browsers that sign in to it."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from fastapi import FastAPI
+
+from console.app import build_console
+from console.pages import ROOT
+from console.sign_in import SignIn
+from edge.server import Limits, Server
+from evidence.local import LocalArchive
+from runtime.model.console import ConsoleRole
+from runtime.services.console_pages import ConsolePages
+from runtime.services.console_sessions import ConsoleSessions
+from tests.bench import TENANT, Bench
+from tests.patience import MINUTE
+
+GROUPS = {ConsoleRole.VIEWER: ["compliance"], ConsoleRole.AUDITOR: ["operators"]}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page as a browser got it."""
+
+    status: int
+    text: str
+    data: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass
+class Visitor:
+    """A browser with its cookies; `origin` is what it says of where its forms stand."""
+
+    url: str
+    origin: str | None
+    http: aiohttp.ClientSession = field(repr=False)
+
+    async def get(self, path: str) -> Shown:
+        """Open a page."""
+        return await self._send("GET", path)
+
+    async def post(self, path: str, **fields: str) -> Shown:
+        """Send a form."""
+        return await self._send("POST", path, fields)
+
+    async def enter(self, link: str, person: str) -> Shown:
+        """Choose a person at a link."""
+        return await self.post(f"/enter/{link}", person=person)
+
+    async def _send(self, method: str, path: str, fields: Mapping[str, str] | None = None) -> Shown:
+        said = {"Origin": self.origin} if self.origin and method == "POST" else {}
+        where = f"{self.url}{ROOT}{path}"
+        async with self.http.request(method, where, data=fields, headers=said, allow_redirects=False) as answer:
+            data = await answer.read()
+            return Shown(answer.status, data.decode(errors="replace"), data, dict(answer.headers))
+
+
+@dataclass
+class ConsoleStage:
+    """A bench, the folder of its archive, and its console."""
+
+    bench: Bench
+    folder: Path
+    url: str
+    stack: AsyncExitStack
+
+    @property
+    def sessions(self) -> ConsoleSessions:
+        """Return the console's sessions."""
+        return ConsoleSessions(self.bench.engine.pool, self.bench.clock, TENANT, GROUPS)
+
+    async def visitor(self, origin: str | None = "") -> Visitor:
+        """Return a browser without cookies, whose forms stand on the console's pages if nothing else is said."""
+        jar = aiohttp.CookieJar(unsafe=True)
+        http = await self.stack.enter_async_context(aiohttp.ClientSession(cookie_jar=jar))
+        return Visitor(self.url, self.url if origin == "" else origin, http)
+
+    async def signed_in(self, person: str) -> Visitor:
+        """Return a browser in which a person has a session."""
+        visitor = await self.visitor()
+        secret = await self.sessions.open(f"a link for {person}", person)
+        visitor.http.cookie_jar.update_cookies({"countersign_console": secret})
+        return visitor
+
+
+@asynccontextmanager
+async def open_console(bench: Bench, folder: Path, link: str = "the-link") -> AsyncIterator[ConsoleStage]:
+    """Serve the console of a bench, whose bundles are in a folder."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with AsyncExitStack() as stack:
+        stage = ConsoleStage(bench, folder, url, stack)
+        app = FastAPI()
+        door = SignIn(stage.sessions, link, url)
+        app.mount(ROOT, build_console(door, ConsolePages(bench.engine, TENANT), lambda: LocalArchive(folder)))
+        server: Any = Server(app, Limits(connections=100, seconds=MINUTE), headers=[])
+        task = asyncio.create_task(server.serve([listener]))
+        try:
+            yield stage
+        finally:
+            await stack.aclose()
+            server.should_exit = True
+            await task
+            listener.close()
