@@ -349,7 +349,7 @@ CANDIDATES = (
     Guard(
         "a candidate has its CPU time however busy the machine is",
         "confined_opa",
-        "Opa(program, None, ",
+        "Opa(program, PATIENCE, ",
         "Opa(program, seconds, ",
         ("tests/integration/test_policy_confined.py",),
     ),
