@@ -15,6 +15,7 @@ ENV COUNTERSIGN_OPA=/opa
 
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot
+COPY console console
 COPY countersign countersign
 COPY edge edge
 COPY evidence evidence

@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from urllib.parse import urlsplit
 
 import psycopg
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -166,7 +167,7 @@ def _console(system: System) -> FastAPI | None:
     if settings.console_link is None:
         return None
     origin = settings.public_url
-    if origin is None or not origin.startswith("http://localhost"):
+    if origin is None or urlsplit(origin).hostname != "localhost":
         raise ServeError(
             "COUNTERSIGN_CONSOLE_LINK lets who has it be anybody, so COUNTERSIGN_PUBLIC_URL must be http://localhost"
         )

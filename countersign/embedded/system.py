@@ -219,7 +219,7 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
 
 def _console_environment(settings: Settings, directory: Path, public: str) -> dict[str, str]:
     """Return the console's settings: a link that is made at each start, and who may use it; none but at localhost."""
-    if not public.startswith("http://localhost"):
+    if urlsplit(public).hostname != "localhost":
         return {}
     everybody = {group for person in read_directory(directory).people for group in person.groups}
     known = {ConsoleRole.VIEWER: sorted(everybody), ConsoleRole.AUDITOR: sorted(everybody & AUDITORS)}

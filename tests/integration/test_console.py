@@ -3,15 +3,22 @@
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from countersign.doctor.readiness import Readiness
+from countersign.embedded.opa import OpaChild
+from countersign.parts import ServeError
+from countersign.serve import make_edge, make_refusals
 from runtime.services.console_sessions import LIFE
 from tests.bench import Bench
+from tests.browser import chromium
 from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage, open_console
 from tests.integration.evidence_stage import FILE, noted, open_office
 from tests.integration.policies_stage import filing
+from tests.integration.program_stage import composed, edge_of, settings_of
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 FETCHED = "SELECT leaf FROM tenant_leaves WHERE leaf ->> 'event' = 'bundle.fetched'"
@@ -265,3 +272,52 @@ async def test_a_database_that_is_away_is_told_on_a_page(console: ConsoleStage) 
     assert shown.status == 503
     assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
     assert "Traceback" not in shown.text
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+async def test_an_auditor_walks_from_the_link_to_a_bundle_in_a_browser(
+    console: ConsoleStage, dsn: str, tmp_path: Path, width: int, scheme: Any
+) -> None:
+    await filing(console.bench, "case 7")
+    run_id = await _sealed(console, dsn, tmp_path)
+    async with chromium() as browser:
+        page = await browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+        wrong: list[str] = []
+        page.on("console", lambda said: wrong.append(said.text))
+        await page.goto(f"{console.url}/console/enter/the-link")
+        await page.get_by_label("Omar").check()
+        await page.get_by_role("button", name="Open the console").click()
+        await page.get_by_role("heading", name="Waits for a person").wait_for()
+        assert await page.evaluate("document.documentElement.scrollWidth") == width
+        await page.get_by_role("link", name="Runs").click()
+        await page.get_by_label("Evidence").select_option(label="sealed")
+        await page.get_by_role("button", name="Search").click()
+        await page.locator(f"a[href='/console/runs/{run_id}']").click()
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name="Download the bundle").click()
+        data = Path(await (await download.value).path()).read_bytes()
+        assert await page.evaluate("document.documentElement.scrollWidth") == width
+        await page.get_by_role("button", name="Sign out").click()
+        await page.get_by_role("heading", name="You have signed out").wait_for()
+    (stored,) = await console.bench.rows("SELECT sha256 FROM evidence_bundles")
+    assert hashlib.sha256(data).hexdigest() == stored["sha256"]
+    assert wrong == []
+
+
+async def test_serve_has_a_console_where_there_is_a_link_to_it(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
+    for more, status in (({"console_link": "a-long-enough-link"}, 401), ({}, 404)):
+        settings = settings_of(dsn, opa.url, tmp_path, public_url="http://localhost:8080", **more)
+        async with (
+            composed(settings) as system,
+            edge_of(system) as edge,
+            edge.http.get(f"{edge.url}/console/") as answer,
+        ):
+            assert answer.status == status
+
+
+async def test_serve_refuses_a_link_that_is_no_sandboxs(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
+    for url in ("https://bot.example", None):
+        settings = settings_of(dsn, opa.url, tmp_path, console_link="a-long-enough-link", public_url=url)
+        async with composed(settings) as system:
+            with pytest.raises(ServeError, match="COUNTERSIGN_PUBLIC_URL must be http://localhost"):
+                make_edge(system, Readiness(system, list), make_refusals(system))

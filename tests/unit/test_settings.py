@@ -315,6 +315,7 @@ def fault(url: str) -> str:
 
 SECRETS = {
     "callers",
+    "console_link",
     "database_direct_url",
     "database_url",
     "directory_database_url",
