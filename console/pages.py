@@ -56,9 +56,24 @@ EVIDENCE = {
 }
 
 
+_STATES = {
+    "waiting_approval": "waits for people",
+    "failed_retryable": "is tried again",
+    "failed_terminal": "failed",
+    "failed_handled": "failed, handled",
+    "in_doubt": "in doubt",
+    "requested": "open",
+    "dispatched": "done",
+    "deferred": "waits for people",
+    "approve": "approved",
+    "reject": "rejected",
+    "changes": "asked for changes",
+}
+
+
 def words(name: str) -> str:
-    """Return a status or a kind in words: waiting_approval, waiting approval."""
-    return name.replace("_", " ")
+    """Return a state, an outcome or a verb in words: what has none of its own loses its underlines."""
+    return _STATES.get(name, name.replace("_", " "))
 
 
 def address(path: str, **query: Any) -> str:

@@ -178,7 +178,7 @@ async def test_a_run_shows_its_requests_with_votes_and_reasons(console: ConsoleS
     run_id, approval = await filing(console.bench, "case 9")
     assert (await console.bench.click("ben", approval, reason="seen and checked")).counted
     shown = (await ann.get(f"/runs/{run_id}")).text
-    for said in ("case 9", "register::file_report", "Ben", "seen and checked", "waiting approval", "The run goes on"):
+    for said in ("case 9", "register::file_report", "Ben", "seen and checked", "waits for people", "The run goes on"):
         assert said in shown, said
 
 
