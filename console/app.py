@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from console.pages import HEADERS, message, page, stylesheet
+from console.pages import HEADERS, message, page, stylesheet, verifier
 from console.runs import PAGE, FilterError, RunFilters
 from console.sign_in import NotFromHereError, SignIn, SignInNeededError
 from evidence.archive import Archive
@@ -56,6 +56,11 @@ class _Console:
             return message(viewer, 404, "No such run", _NO_RUN)
         return page("run", viewer, found=found, run=found.run)
 
+    async def verifier(self, request: Request) -> Response:
+        """Give the page that verifies a bundle in the browser, by rules of its own."""
+        await self._door.viewer(request)
+        return verifier()
+
     async def bundle(self, request: Request, run_id: str) -> Response:
         """Give an auditor a run's bundle, after it is on record who got it."""
         self._door.expect_own_form(request)
@@ -85,6 +90,7 @@ def build_console(door: SignIn, pages: ConsolePages, archive: Callable[[], Archi
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)
     app.get("/runs/{run_id}")(console.run)
+    app.get("/verify")(console.verifier)
     app.post("/runs/{run_id}/bundle")(console.bundle)
     _handle(app)
     return app

@@ -4,6 +4,7 @@ Nothing on a page comes from elsewhere, nothing runs a script, and no other page
 """
 
 from datetime import datetime, timedelta
+from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from evidence import verifier_page
 from runtime.model.search import EvidenceState
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 
@@ -94,6 +96,12 @@ _CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")
 def stylesheet() -> Response:
     """Return the stylesheet of all pages."""
     return Response(_CSS, 200, {**HEADERS, "Cache-Control": "max-age=300"}, media_type="text/css")
+
+
+@cache
+def verifier() -> Response:
+    """Return the verifier for browsers, which forbids itself all but its own script, and opens no connection."""
+    return HTMLResponse(verifier_page.page(), 200, {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"})
 
 
 def page(name: str, viewer: ConsoleViewer | None, status: int = 200, **values: Any) -> HTMLResponse:

@@ -22,7 +22,7 @@ from tests.integration.program_stage import composed, edge_of, settings_of
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 FETCHED = "SELECT leaf FROM tenant_leaves WHERE leaf ->> 'event' = 'bundle.fetched'"
-PAGES = ("/", "/runs", "/runs/run_1")
+PAGES = ("/", "/runs", "/runs/run_1", "/verify")
 
 
 @pytest.fixture
@@ -211,7 +211,8 @@ async def test_every_page_forbids_scripts_frames_and_what_comes_from_elsewhere(c
     ann, stranger = await console.signed_in("ann"), await console.visitor()
     shown = [await ann.get(path) for path in (*PAGES, "/console.css", "/nothing")]
     shown += [await stranger.get("/"), await stranger.get("/enter/the-link"), await stranger.post("/leave")]
-    for page in shown:
+    assert (await ann.get("/verify")).headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    for page in [one for one in shown if "Verify an evidence bundle" not in one.text]:
         rules = page.headers["Content-Security-Policy"]
         assert rules.startswith("default-src 'none'; style-src 'self'; form-action 'self'")
         assert "frame-ancestors 'none'" in rules
@@ -297,6 +298,11 @@ async def test_an_auditor_walks_from_the_link_to_a_bundle_in_a_browser(
             await page.get_by_role("button", name="Download the bundle").click()
         data = Path(await (await download.value).path()).read_bytes()
         assert await page.evaluate("document.documentElement.scrollWidth") == width
+        await page.get_by_role("link", name="Verify it in your browser").click()
+        await page.get_by_label("Evidence bundle").set_input_files(await (await download.value).path())
+        await page.get_by_label("Public key").set_input_files(tmp_path / "keys/evidence.pub.pem")
+        await page.locator("#verdict.good").wait_for()
+        await page.go_back()
         await page.get_by_role("button", name="Sign out").click()
         await page.get_by_role("heading", name="You have signed out").wait_for()
     (stored,) = await console.bench.rows("SELECT sha256 FROM evidence_bundles")
