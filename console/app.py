@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from console.figures import Period, table_of
 from console.pages import HEADERS, message, page, stylesheet, verifier
 from console.runs import PAGE, FilterError, RunFilters
 from console.sign_in import NotFromHereError, SignIn, SignInNeededError
@@ -56,6 +57,28 @@ class _Console:
             return message(viewer, 404, "No such run", _NO_RUN)
         return page("run", viewer, found=found, run=found.run)
 
+    async def figures(self, request: Request) -> Response:
+        """Show how long people took with what they were asked, as the address says when."""
+        viewer = await self._door.viewer(request)
+        try:
+            period = Period.of(dict(request.query_params))
+            since, until = period.moments(self._pages.engine.clock())
+        except FilterError as error:
+            return message(viewer, 422, "These figures cannot be shown", f"{error}.")
+        found = await self._pages.figures(since, until)
+        if request.url.path.endswith(".csv"):
+            named = {"Content-Disposition": f'attachment; filename="figures-{since:%Y-%m-%d}.csv"'}
+            return Response(table_of(found), 200, {**HEADERS, **named}, media_type="text/csv")
+        return page("figures", viewer, found=found, period=period)
+
+    async def rules(self, request: Request) -> Response:
+        """Show the versions of the policy and of runbooks."""
+        return page("rules", await self._door.viewer(request), found=await self._pages.rules())
+
+    async def people(self, request: Request) -> Response:
+        """Show the directory."""
+        return page("people", await self._door.viewer(request), people=await self._pages.people())
+
     async def verifier(self, request: Request) -> Response:
         """Give the page that verifies a bundle in the browser, by rules of its own."""
         await self._door.viewer(request)
@@ -90,6 +113,10 @@ def build_console(door: SignIn, pages: ConsolePages, archive: Callable[[], Archi
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)
     app.get("/runs/{run_id}")(console.run)
+    app.get("/figures")(console.figures)
+    app.get("/figures.csv")(console.figures)
+    app.get("/rules")(console.rules)
+    app.get("/people")(console.people)
     app.get("/verify")(console.verifier)
     app.post("/runs/{run_id}/bundle")(console.bundle)
     _handle(app)

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from console.figures import spread
 from evidence import verifier_page
 from runtime.model.search import EvidenceState
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
@@ -87,7 +88,7 @@ def address(path: str, **query: Any) -> str:
 _environment = Environment(
     loader=PackageLoader("console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
-_environment.filters.update(moment=moment, lasting=lasting, words=words)
+_environment.filters.update(moment=moment, lasting=lasting, words=words, spread=spread)
 _environment.globals.update(address=address, AUDITOR=ConsoleRole.AUDITOR, EVIDENCE=EVIDENCE)
 
 _CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")

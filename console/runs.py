@@ -48,8 +48,8 @@ class RunFilters:
             definition=self.runbook or None,
             outcome=self.outcome or None,
             states=[EvidenceState(self.evidence)] if self.evidence else (),
-            since=_day("since", self.since),
-            until=_day("until", self.until, timedelta(days=1)),
+            since=day_of("since", self.since),
+            until=day_of("until", self.until, timedelta(days=1)),
             after=self.after or None,
             limit=PAGE + 1,
         )
@@ -59,7 +59,8 @@ class RunFilters:
         return {**vars(self), "after": run_id}
 
 
-def _day(name: str, text: str, more: timedelta = timedelta(0)) -> datetime | None:
+def day_of(name: str, text: str, more: timedelta = timedelta(0)) -> datetime | None:
+    """Return the first moment of a day, or that and more; None for "". Raise FilterError."""
     if not text:
         return None
     try:

@@ -22,7 +22,7 @@ from tests.integration.program_stage import composed, edge_of, settings_of
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 FETCHED = "SELECT leaf FROM tenant_leaves WHERE leaf ->> 'event' = 'bundle.fetched'"
-PAGES = ("/", "/runs", "/runs/run_1", "/verify")
+PAGES = ("/", "/runs", "/runs/run_1", "/figures", "/figures.csv", "/rules", "/people", "/verify")
 
 
 @pytest.fixture
@@ -171,6 +171,37 @@ async def test_a_long_list_goes_on_behind_its_last_run(console: ConsoleStage, mo
     rest = (await ann.get(f"/runs?{further}")).text
     assert "case-0" in rest
     assert "case-2" not in rest
+
+
+async def test_figures_are_those_of_the_days_in_the_address_as_a_page_and_as_csv(console: ConsoleStage) -> None:
+    ann = await console.signed_in("ann")
+    _, approval = await filing(console.bench)
+    console.bench.clock.move(hours=3)
+    for person in ("ann", "ben"):
+        assert (await console.bench.click(person, approval)).counted
+    shown = (await ann.get("/figures?since=2026-01-05&until=2026-01-05")).text
+    assert "3.0 h / 3.0 h" in shown
+    csv = await ann.get("/figures.csv?since=2026-01-05&until=2026-01-05")
+    assert csv.headers["Content-Disposition"] == 'attachment; filename="figures-2026-01-05.csv"'
+    head, row = csv.text.splitlines()
+    assert dict(zip(head.split(","), row.split(","), strict=True))["decision_p50"].startswith("10800")
+    assert "Nobody was asked" in (await ann.get("/figures?since=2026-01-06&until=2026-01-07")).text
+
+
+@pytest.mark.parametrize("query", ["since=2026-01-06&until=2026-01-05", "since=soon", "group=a"])
+async def test_figures_of_no_period_are_refused(console: ConsoleStage, query: str) -> None:
+    ann = await console.signed_in("ann")
+    assert (await ann.get(f"/figures?{query}")).status == 422
+    assert (await ann.get(f"/figures.csv?{query}")).status == 422
+
+
+async def test_runbooks_and_people_are_listed(console: ConsoleStage) -> None:
+    ann = await console.signed_in("ann")
+    rules, people = (await ann.get("/rules")).text, (await ann.get("/people")).text
+    assert "bench-file" in rules
+    assert "No version is in force" in rules
+    for said in ("Ann", "payments-owners, security", "UPAM"):
+        assert said in people
 
 
 async def test_a_run_shows_its_requests_with_votes_and_reasons(console: ConsoleStage) -> None:
