@@ -11,14 +11,18 @@ from countersign.doctor.readiness import Readiness
 from countersign.embedded.opa import OpaChild
 from countersign.parts import ServeError
 from countersign.serve import make_edge, make_refusals
+from policy.bundle import read_policy
+from policy.keys import load_or_create
 from runtime.services.console_sessions import LIFE
 from tests.bench import Bench
 from tests.browser import chromium
 from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage, open_console
 from tests.integration.evidence_stage import FILE, noted, open_office
+from tests.integration.first_version import install_first
 from tests.integration.policies_stage import filing
 from tests.integration.program_stage import composed, edge_of, settings_of
+from tests.opa_server import SHIPPED
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 FETCHED = "SELECT leaf FROM tenant_leaves WHERE leaf ->> 'event' = 'bundle.fetched'"
@@ -202,6 +206,19 @@ async def test_runbooks_and_people_are_listed(console: ConsoleStage) -> None:
     assert "No version is in force" in rules
     for said in ("Ann", "payments-owners, security", "UPAM"):
         assert said in people
+
+
+async def test_a_policy_version_is_shown_with_its_author_and_since_when_it_is_in_force(
+    console: ConsoleStage, tmp_path: Path
+) -> None:
+    engine = console.bench.engine
+    async with engine.pool.connection() as conn:
+        text, key = read_policy(SHIPPED), load_or_create(tmp_path / "policy.pem")
+        await install_first(conn, text, key, engine.clock())
+    shown = (await (await console.signed_in("ann")).get("/rules")).text
+    for said in ("came with the installation", "active", "2026-01-05 09:00 UTC", text.digest[:12]):
+        assert said in shown, said
+    assert "No version is in force" not in shown
 
 
 async def test_a_run_shows_its_requests_with_votes_and_reasons(console: ConsoleStage) -> None:
