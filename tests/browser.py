@@ -4,7 +4,7 @@ import atexit
 import base64
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,9 +39,30 @@ def verify_file() -> Path:
     return file
 
 
+_kept: list[Browser] = []
+_keeping = AsyncExitStack()
+
+
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """Run a browser until the block ends."""
+    """Give the browser of this process; what is opened in it is closed when the block ends.
+
+    Its start takes as long as many tests. Each page that is opened in it has a profile of its own.
+    """
+    if not (_kept and _kept[-1].is_connected()):
+        _kept.append(await _keeping.enter_async_context(_launched()))
+    browser = _kept[-1]
+    before = list(browser.contexts)
+    try:
+        yield browser
+    finally:
+        for context in browser.contexts:
+            if context not in before:
+                await context.close()
+
+
+@asynccontextmanager
+async def _launched() -> AsyncIterator[Browser]:
     program = find()
     assert program, "Chromium is missing: `make test` sets it up"
     async with async_playwright() as playwright:
@@ -50,9 +71,15 @@ async def chromium() -> AsyncIterator[Browser]:
         await browser.close()
 
 
+async def stop_chromium() -> None:
+    """End the browser of this process, if there is one."""
+    _kept.clear()
+    await _keeping.aclose()
+
+
 @asynccontextmanager
 async def verify_page() -> AsyncIterator[Page]:
-    """Open the page from its file in a browser of its own."""
+    """Open the page from its file, in a profile of its own."""
     async with chromium() as browser:
         page = await browser.new_page()
         await page.goto(verify_file().as_uri())

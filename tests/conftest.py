@@ -17,6 +17,7 @@ from hypothesis import settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migration import migrate
+from tests.browser import stop_chromium
 from tests.commit_times import remember_commit_times
 from tests.databases import TEMPLATE, database_dsn, fresh_database, shelf_of
 from tests.forked import stop_server
@@ -66,6 +67,13 @@ async def no_policy_is_served_any_more() -> AsyncIterator[None]:
     """End the OPA servers that tests shared with the session."""
     yield
     await stop_kept()
+
+
+@pytest.fixture(scope="session", autouse=True)
+async def no_browser_is_left() -> AsyncIterator[None]:
+    """End the browser that tests shared with the session."""
+    yield
+    await stop_chromium()
 
 
 def _in_memory() -> Path | None:
