@@ -14,6 +14,7 @@ from countersign.embedded.opa import OpaChild
 from evidence import replay
 from policy.answer import parse_answer
 from policy.bundle import CONFIG_FILE, read_policy, write_files
+from policy.confined import DESK
 from policy.contract import Question
 from policy.errors import PolicyError
 from policy.explain import FORBIDDEN, Explanation, RuleSeen, explain
@@ -39,12 +40,17 @@ async def why(question: Mapping[str, Any], files: Mapping[str, str] = TEXT) -> E
     return await explain(opa_program(), files, question)
 
 
+async def behind_it(question: Mapping[str, Any], files: Mapping[str, str] = TEXT) -> Explanation:
+    """Explain without trying what came near: each such rule is one more evaluation, and tests of others need none."""
+    return await explain(opa_program(), files, question, replace(DESK, near=0.0))
+
+
 def named(seen: RuleSeen) -> tuple[str, str]:
     return seen.rule.path.removeprefix("data.countersign.effect."), seen.fault.text if seen.fault else ""
 
 
 async def test_the_rule_behind_a_reason_is_named_with_its_line_and_with_what_it_read() -> None:
-    found = await why(asked())
+    found = await behind_it(asked())
     assert found.answer["outcome"] == "needs_approval"
     [rule] = [one for one in found.gave if one.rule.code == "writes.high_tier"]
     line = TEXT[rule.rule.place.file].splitlines()[rule.rule.place.row - 1]
@@ -99,7 +105,7 @@ SIGNED = {
 async def test_an_answer_names_the_rules_behind_it_as_they_stand_in_the_text(
     question: dict[str, Any], rules: set[str]
 ) -> None:
-    found = await why(question)
+    found = await behind_it(question)
     config = json.loads(TEXT[CONFIG_FILE])
     stated = {
         f"countersign_config.acme.requirements.{name}": f"config:{name}" for name in config["acme"]["requirements"]
@@ -170,7 +176,7 @@ async def test_a_policy_that_reaches_out_is_asked_nothing(builtin: str) -> None:
 async def test_what_cannot_be_read_is_left_out_and_the_rest_is_shown() -> None:
     broken = "broken := to_number(input.tenant)"
     rule = f'\tbroken > 0 with input.tenant as "7"\n}}\n\n{broken}\n\nodder if {{\n\tinput["a b"] == 1'
-    found = await why(asked(counters={"writes": 60}), changed(rule))
+    found = await behind_it(asked(counters={"writes": 60}), changed(rule))
     read = {one.rule.code or one.rule.path.rpartition(".")[2]: one.reads for one in found.gave}
     assert (read["odd"], read["writes.high_tier"]["tiers.effective"]) == ({}, "high")
 
@@ -261,7 +267,7 @@ async def test_nothing_is_said_of_the_policy_of_a_decision_of_a_release_before_v
 
 
 async def test_what_is_behind_an_answer_goes_by_the_rules_that_it_names_or_else_by_its_codes() -> None:
-    found = await why(asked())
+    found = await behind_it(asked())
     other = {**found.answer, "rules": ["countersign.effect.other.demand#writes.high_tier"]}
     unnamed = {name: value for name, value in found.answer.items() if name != "rules"}
     assert behind(found.answer, found) == ["High tier", "countersign_config.acme.requirements.high"]
