@@ -22,22 +22,24 @@ Fault = tuple[str, str, str, str]
 EFFECT = "countersign"
 TIERS = f"{EFFECT}/tiers.rego"
 CONFIGURATION = "countersign_config/acme/data.json"
-UNREACHED = "permitted if {\n\tfalse\n\ttrue\n}\n\npermitted if _"
+RAISED = 'connectors.operation.tier == "medium"'
+PERMITTED = "permitted if input.effect.tier in _"
+UNREACHED = f"permitted if {{\n\tfalse\n\ttrue\n}}\n\n{PERMITTED}"
 # What one check finds together: what does not compile is told alone, and lines are counted where every test passes.
 CASES: dict[str, list[Fault]] = {
-    "no Rego": [(TIERS, "permitted if _", "permitted if {", "rego_parse_error")],
+    "no Rego": [(TIERS, PERMITTED, "permitted if {", "rego_parse_error")],
     "no such member": [(TIERS, "input.effect.tier", "input.effect.teer", "undefined ref: input.effect.teer")],
     "all tests pass": [
-        (TIERS, "permitted if _", UNREACHED, f"REGO/{TIERS}:26: no test reaches this line"),
+        (TIERS, PERMITTED, UNREACHED, f"REGO/{TIERS}:35: no test reaches this line"),
         (TIERS, "# title: Tiers\n", "", f"REGO/{TIERS}:5: the package needs METADATA with title and description"),
     ],
     "a test fails": [
         (CONFIGURATION, '"quorum": 2', '"quorum": 0', "acme: requirements.high.quorum: Must be"),
-        (TIERS, '"high": 3', '"high": 0', "test_configuration_raises_the_declared_tier does not pass"),
+        (TIERS, RAISED, RAISED.replace("medium", "high"), "test_configuration_raises_the_declared_tier does not pass"),
         (TIERS, "default effective := ", "default  effective  := ", f"REGO/{TIERS}: not formatted"),
         (TIERS, "# title: Permitted\n", "", "the public rule needs METADATA with title and description"),
         (TIERS, "tiers.unknown", "limits.writes_per_run", "the short_name is taken by another rule"),
-        (TIERS, "permitted if _", "permitted if time.now_ns() > 0\n\npermitted if _", "(meta.impure)"),
+        (TIERS, PERMITTED, f"permitted if time.now_ns() > 0\n\n{PERMITTED}", "(meta.impure)"),
     ],
     "no answer": [
         (
@@ -136,7 +138,7 @@ def test_tests_are_run_by_their_names_and_the_one_that_fails_is_named_as_its_aut
     folders = PolicyFolders(policies, ())
     code, said = run_tests(opa_program(), folders, ["--run", "tiers"])
     assert (code, said.startswith("PASS")) == (0, True)
-    spoil(policies, [(TIERS, '"high": 3', '"high": 0', "")])
+    spoil(policies, [(TIERS, RAISED, RAISED.replace("medium", "high"), "")])
     code, said = run_tests(opa_program(), folders, ["--run", "tiers"])
     assert code
     assert f"{policies / EFFECT}/tiers_test.rego" in said
@@ -155,9 +157,7 @@ def test_files_are_formatted_in_place_and_named(tmp_path: Path) -> None:
 def test_where_one_file_has_a_fault_none_is_formatted(tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
     unformatted = f"{EFFECT}/approvals.rego"
-    spoil(
-        policies, [(unformatted, "import data", "import   data", ""), (TIERS, "permitted if _", "permitted if {", "")]
-    )
+    spoil(policies, [(unformatted, "import data", "import   data", ""), (TIERS, PERMITTED, "permitted if {", "")])
     text = (policies / unformatted).read_text()
     with pytest.raises(PolicyError, match=TIERS):
         format_files(opa_program(), PolicyFolders(policies, ()))
