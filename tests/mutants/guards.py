@@ -1,5 +1,6 @@
 """The guards on which everything rests, and the tests that fail without each."""
 
+from tests.mutants.console_guards import CONSOLE
 from tests.mutants.guard import Guard
 from tests.mutants.limit_guards import LIMITS
 from tests.mutants.policy_guards import CANDIDATES, POLICIES, VERSIONS
@@ -271,4 +272,4 @@ VERIFIER = (
     ),
 )
 
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *LIMITS, *VERIFIER, *CANDIDATES)
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *LIMITS, *VERIFIER, *CANDIDATES, *CONSOLE)
