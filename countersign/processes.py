@@ -129,9 +129,9 @@ def count_for(roles: Collection[Role], wanted: int | None, machine: Machine) -> 
         return wanted or min(machine.cores, _fitting(machine.memory), CONNECTIONS // (_FEWEST + _LISTENING))
     if wanted in (None, 1):
         return 1
-    others = sorted(set(roles) - MANY)
-    need = "the roles {} need" if len(others) > 1 else "the role {} needs"
-    raise ServeError(f"{need.format(' and '.join(others))} a single process: run worker and sweeps separately")
+    *first, last = sorted(set(roles) - MANY)
+    need = f"the roles {', '.join(first)} and {last} need" if first else f"the role {last} needs"
+    raise ServeError(f"{need} a single process: run worker and sweeps separately")
 
 
 def _fitting(memory: int | None) -> int:

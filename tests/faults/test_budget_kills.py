@@ -107,7 +107,7 @@ async def test_64_workers_use_exactly_a_budget_however_many_are_killed(dsn: str,
     async with _spending(dsn, tmp_path, limits, book, refunds, ending="0") as bench:
         codes = await _spend(bench, dsn, tmp_path, book, budget)
         assert set(codes) == {-signal.SIGKILL, 0}
-        assert 3 <= codes.count(-signal.SIGKILL) <= len(DEATHS)
+        assert 1 <= codes.count(-signal.SIGKILL) <= len(DEATHS)
         await _all_done(bench)
         assert len(book.paid) == len(set(book.paid)) == budget
         assert await _statuses(bench) == {"dispatched": budget, "rejected": refunds - budget}

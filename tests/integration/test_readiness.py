@@ -250,7 +250,7 @@ async def test_a_start_that_is_refused_is_refused_once(settings: Settings) -> No
 async def test_what_people_and_callers_reach_is_one_process(settings: Settings) -> None:
     async with program("serve", "--processes=2", env=environment(settings)) as refused:
         assert await refused.ended() == 1
-    assert refused.lines[-1]["message"].startswith("countersign: the roles bot and edge need a single process")
+    assert refused.lines[-1]["message"].startswith("countersign: the roles bot, console and edge need a single process")
 
 
 COUNT = 300

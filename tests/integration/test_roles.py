@@ -57,6 +57,7 @@ RECORDS = {
         "policy_shadows",
         "budget_totals",
         "budget_uses",
+        "console_sessions",
     ),
 }
 WORKING = set(metadata.tables) - RECORDS
@@ -68,6 +69,7 @@ WRITTEN_ONCE = [
     ("approvals", "shown = '{}'"),
     ("approvals", "expires_at = now()"),
     ("budget_totals", "key = 'x'"),
+    ("console_sessions", "actor_id = 'x'"),
     ("budget_uses", "amount = 0"),
     ("votes", "verdict = 'approve'"),
     ("votes", "person = 'x'"),
@@ -194,7 +196,10 @@ async def _a_finished_run(bench: Bench) -> None:
         " '', 'omar', '{}', now() FROM runs RETURNING 1"
     )
     await bench.rows(
-        "INSERT INTO budget_totals SELECT tenant, 'b', 'agent', 'a', '2026', '', 1, 0 FROM runs RETURNING 1"
+        "INSERT INTO console_sessions SELECT 's', tenant, 'd', 'ann', 'l', now(), now(), NULL FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO budget_totals SELECT tenant, 'b', 'agent', 'a', '2026', '', 1, 0 FROM runs RETURNING 1",
     )
     await bench.rows(
         "INSERT INTO budget_uses SELECT 'd1', effect_id, tenant, 'b', 'agent', 'a', '2026', '', 0, 'used', true, now()"
