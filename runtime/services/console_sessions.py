@@ -13,7 +13,7 @@ from secrets import token_urlsafe
 from runtime.clock import Clock
 from runtime.engine import new_id
 from runtime.model.console import ConsoleRole
-from runtime.services.people import UnknownPersonError, find_people, person_of
+from runtime.services.people import UnknownPersonError, find_people
 from runtime.store import console_sessions
 from runtime.store.console_sessions import LinkUsedError, NewSession
 from runtime.store.database.pool import Pool
@@ -77,7 +77,6 @@ class ConsoleSessions:
         if person not in {one.person for one in await self.people()}:
             raise UnknownPersonError(f"{person} may not use the console")
         async with self.pool.connection() as conn, conn.transaction():
-            await person_of(conn, self.tenant, person)
             await console_sessions.open_session(conn, self.tenant, new)
         return secret
 
