@@ -58,7 +58,7 @@ async def test_an_activation_that_was_committed_is_found_and_nobody_is_asked(
     assert await life.in_force() == 2
     assert await _receipts(life) == []
     await life.serve(nxt)
-    for _ in range(2):
+    for _ in range(5):
         await life.bench.later(minutes=1)
     assert await _activations(life) == [{"version": 1}, {"version": 2}]
     assert await _requests(life) == [{"kind": "effect", "status": "approved"}]
@@ -117,7 +117,7 @@ async def test_a_decision_that_was_killed_while_it_waited_for_an_activation_begi
     begun = "SELECT tries, started_at FROM effects WHERE connector = 'servicenow'"
     assert await life.bench.rows(begun) == [{"tries": 0, "started_at": None}]
     await life.serve(life.folder.parent / "third")
-    for _ in range(2):
+    for _ in range(5):
         await life.bench.later(minutes=1)
     assert len(targets.note.calls) == 1
     digests = await life.bench.rows("SELECT policy_digest FROM policy_decisions WHERE document ->> 'step' = 'note'")
