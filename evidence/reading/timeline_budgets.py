@@ -51,7 +51,7 @@ def _released(_: Material, leaf: Record) -> str:
 
 def _spent(material: Material, leaf: Record) -> str:
     until = moment(text(leaf, "data", "opens_at"))
-    then = f"; waits until {until}, or until enough is released" if until else "; does not wait"
+    then = f"; waits until {until}" if until else "; does not wait"
     which = "budget" if len(records(leaf, "data", "budgets")) == 1 else "budgets"
     return f"Too little is left of the {which} {_totals(material, leaf)}{then}"
 

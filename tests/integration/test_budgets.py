@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from bot.views.command_replies import run_reply
+from evidence.local import LocalArchive
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
 from runtime.model.person import Person
 from runtime.services.requests import RequestService
 from tests.bench import TENANT, Bench, Target
 from tests.integration.budgets_stage import limit, refund, refunds_bench, status, told, totals, uses
+from tests.sealing import sealer_of
+from tests.unit.evidence_bends import members_of
 
 Open = Callable[..., AbstractAsyncContextManager[Bench]]
 TODAY, TOMORROW = "2026-01-05", "2026-01-06"
@@ -321,3 +324,26 @@ async def test_a_card_says_that_what_was_approved_waits_for_its_budget(opened: O
         assert any(
             "from 2026-01-05 23:00 UTC on, since its budget refunds is used up until then" in text for text in said
         )
+
+
+async def test_the_timeline_of_the_evidence_says_what_became_of_budgets(
+    opened: Open, target: Target, tmp_path: Path
+) -> None:
+    async with opened({"refunds": limit("wait", count=1, at_most="50.00")}) as bench:
+        target.answers = [RefusedError("closed")]
+        for ref in "123":
+            await refund(bench, ref, "12.50")
+        await bench.later(hours=14)
+        sealer = sealer_of(bench.engine, LocalArchive(tmp_path / "evidence"), tmp_path / "evidence.pem")
+        while await sealer():
+            pass
+    files = (tmp_path / "evidence").rglob("*.zip")
+    said = "".join(members_of(file)["timeline.md"].decode() for file in files)
+    taken = "the budget “refunds” of “portal-bot”, 2026-01-05: 1 of 1 effect and 12.50 of 50.00 EUR taken"
+    for words in (
+        f"| Reserved of {taken} |",
+        "| What was reserved of the budget “refunds” is used |",
+        "| What was reserved of the budget “refunds” is released, since it did not happen |",
+        f"| Too little is left of {taken}; waits until 5 Jan 2026, 23:00:00 UTC |",
+    ):
+        assert words in said, words
