@@ -21,8 +21,8 @@ from policy.bundle import PACKS, Bundle, PolicyFolders, build_bundle
 from policy.errors import PolicyError
 from policy.vetting import vet_bundle
 
-_PATIENT = ("--timeout", "60s")
-"""For one test of a policy: OPA's own 5 s are too few on a busy machine."""
+_TEST = ("test", "--timeout", "60s", "--bundle")
+"""OPA's own 5 s for one test are too few on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,10 @@ def _test_faults(layout: Layout) -> list[str]:
     if not any(name.endswith("_test.rego") for name in layout.sources):
         return ["no tests were found"]
     why = "--coverage-runs="  # not asked: each reason why a line is not reached would be one more run of the tests
-    covered = layout.run("test", *_PATIENT, "--bundle", "--coverage", why, "--format", "json", ".")
+    covered = layout.run(*_TEST, "--coverage", why, "--format", "json", ".")
     if covered.returncode == 0:
         return _uncovered(layout, json.loads(covered.stdout)["files"])
-    result = layout.run(
-        "test", *_PATIENT, "--bundle", "--format", "json", "."
-    )  # with coverage, opa names the first of them
+    result = layout.run(*_TEST, "--format", "json", ".")  # with coverage, opa names the first of them
     if not result.stdout.startswith("["):
         return layout.faults(result)
     bad = [test for test in json.loads(result.stdout) if test.keys() & {"fail", "error", "skip"}]
@@ -224,5 +222,5 @@ def formatted(opa: Path, text: str) -> str:
 def run_tests(opa: Path, folders: PolicyFolders, arguments: Sequence[str]) -> tuple[int, str]:
     """Run the policy's tests with arguments of `opa test`; return its status, and what it printed with our names."""
     with laid_out(opa, folders) as layout:
-        done = layout.run("test", *_PATIENT, "--bundle", *arguments, ".")
+        done = layout.run(*_TEST, *arguments, ".")
         return done.returncode, "\n".join(map(layout.named, (done.stdout + done.stderr).splitlines()))

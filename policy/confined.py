@@ -19,10 +19,9 @@ MIB = 1024**2
 _CHUNK = 64 * 1024
 _GO = {"GOGC": "400", "GOMAXPROCS": "2"}
 """It lives for a second: collecting garbage early would be half of its work. Two threads, however many cores."""
-_CONFINE = 'ulimit -c 0 && ulimit -f 0 && ulimit -d "$0" && exec nice -n "$@"'
-"""Without core dumps and files; with so many KiB of data, which is what Go can write to, and not what it reserves."""
-_TIMED = 'ulimit -t "$0" && exec "$@"'
-"""With so many seconds of CPU time, of all threads; at the end of them the kernel kills it."""
+_CONFINE = 'ulimit -c 0 && ulimit -f 0 && ulimit -t "$0" && ulimit -d "$1" && shift && exec nice -n "$@"'
+"""Without core dumps and files; with so many seconds of CPU time, of all threads, after which the kernel kills it; with
+so many KiB of data, which is what Go can write to, and not what it reserves."""
 _BROKEN = "\ngoroutine "
 """What Go prints below whatever it says of its own end. It ends so without memory, with one of several sentences."""
 
@@ -88,10 +87,9 @@ async def _started(opa: Path, arguments: tuple[str, ...], bounds: Bounds) -> Pro
 
 def confinement(bounds: Bounds) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the words that stand before a command which may take so much CPU time and memory, and its environment."""
-    timed = ("/bin/sh", "-c", _TIMED, str(bounds.seconds))
-    roomy = ("/bin/sh", "-c", _CONFINE, str(bounds.memory // 1024), str(bounds.nice))
+    words = ("/bin/sh", "-c", _CONFINE, str(bounds.seconds), str(bounds.memory // 1024), str(bounds.nice))
     # Go collects garbage more often, the nearer it comes to this
-    return (*timed, *roomy), {**_GO, "GOMEMLIMIT": str(bounds.memory * 3 // 4)}
+    return words, {**_GO, "GOMEMLIMIT": str(bounds.memory * 3 // 4)}
 
 
 async def _read(process: Process, stream: asyncio.StreamReader | None, most: int) -> bytes:

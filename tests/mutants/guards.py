@@ -221,7 +221,14 @@ DOORS = (
     Guard(
         "foreign Rego has no more memory than it is given",
         "_CONFINE",
-        'ulimit -d "$0" && ',
+        'ulimit -d "$1" && ',
+        "",
+        ("tests/integration/test_policy_confined.py",),
+    ),
+    Guard(
+        "foreign Rego has no more CPU time than it is given",
+        "_CONFINE",
+        'ulimit -t "$0" && ',
         "",
         ("tests/integration/test_policy_confined.py",),
     ),
