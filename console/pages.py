@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
-from console.figures import spread
 from evidence import verifier_page
+from runtime.model.metrics import duration_words
 from runtime.model.search import EvidenceState
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 
@@ -32,7 +32,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_DAY, _HOUR, _MINUTE = 86400, 3600, 60
 
 
 def moment(at: datetime) -> str:
@@ -41,13 +40,8 @@ def moment(at: datetime) -> str:
 
 
 def lasting(time: timedelta) -> str:
-    """Return how long something lasts, in its two largest units: 2 d 3 h, 3 h 20 min, 40 s."""
-    seconds = max(int(time.total_seconds()), 0)
-    if seconds >= _DAY:
-        return f"{seconds // _DAY} d {seconds % _DAY // _HOUR} h"
-    if seconds >= _HOUR:
-        return f"{seconds // _HOUR} h {seconds % _HOUR // _MINUTE} min"
-    return f"{seconds // _MINUTE} min" if seconds >= _MINUTE else f"{seconds} s"
+    """Return how long something lasts, in words."""
+    return duration_words(max(time.total_seconds(), 0.0))
 
 
 EVIDENCE = {
@@ -88,7 +82,7 @@ def address(path: str, **query: Any) -> str:
 _environment = Environment(
     loader=PackageLoader("console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
-_environment.filters.update(moment=moment, lasting=lasting, words=words, spread=spread)
+_environment.filters.update(moment=moment, lasting=lasting, words=words)
 _environment.globals.update(address=address, AUDITOR=ConsoleRole.AUDITOR, EVIDENCE=EVIDENCE)
 
 _CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")

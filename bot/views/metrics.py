@@ -6,8 +6,7 @@ from typing import Any
 from bot.views.blocks import Block, bold, context, header, plain_text, section
 from bot.views.command_replies import Reply
 from bot.views.text import Shown, short
-from bot.views.wording import duration_words
-from runtime.model.metrics import GroupMetrics, Metrics, PersonMetrics, Spread
+from runtime.model.metrics import GroupMetrics, Metrics, PersonMetrics
 
 METRICS_MODAL = "countersign_metrics"
 _MOST, _LINE = 15, 300
@@ -47,7 +46,7 @@ def _group(one: GroupMetrics) -> list[Block]:
     counts = [*ends, (one.canceled, "canceled"), (one.open, "open"), (one.late, "late")]
     became = ", ".join(f"{count:,} {word}" for count, word in counts if count)
     asked = f"{one.asked:,} asked{f': {became}' if became else ''}"
-    times = f"first look {spread_words(one.first_look)} · decision {spread_words(one.decision)}"
+    times = f"first look {one.first_look.words} · decision {one.decision.words}"
     called = f"{times} · {_count(one.reminders, 'reminder')} · {_count(one.escalations, 'escalation')}"
     called += f" · break-glass: {one.break_glass_used:,}" if one.break_glass_used else ""
     return [section(short(f"{one.group}, {one.tier} tier: {asked}", _LINE)), context(bold(called))]
@@ -57,7 +56,7 @@ def _person(one: PersonMetrics) -> list[Block]:
     gave = f"{one.approved:,} approved, {one.rejected:,} rejected, {one.looked:,} opened"
     return [
         section(short(f"{one.name}: {one.waiting:,} waiting", _LINE)),
-        context(bold(f"{gave} · answers in {spread_words(one.answer)}")),
+        context(bold(f"{gave} · answers in {one.answer.words}")),
     ]
 
 
@@ -68,10 +67,3 @@ def _count(count: int, word: str) -> str:
 def _left(all_of_them: Sequence[object], what: str) -> list[Block]:
     left = len(all_of_them) - _MOST
     return [context(bold(f"… {left:,} more {what}, listed by an operator"))] if left > 0 else []
-
-
-def spread_words(found: Spread) -> str:
-    """Return a spread of seconds in words."""
-    if found.p50 is None or found.p90 is None:
-        return "none yet"
-    return f"{duration_words(found.p50)} (nine in ten within {duration_words(found.p90)})"

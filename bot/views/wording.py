@@ -11,13 +11,13 @@ import isodate
 from bot.views.blocks import Block, context, date, mrkdwn_text, utc
 from bot.views.text import Shown, inline_mrkdwn, one_line, plain
 from runtime.model.approval import AskKind, Result, ResultCode
+from runtime.model.metrics import duration_words
 from runtime.model.states import RunStatus, StepStatus
 from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView, VoteView
 
 QUICK = timedelta(seconds=10)
 """A vote is quick this soon after its person opened the request, as reports call it, too."""
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 _DOUBT = (
     "We tried this and got no answer. Check the target before you decide. “It happened” records it as done; it is "
@@ -116,14 +116,6 @@ def vote_notes(vote: VoteView) -> str:
 
 def _since(at: datetime, vote: VoteView) -> str:
     return duration_words((vote.at - at).total_seconds())
-
-
-def duration_words(seconds: float) -> str:
-    """Return a duration as people say it, in its largest unit."""
-    for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
-            return f"{seconds / unit:.1f}".removesuffix(".0") + f" {word}"
-    return f"{seconds:.0f} s"
 
 
 def count_approvals(view: ApprovalView) -> int:

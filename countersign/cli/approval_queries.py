@@ -5,7 +5,6 @@ with what they are asked, how often they are reminded, and what waits.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from countersign.cli.command import Row, out, run, shared_settings, show_json, s
 from countersign.cli.evidence_options import AsCsv, expect_one_format, show_csv
 from countersign.cli.options import AsJson, Between, between, run_filter, takes
 from evidence.reading.words import counted
+from runtime.model.metrics import GROUP_COLUMNS, table_row
 from runtime.model.search import RunFilter
 
 if TYPE_CHECKING:
@@ -63,16 +63,6 @@ async def vote_rows(settings: "Settings", narrowed: RunFilter, person: str | Non
     return [vote_row(one) for one in await looked_up(settings, find_votes, narrowed, person)]
 
 
-_GROUP_COLUMNS = ("group", "tier", "asked", "approved", "rejected", "expired", "canceled", "open", "late")
-_TIME_COLUMNS = (
-    "first_look_p50",
-    "first_look_p90",
-    "decision_p50",
-    "decision_p90",
-    "reminders",
-    "escalations",
-    "break_glass_used",
-)
 _PERSON_COLUMNS = ("person", "name", "waiting", "looked", "approved", "rejected", "answer_p50", "answer_p90")
 _DAYS = 30
 
@@ -83,17 +73,16 @@ def metrics(*, as_json: AsJson = False, as_csv: AsCsv = False, period: Between) 
     expect_one_format(as_json=as_json, as_csv=as_csv)
     settings = shared_settings("database_url")
     found, shadow = run(_find_metrics(settings, period)), run(_find_shadow(settings))
-    groups, people = [_flat_row(asdict(one)) for one in found.groups], [_flat_row(asdict(one)) for one in found.people]
+    groups, people = [table_row(one) for one in found.groups], [table_row(one) for one in found.people]
     if as_json:
         told = {"since": found.since, "until": found.until, "groups": groups, "people": people}
         show_json({**told, "shadow": vars(shadow) if shadow else None})
         return
-    columns = _GROUP_COLUMNS + _TIME_COLUMNS
     if as_csv:
-        show_csv(groups, columns)
+        show_csv(groups, GROUP_COLUMNS)
         return
     out.print(f"Requests from {found.since:%Y-%m-%d} until {found.until:%Y-%m-%d %H:%M} UTC; times in seconds\n")
-    show_rows(groups, columns)
+    show_rows(groups, GROUP_COLUMNS)
     out.print("")
     show_rows(people, _PERSON_COLUMNS)
     if shadow:
@@ -119,11 +108,3 @@ async def _find_shadow(settings: "Settings") -> "Window | None":
     from runtime.services.policy_shadows import find_open
 
     return await looked_up(settings, find_open)
-
-
-def _flat_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with each spread as two columns."""
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        flat |= {f"{name}_{part}": at for part, at in value.items()} if isinstance(value, dict) else {name: value}
-    return flat

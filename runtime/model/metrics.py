@@ -1,9 +1,12 @@
 """Metrics: how long people take to decide requests, how often they are reminded, and what waits for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 class Mark(StrEnum):
@@ -14,12 +17,27 @@ class Mark(StrEnum):
     ESCALATED = "escalated"
 
 
+def duration_words(seconds: float) -> str:
+    """Return a duration as people say it, in its largest unit."""
+    for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
+            return f"{seconds / unit:.1f}".removesuffix(".0") + f" {word}"
+    return f"{seconds:.0f} s"
+
+
 @dataclass(frozen=True)
 class Spread:
     """Seconds of the middle one, and of the one that nine in ten do not exceed; None where there is none."""
 
     p50: float | None
     p90: float | None
+
+    @property
+    def words(self) -> str:
+        """Return it in words."""
+        if self.p50 is None or self.p90 is None:
+            return "none yet"
+        return f"{duration_words(self.p50)} (nine in ten within {duration_words(self.p90)})"
 
 
 @dataclass(frozen=True)
@@ -70,3 +88,19 @@ class Metrics:
     until: datetime
     groups: Sequence[GroupMetrics]
     people: Sequence[PersonMetrics]
+
+
+GROUP_COLUMNS = (
+    *("group", "tier", "asked", "approved", "rejected", "expired", "canceled", "open", "late"),
+    *("first_look_p50", "first_look_p90", "decision_p50", "decision_p90"),
+    *("reminders", "escalations", "break_glass_used"),
+)
+"""The columns of the metrics by group and tier as a table; times are in seconds."""
+
+
+def table_row(of: GroupMetrics | PersonMetrics) -> dict[str, Any]:
+    """Return metrics as a row of a table, with each spread as two columns."""
+    flat: dict[str, Any] = {}
+    for name, value in asdict(of).items():
+        flat |= {f"{name}_{part}": at for part, at in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
