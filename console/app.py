@@ -1,7 +1,6 @@
 """The console's application: its routes, and what each shows."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 
 import psycopg
@@ -14,7 +13,7 @@ from console.figures import Period, table_of
 from console.pages import HEADERS, message, page, stylesheet, verifier
 from console.runs import PAGE, FilterError, RunFilters
 from console.sign_in import NotFromHereError, SignIn, SignInNeededError
-from evidence.archive import Archive
+from evidence.archive import Archive, get_stored
 from evidence.errors import EvidenceError
 from runtime.model.search import EvidenceState, UnknownRowError
 from runtime.services.attention import LISTED
@@ -94,11 +93,9 @@ class _Console:
         if stored is None:
             return message(viewer, 404, "No bundle", "There is no stored bundle of this run.")
         try:
-            data = await asyncio.to_thread(lambda: self._archive().get(stored.location))
+            data = await asyncio.to_thread(lambda: get_stored(self._archive(), stored.location, stored.sha256))
         except EvidenceError as error:
-            return message(viewer, 503, "The archive gives no bundle", f"{error}.")
-        if hashlib.sha256(data).hexdigest() != stored.sha256:
-            return message(viewer, 500, "Not the bundle that was stored", "Its SHA-256 differs. Nothing was given out.")
+            return message(viewer, 503, "The archive does not give the bundle", f"{error}. Nothing was given out.")
         await self._pages.note_fetched(viewer.person, stored)
         named = {"Content-Disposition": f'attachment; filename="{run_id}.zip"'}
         return Response(data, 200, {**HEADERS, **named}, media_type="application/zip")

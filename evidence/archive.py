@@ -103,3 +103,11 @@ def check_name(name: str) -> None:
     """Raise unless the name is a plain relative path."""
     if not is_safe_path(name):
         raise ArchiveError(f"{name!r} is not a plain relative path")
+
+
+def get_stored(archive: Archive, location: str, sha256: str) -> bytes:
+    """Return what was stored there under this SHA-256; raise ArchiveError where it is something else."""
+    data = archive.get(location)
+    if (found := hashlib.sha256(data).hexdigest()) != sha256:
+        raise ArchiveError(f"{location} is not the bundle that was stored: its sha256 is {found}, and was {sha256}")
+    return data

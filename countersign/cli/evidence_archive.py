@@ -5,7 +5,6 @@ holds out while the person waits.
 """
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from countersign.foreseen_errors import OperateError
 from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 from countersign.storage import open_storage
-from evidence.archive import Archive
+from evidence.archive import Archive, get_stored
 from evidence.build import attestation_of, attested
 from evidence.retention import Keeper
 from runtime.clock import utc_now
@@ -61,9 +60,7 @@ async def fetch_bundle(settings: Settings, wanted: BundleRequest) -> str:
 
 def _files_of(archive: Archive, bundle: bundles.StoredBundle, wanted: BundleRequest) -> dict[Path, bytes]:
     """Return what is to be written where, each compared with what the database keeps."""
-    data = archive.get(bundle.location)
-    _compare_digest(bundle.location, hashlib.sha256(data).hexdigest(), bundle.sha256)
-    files = {wanted.to: data}
+    files = {wanted.to: get_stored(archive, bundle.location, bundle.sha256)}
     if wanted.sigstore is not None:
         location = archive.locate(attestation_of(bundle.run_id, bundle.file_number))
         statement = archive.get(location)
@@ -73,11 +70,6 @@ def _files_of(archive: Archive, bundle: bundles.StoredBundle, wanted: BundleRequ
     for to, found in files.items():
         check_free(to, found)
     return files
-
-
-def _compare_digest(location: str, found: str, sha256: str) -> None:
-    if found != sha256:
-        raise OperateError(f"{location} is not the bundle that was stored: its sha256 is {found}, and was {sha256}")
 
 
 async def set_hold(settings: Settings, subject: Subject, by: str, reason: str) -> tuple[str, int]:
