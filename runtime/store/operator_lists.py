@@ -88,6 +88,16 @@ async def list_effects(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str
     return await _list_of_runs(conn, _EFFECT, f"effects e {_OF_RUN}", "e.created_at, e.effect_id", tenant, wanted)
 
 
+async def list_retries(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
+    """Return effects that are tried again, as the list of effects does; those whose turn comes first, first."""
+    query = f"""
+        SELECT {_EFFECT} FROM effects e {_OF_RUN}
+         WHERE r.tenant = %s AND e.status = 'pending' AND e.tries > 0
+         ORDER BY e.next_try_at, e.effect_id LIMIT %s
+    """  # noqa: S608 - our own columns
+    return await conn.rows(query, (tenant, limit))
+
+
 async def _list_of_runs(
     conn: Conn, columns: str, tables: str, keys: str, tenant: str, wanted: Wanted
 ) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from policy.client import OpaEngine
 from runtime.handlers import Handler
 from tests.bench import Bench, Target, open_bench
 from tests.integration.acts_stage import HEAD, Opener, Register
+from tests.integration.console_stage import ConsoleStage, open_console
 from tests.integration.packs_stage import Case, open_case
 from tests.patience import MINUTE
 
@@ -94,3 +95,10 @@ async def editing(dsn: str, policy: OpaEngine, targets: Targets) -> AsyncIterato
     targets.file = Register()
     async with open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as found:
         yield found
+
+
+@pytest.fixture
+async def console(bench: Bench, tmp_path: Path) -> AsyncIterator[ConsoleStage]:
+    """Give the console of a bench, with an archive in a folder."""
+    async with open_console(bench, tmp_path / "evidence") as stage:
+        yield stage

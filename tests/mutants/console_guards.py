@@ -2,7 +2,7 @@
 
 from tests.mutants.guard import Guard
 
-_TESTS = ("tests/integration/test_console.py",)
+_TESTS = ("tests/integration/test_console.py", "tests/integration/test_console_sign_in.py")
 
 CONSOLE = (
     Guard(
@@ -51,9 +51,9 @@ CONSOLE = (
     ),
     Guard(
         "what is not the stored bundle is given to nobody",
-        "_Console.bundle",
-        "hashlib.sha256(data).hexdigest() != stored.sha256",
-        "False",
+        "get_stored",
+        "(found := hashlib.sha256(data).hexdigest()) != sha256",
+        "(found := '') != ''",
         _TESTS,
     ),
     Guard(
