@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from console.figures import Period, table_of
 from console.pages import HEADERS, message, page, stylesheet, verifier
-from console.runs import PAGE, FilterError, RunFilters
+from console.runs import PAGE, FilterError, RunFilters, RunId
 from console.sign_in import NotFromHereError, SignIn, SignInNeededError
 from evidence.archive import Archive, get_stored
 from evidence.errors import EvidenceError
@@ -48,7 +48,7 @@ class _Console:
         more = filters.behind(found[PAGE - 1].run_id) if len(found) > PAGE else None
         return page("runs", viewer, runs=found[:PAGE], filters=filters, more=more, states=list(EvidenceState))
 
-    async def run(self, request: Request, run_id: str) -> Response:
+    async def run(self, request: Request, run_id: RunId) -> Response:
         """Show a run in full."""
         viewer = await self._door.viewer(request)
         found = await self._pages.run(run_id)
@@ -83,7 +83,7 @@ class _Console:
         await self._door.viewer(request)
         return verifier()
 
-    async def bundle(self, request: Request, run_id: str) -> Response:
+    async def bundle(self, request: Request, run_id: RunId) -> Response:
         """Give an auditor a run's bundle, after it is on record who got it."""
         self._door.expect_own_form(request)
         viewer = await self._door.viewer(request)
@@ -147,4 +147,4 @@ def _handle(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def wrong(_: Request, __: Exception) -> Response:
-        return message(None, 422, "Not understood", "This form cannot be read. Nothing was done.")
+        return message(None, 422, "Not understood", "This address or form cannot be read. Nothing was done.")

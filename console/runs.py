@@ -1,14 +1,18 @@
 """Runs in the console: a list whose filters stand in the address, and one run in full."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Path
 
 from runtime.model.search import EvidenceState, Sought
 
 PAGE = 50
-_LONGEST = 200
+RunId = Annotated[str, Path(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
+_VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,200}")
 
 
 class FilterError(Exception):
@@ -34,8 +38,8 @@ class RunFilters:
         for name, value in query.items():
             if name not in cls.__dataclass_fields__:
                 raise FilterError(f"{name}: there is no such filter")
-            if len(value) > _LONGEST:
-                raise FilterError(f"{name}: at most {_LONGEST} characters")
+            if not _VALUE.fullmatch(value):
+                raise FilterError(f"{name}: at most 200 characters, none of which is a control character")
         return cls(**{name: value.strip() for name, value in query.items()})
 
     def sought(self) -> Sought:

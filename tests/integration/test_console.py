@@ -65,6 +65,8 @@ async def test_filters_stand_in_the_address(console: ConsoleStage) -> None:
         ("until=9999-12-31", "until: "),
         ("evidence=lost", "evidence: none of open"),
         (f"text={'x' * 201}", "text: at most 200 characters"),
+        ("text=a%00b", "text: at most 200 characters, none of which is a control character"),
+        ("after=%00", "after: at most 200 characters"),
         ("after=run_1", "run_1"),
     ],
 )
@@ -150,6 +152,8 @@ async def test_runs_of_others_and_of_nobody_are_not_there(console: ConsoleStage,
         conn.execute("UPDATE approvals SET tenant = 'other' WHERE run_id = %s", (run_id,))
     assert (await ann.get(f"/runs/{run_id}")).status == 404
     assert (await ann.get("/runs/run_nothing")).status == 404
+    for path in ("/runs/%00", "/runs/run_%00", "/runs/RUN_1", f"/runs/run_{'1' * 61}"):
+        assert (await ann.get(path)).status == 422, path
     assert run_id not in (await ann.get("/runs")).text
     assert run_id not in (await ann.get("/")).text
 
