@@ -68,8 +68,8 @@ fmt: ## Format Python and Rego, fix what lint can fix, and write what is generat
 	@$(BIN)/python -m tools.verifier_shapes
 	@$(BIN)/countersign policy fmt rego
 
-lock: ## Resolve the packages of pyproject.toml anew and write the lock files
-	@$(PYTHON) -m tools.lock
+lock: ## Lock what pyproject.toml asks for, the newest with make lock ARGS=--upgrade
+	@$(PYTHON) -m tools.lock $(ARGS)
 
 clean: ## Remove the environment and caches of this checkout; data and keys stay
 	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
