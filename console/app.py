@@ -116,17 +116,16 @@ def build_console(door: SignIn, pages: ConsolePages, archive: Callable[[], Archi
     app.get("/people")(console.people)
     app.get("/verify")(console.verifier)
     app.post("/runs/{run_id}/bundle")(console.bundle)
-    _handle(app)
+    _handle(app, door)
     return app
 
 
-def _handle(app: FastAPI) -> None:
+def _handle(app: FastAPI, door: SignIn) -> None:
     """Have errors told on pages."""
 
     @app.exception_handler(SignInNeededError)
     async def sign_in(_: Request, __: Exception) -> Response:
-        says = "Open the link that `countersign up` printed. A session lasts twelve hours."
-        return message(None, 401, "Please sign in", says)
+        return door.needed()
 
     @app.exception_handler(NotFromHereError)
     async def foreign(_: Request, __: Exception) -> Response:

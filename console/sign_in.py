@@ -1,22 +1,47 @@
-"""Signing in and out of the console. A link opens one session; a cookie carries its secret.
+"""Signing in and out of the console: by an account of an identity provider, or in a sandbox by a link.
 
-A browser sends that cookie with no request that another site makes (`SameSite=Strict`), and a form counts only if the
-browser says that it stands on a page of ours (`Origin`).
+A cookie carries the secret of a session. A browser sends it with no request that another site makes
+(`SameSite=Strict`), and a form counts only if the browser says that it stands on a page of ours (`Origin`). The cookie
+of a sign-in that has begun is `Lax`: the provider's page leads back. It ties the answer to this browser.
 """
 
 import hmac
+import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from console.pages import HEADERS, ROOT, message, page
-from runtime.services.console_sessions import ConsoleSessions, ConsoleViewer, LinkUsedError
+from console.provider import Provider, ProviderError
+from runtime.model.console import SignInRefusal
+from runtime.services.console_sessions import (
+    ConsoleSessions,
+    ConsoleViewer,
+    LinkUsedError,
+    ProviderAccount,
+    SignInRefusedError,
+)
 from runtime.services.people import UnknownPersonError
 
 COOKIE = "countersign_console"
-_SEE_OTHER = 303
+BEGUN = "countersign_console_begun"
+CALLBACK = "/callback"
+_MINUTES = 10
+"""How long a sign-in that has begun may take."""
+_FOUND, _SEE_OTHER = 302, 303
 _USED = "A link opens the console once. Start `countersign up` again for another one."
+_WHY = {
+    SignInRefusal.UNKNOWN: "This account is nobody's in the directory.",
+    SignInRefusal.AMBIGUOUS: "The directory lists this account with more than one person.",
+    SignInRefusal.UNVERIFIED: "The provider has not verified the mail address of this account.",
+    SignInRefusal.UNTRUSTED: "This account is listed with nobody, and its mail address does not count here.",
+    SignInRefusal.CHANGED: "Another account has signed in with this mail address before, or this one as somebody else.",
+    SignInRefusal.NO_ROLE: "You are in no group that may use the console.",
+}
+_ASK = "Please ask the people who keep the directory. That this account was not let in is on record."
+
+log = logging.getLogger(__name__)
 
 
 class SignInNeededError(Exception):
@@ -28,12 +53,15 @@ class NotFromHereError(Exception):
 
 
 class SignIn:
-    """The door of the console: its one link, who has a session, and which forms are ours."""
+    """The door of the console: its provider or its one link, who has a session, and which forms are ours."""
 
-    def __init__(self, sessions: ConsoleSessions, link: str, origin: str) -> None:
+    def __init__(
+        self, sessions: ConsoleSessions, origin: str, *, link: str | None = None, provider: Provider | None = None
+    ) -> None:
         self.sessions = sessions
-        self._link = link
         self._origin = origin
+        self._link = link
+        self._provider = provider
 
     async def viewer(self, request: Request) -> ConsoleViewer:
         """Return whose session a request belongs to; raise SignInNeededError."""
@@ -47,16 +75,80 @@ class SignIn:
         if request.headers.get("Origin") != self._origin:
             raise NotFromHereError
 
+    def needed(self) -> Response:
+        """Return the page that says how to sign in."""
+        if self._provider is not None:
+            return page("sign_in", None, 401)
+        says = "Open the link that `countersign up` printed. A session lasts twelve hours."
+        return message(None, 401, "Please sign in", says)
+
     def routes(self) -> APIRouter:
         """Return the routes of signing in and out."""
         router = APIRouter()
+        if self._provider is not None:
+            router.get("/sign-in")(self._begin)
+            router.get(CALLBACK)(self._finish)
         router.get("/enter/{link}")(self._choose)
         router.post("/enter/{link}")(self._enter)
         router.post("/leave")(self._leave)
         return router
 
     def _is_link(self, link: str) -> bool:
-        return hmac.compare_digest(link.encode(), self._link.encode())
+        return self._link is not None and hmac.compare_digest(link.encode(), self._link.encode())
+
+    async def _begin(self) -> Response:
+        """Lead the browser to the provider, with a cookie that ties its answer to this browser."""
+        assert self._provider is not None  # noqa: S101 - the route is there only then
+        try:
+            began = await self._provider.begin()
+        except ProviderError as error:
+            return self._away(error)
+        answer = RedirectResponse(began.url, _FOUND, HEADERS)
+        value = f"{began.state}.{began.nonce}.{began.verifier}"
+        answer.set_cookie(
+            BEGUN, value, _MINUTES * 60, path=ROOT + CALLBACK, httponly=True, samesite="lax", secure=self._is_secure
+        )
+        return answer
+
+    async def _finish(self, request: Request) -> Response:
+        """Open a session for the account with which the provider's page leads back."""
+        assert self._provider is not None  # noqa: S101 - the route is there only then
+        state, _, tied = request.cookies.get(BEGUN, "").partition(".")
+        nonce, _, verifier = tied.partition(".")
+        asked = request.query_params
+        if not state or not verifier or not hmac.compare_digest(state.encode(), asked.get("state", "").encode()):
+            says = "It did not begin in this browser, or more than ten minutes ago. Nothing was opened."
+            return self._ended(page("sign_in", None, 400, title="This sign-in does not count", says=says))
+        if asked.get("iss", self._provider.issuer) != self._provider.issuer:
+            says = "Nothing was opened."
+            return self._ended(page("sign_in", None, 400, title="Another provider answered", says=says))
+        if not asked.get("code"):
+            says = "The provider did not sign you in. Nothing was opened."
+            return self._ended(page("sign_in", None, 403, title="Not signed in", says=says))
+        try:
+            return self._ended(await self._open(await self._provider.finish(asked["code"], verifier, nonce)))
+        except ProviderError as error:
+            return self._ended(self._away(error))
+
+    async def _open(self, account: ProviderAccount) -> Response:
+        try:
+            secret = await self.sessions.sign_in(account)
+        except SignInRefusedError as error:
+            says = f"{_WHY[error.code]} {_ASK}"
+            return page("sign_in", None, 403, title="You were not let in", says=says)
+        # a redirect would go on with the navigation that another site began: the browser would keep the cookie back
+        return self._with_session(page("entered", None), secret)
+
+    @staticmethod
+    def _away(error: ProviderError) -> Response:
+        log.warning("the identity provider did not sign somebody in: %s", error)
+        says = "The identity provider does not answer as it should. Nothing was opened. The log says more."
+        return page("sign_in", None, 502, title="Signing in did not work", says=says)
+
+    @staticmethod
+    def _ended(answer: Response) -> Response:
+        answer.delete_cookie(BEGUN, path=ROOT + CALLBACK)
+        return answer
 
     async def _choose(self, link: str) -> Response:
         if not self._is_link(link):
@@ -75,7 +167,7 @@ class SignIn:
             return message(None, 410, "This link was used before", _USED)
         except UnknownPersonError:
             return message(None, 403, "Not allowed", "This person may not use the console. Nothing was opened.")
-        return self._led_in(secret)
+        return self._with_session(RedirectResponse(f"{ROOT}/", _SEE_OTHER, HEADERS), secret)
 
     async def _leave(self, request: Request) -> Response:
         self.expect_own_form(request)
@@ -84,8 +176,10 @@ class SignIn:
         answer.delete_cookie(COOKIE, path=ROOT)
         return answer
 
-    def _led_in(self, secret: str) -> Response:
-        answer = RedirectResponse(f"{ROOT}/", _SEE_OTHER, HEADERS)
-        secure = self._origin.startswith("https:")
-        answer.set_cookie(COOKIE, secret, path=ROOT, httponly=True, samesite="strict", secure=secure)
+    def _with_session(self, answer: Response, secret: str) -> Response:
+        answer.set_cookie(COOKIE, secret, path=ROOT, httponly=True, samesite="strict", secure=self._is_secure)
         return answer
+
+    @property
+    def _is_secure(self) -> bool:
+        return self._origin.startswith("https:")

@@ -129,12 +129,20 @@ class Account(_Closed):
     user: Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]+$")]
 
 
+class SignInEntry(_Closed):
+    """An account of an identity provider: `issuer` and `subject` (`iss`, `sub`) of its ID tokens (OpenID Connect)."""
+
+    issuer: Annotated[str, StringConstraints(pattern=r"^https?://[^\s?#]+$", max_length=255)]
+    subject: Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]+$", max_length=255)]
+
+
 class PersonEntry(_Closed):
     """One person, who may have several accounts and still counts once.
 
     `triggers` are types of triggers that they may start runs with, by form. By the clock of `timezone` they are told
-    nothing in `quiet_hours`; where they say neither, the tenant's hold, and [] are none. `email` is the address by
-    which a member of a Slack user group is told to be them, where that account is not listed.
+    nothing in `quiet_hours`; where they say neither, the tenant's hold, and [] are none. They sign in to the console
+    by an account of `sign_in`, or by `email` where the settings trust the issuer for its domain. With `match_by_email`
+    that address also tells which member of a Slack user group they are, where that account is not listed.
     """
 
     id: Name
@@ -143,6 +151,7 @@ class PersonEntry(_Closed):
     triggers: list[Title] = []
     email: Address | None = None
     slack: list[Account] = []
+    sign_in: Annotated[list[SignInEntry], Field(max_length=20)] = []
     timezone: Zone | None = None
     quiet_hours: QuietHours | None = None
 
@@ -202,7 +211,7 @@ def faults_of(directory: Directory) -> list[Fault]:
 
 
 def _repeated(directory: Directory) -> Iterator[Fault]:
-    """Find ids that two entries share, and accounts listed twice for one person."""
+    """Find ids and accounts of providers that two entries share, and Slack accounts listed twice for one person."""
     entries = {("people", index): person.id for index, person in enumerate(directory.people)}
     entries |= {("agents", index): agent.id for index, agent in enumerate(directory.agents)}
     first: dict[str, Place] = {}
@@ -213,6 +222,12 @@ def _repeated(directory: Directory) -> Iterator[Fault]:
         for number, account in enumerate(person.slack):
             if account in person.slack[:number]:
                 yield ("people", index, "slack", number), f"{account.team} {account.user} is listed twice"
+    owners: dict[SignInEntry, int] = {}
+    for index, person in enumerate(directory.people):
+        for number, entry in enumerate(person.sign_in):
+            if entry in owners:
+                yield ("people", index, "sign_in", number), f"is that of people[{owners[entry]}] already"
+            owners[entry] = index
 
 
 def _unknown(directory: Directory) -> Iterator[Fault]:
@@ -237,12 +252,10 @@ def _of_user_groups(directory: Directory) -> Iterator[Fault]:
 
 
 def _addresses(directory: Directory) -> Iterator[Fault]:
-    """Find addresses that two people have, or that nothing reads."""
+    """Find addresses that two people have."""
     first: dict[str, int] = {}
     for index, person in enumerate(directory.people):
         if person.email is None:
             continue
-        if not directory.match_by_email:
-            yield ("people", index, "email"), "addresses are used only with match_by_email"
         if first.setdefault(person.email.casefold(), index) != index:
             yield ("people", index, "email"), f"is that of people[{first[person.email.casefold()]}]"

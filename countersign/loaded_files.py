@@ -34,7 +34,7 @@ from runtime.store.tenants import bind_tenant, put_if_changed
 
 _LATER = ("cancels", "undoes", "signals", "answers_for", "repairs", "previews")
 """What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
-_UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None, "email": None}
+_UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None, "email": None, "sign_in": []}
 """The same of people."""
 _NOT_THERE: dict[str, Any] = {"groups": [], "match_by_email": False}
 """And of the whole file."""
@@ -90,6 +90,7 @@ async def load_directory(conn: Conn, tenant: str, file: Path, by: str | None = N
             "groups": one.groups,
             "grants": _rights(one),
             "notices": directory.notices.of_person(one.timezone, one.quiet_hours),
+            "sign_in": _sign_in(one),
         }
         for one in directory.people
     ]
@@ -140,7 +141,15 @@ def edition_of(directory: Directory) -> Edition:
 
 def _sources(directory: Directory) -> Sources:
     groups = {group.name: group.slack_usergroup for group in directory.groups}
-    return Sources(groups, {one.email.casefold(): one.id for one in directory.people if one.email})
+    told = directory.people if directory.match_by_email else []
+    return Sources(groups, {one.email.casefold(): one.id for one in told if one.email})
+
+
+def _sign_in(person: PersonEntry) -> dict[str, Any]:
+    """Return how somebody signs in to the console, as it is stored; {} where nothing is said of it."""
+    address = {"email": person.email.casefold()} if person.email else {}
+    accounts = [one.model_dump() for one in person.sign_in]
+    return {**address, **({"accounts": accounts} if accounts else {})}
 
 
 def _rights(person: PersonEntry) -> dict[str, Any]:

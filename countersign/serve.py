@@ -4,17 +4,14 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from functools import partial
-from urllib.parse import urlsplit
 
 import psycopg
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
-from console.app import build_console
 from console.pages import ROOT
-from console.sign_in import SignIn
-from countersign.archive import check_lock, make_archive, make_jobs
+from countersign.archive import check_lock, make_jobs
+from countersign.console import make_console
 from countersign.doctor.readiness import Readiness
 from countersign.parts import Part, Patience, Role, ServeError, end_soon, listen, run_parts
 from countersign.settings import START_HEADER, Settings
@@ -29,8 +26,6 @@ from runtime.model.limits import Rate, first_line
 from runtime.services.approvals import ApprovalService
 from runtime.services.caller_acts import CompensationApi
 from runtime.services.callers import TriggerApi
-from runtime.services.console_pages import ConsolePages
-from runtime.services.console_sessions import ConsoleSessions
 from runtime.services.passkey_ceremonies import PasskeyCeremonies
 from runtime.services.policy_bundles import PolicyBundles
 from runtime.services.policy_previews import PolicyPreviews
@@ -142,7 +137,7 @@ def make_edge(system: System, ready: Readiness, refusals: Refusals) -> FastAPI:
         bundles=_bundles(system) if Role.EDGE in system.roles else None,
         counts=lambda: {**(system.bot.counts() if system.bot is not None else {}), **ready.counts()},
     )
-    if Role.CONSOLE in system.roles and (console := _console(system)) is not None:
+    if Role.CONSOLE in system.roles and (console := make_console(system)) is not None:
         app.mount(ROOT, console)
     return app
 
@@ -159,21 +154,6 @@ def _bundles(system: System) -> BundleDownloads | None:
     """Return the downloads of the policy in force, if there is a token for them."""
     token = system.settings.policy_token
     return BundleDownloads(PolicyBundles(system.engine.pool), token.get_secret_value()) if token else None
-
-
-def _console(system: System) -> FastAPI | None:
-    """Return the console, where there is a link to it; raise ServeError where that link would not be a sandbox's."""
-    settings, engine = system.settings, system.engine
-    if settings.console_link is None:
-        return None
-    origin = settings.public_url
-    if origin is None or urlsplit(origin).hostname != "localhost":
-        raise ServeError(
-            "COUNTERSIGN_CONSOLE_LINK lets who has it be anybody, so COUNTERSIGN_PUBLIC_URL must be http://localhost"
-        )
-    sessions = ConsoleSessions(engine.pool, engine.clock, settings.tenant, settings.console_groups)
-    door = SignIn(sessions, settings.console_link.get_secret_value(), origin)
-    return build_console(door, ConsolePages(engine, settings.tenant), partial(make_archive, settings, engine.clock))
 
 
 def _links(settings: Settings) -> LinkPage | None:

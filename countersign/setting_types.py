@@ -85,6 +85,19 @@ def _origin(url: str) -> str:
     return url
 
 
+def _issuer(url: str) -> str:
+    parts = urlsplit(_http(url))
+    if parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise ValueError("is not https:// (http:// for localhost alone)")
+    return url
+
+
+def _domain(name: str) -> str:
+    if not re.fullmatch(r"(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+", name):
+        raise ValueError("is no domain in small letters, such as bank.example")
+    return name
+
+
 def _secret(shortest: int) -> AfterValidator:
     def check(secret: SecretStr) -> SecretStr:
         if len(secret.get_secret_value()) < shortest:
@@ -132,5 +145,7 @@ HttpUrl = Annotated[str, AfterValidator(_http)]
 OpaUrl = Annotated[str, AfterValidator(_opa)]
 BaseUrl = Annotated[str, AfterValidator(_base)]
 Origin = Annotated[str, AfterValidator(_origin)]
+Issuer = Annotated[str, AfterValidator(_issuer)]
+Domain = Annotated[str, AfterValidator(_domain)]
 Prefix = Annotated[str, BeforeValidator(_slashed)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]

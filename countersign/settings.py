@@ -16,7 +16,9 @@ from countersign.setting_types import (
     BaseUrl,
     CallerSecret,
     DatabaseUrl,
+    Domain,
     HttpUrl,
+    Issuer,
     Name,
     OpaUrl,
     Origin,
@@ -194,6 +196,14 @@ class Settings(BaseSettings):
     console_groups: dict[ConsoleRole, list[Name]] = Field(
         {}, description="groups whose people may use the console, by role: viewer, auditor"
     )
+    console_issuer: Issuer | None = Field(
+        None, description="identity provider with whose accounts people sign in to the console (OpenID Connect)"
+    )
+    console_client_id: Word | None = Field(None, description="the console's client at the identity provider")
+    console_client_secret: Secret | None = Field(None, description="the client's secret")
+    console_domains: list[Domain] = Field(
+        [], description="domains of mail addresses that count if the identity provider has verified them"
+    )
     caller_rate: float = Field(10.0, gt=0, description="sustained requests a second of a caller")
     caller_burst: int = Field(100, ge=1, description="burst of requests of a caller")
     person_rate: float = Field(2.0, gt=0, description="sustained acts a second of a person in Slack")
@@ -253,6 +263,14 @@ class Settings(BaseSettings):
             raise ValueError(missing)
         if self.slack_client_id is not None and self.slack_bot_token is not None:
             raise ValueError("COUNTERSIGN_SLACK_BOT_TOKEN and COUNTERSIGN_SLACK_CLIENT_ID: set one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_sign_in(self) -> Self:
+        needed = ("console_issuer", "console_client_id", "public_url")
+        missing = [variable(name) for name in needed if getattr(self, name) is None]
+        if self.console_client_secret is not None and missing:
+            raise ValueError(f"{', '.join(missing)}: not set, and COUNTERSIGN_CONSOLE_CLIENT_SECRET needs that")
         return self
 
     @model_validator(mode="after")

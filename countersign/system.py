@@ -104,7 +104,7 @@ async def prepare(system: System) -> None:
     for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
     await keep_definitions(engine, system.catalog, settings.activation)
-    await note_configuration(engine, routes=system.roles != {Role.BOT})
+    await note_configuration(engine, routes=not system.roles <= {Role.BOT, Role.CONSOLE})
     if Role.EDGE in system.roles and settings.directory is not None:
         async with engine.pool.connection() as conn:
             await expect_loaded(conn, settings.tenant, settings.directory)

@@ -35,6 +35,6 @@ put countersign_s3_access_key "keeper-$(random | cut -c1-8)"
 put countersign_s3_secret_key "$(random)"
 put countersign_callers "{\"onboarding-portal\": \"$(random)\"}"
 for name in database_direct_url opa_token pack slack_bot_token slack_signing_secrets slack_app_token slack_client_secret \
-    slack_token_keys webhook_secrets; do
+    slack_token_keys webhook_secrets console_client_secret; do
     put "countersign_$name" ""
 done

@@ -2,7 +2,7 @@
 
 About Slack: where the app is installed, by whose leave, and who is no member any more. By acts about loaded files a
 start brings what files of the tenant say, where that is not what the start before brought. Refused are commands,
-delegations, and requests of callers.
+delegations, requests of callers, and who wants to sign in to the console.
 """
 
 from collections.abc import Mapping
@@ -174,6 +174,21 @@ class CommandRefused(Act):
         return f"command refused {self.team} {self.user} {self.command} {self.code}"
 
 
+class SignInRefused(Act):
+    """An account of an identity provider was not let into the console; `code` says why."""
+
+    event = "sign_in.refused"
+
+    issuer: NonEmpty
+    subject: NonEmpty
+    code: NonEmpty
+
+    @property
+    def once(self) -> str:
+        """Return whose sign-in was refused, and why: who tries again and again is on record once."""
+        return f"sign-in refused {self.issuer} {self.subject} {self.code}"
+
+
 class DelegationRefused(Act):
     """Policy denied what somebody wanted of a delegation; `why` are its reasons, `policy` is by which decision.
 
@@ -224,9 +239,9 @@ class RequestRefused(Act):
         return self.model_copy(update=sums)
 
 
-Refused = CommandRefused | DelegationRefused | RequestRefused
+Refused = CommandRefused | DelegationRefused | RequestRefused | SignInRefused
 
 REFUSED_ACTS: Mapping[str, type[Refused]] = {
-    form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused)
+    form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused, SignInRefused)
 }
 """What was refused outside any run, by its event."""

@@ -17,6 +17,7 @@ from receipts.acts import (
     DelegationRefused,
     RequestRefused,
     RoutingLoaded,
+    SignInRefused,
     SlackInstalled,
     SlackLinkMade,
     SlackMemberChanged,
@@ -26,6 +27,7 @@ from receipts.acts import (
     act_record,
 )
 from receipts.chain import Leaf
+from receipts.console_acts import AccountLinked, SessionsEnded
 from receipts.errors import ReceiptsError
 from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
@@ -304,7 +306,7 @@ _ACTS: dict[str, type[Act]] = {
         *(DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         *(CommandRefused, RequestRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
-        *(PasskeyRegistered, PasskeyRevoked),
+        *(PasskeyRegistered, PasskeyRevoked, AccountLinked, SessionsEnded, SignInRefused),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }

@@ -37,7 +37,7 @@ from evidence.reading.markdown import cited
 from evidence.reading.words import REFUSALS, counted, listed
 from evidence.verify.contents import BrokenError
 from evidence.verify.trust import open_kept
-from receipts.acts import CommandRefused, DelegationRefused, RequestRefused
+from receipts.acts import CommandRefused, DelegationRefused, Refused, RequestRefused, SignInRefused
 from receipts.chain import Leaf
 from receipts.fields import timestamp
 from runtime.model.search import RunFilter
@@ -215,6 +215,12 @@ _RULES = {
     "answer.not_yours": "may not answer for this verb",
     "answer.no_token": "did not send the token of the request",
     "act.denied": "policy denied it",
+    "account.unknown": "the directory has nobody with this account",
+    "account.ambiguous": "the directory lists this account with more than one person",
+    "account.changed": "this address signed in by another account before, or this account as somebody else",
+    "address.unverified": "the provider has not verified the address",
+    "address.untrusted": "addresses of this domain do not count",
+    "person.no_role": "is in no group that may use the console",
     "database.away": "the database could not be used",
 }
 
@@ -227,7 +233,7 @@ def refusal_rows(attempts: Iterable[RefusedAttempt]) -> Iterator[dict[str, Any]]
         yield {**dict.fromkeys(EXCEPTION_COLUMNS, ""), **told, **place}
 
 
-def _attempt_text(act: CommandRefused | DelegationRefused | RequestRefused) -> str:
+def _attempt_text(act: Refused) -> str:
     match act:
         case CommandRefused():
             return f"used the command {cited(act.command, _LENGTH)} in Slack; refused: {_refusal_text(act.code)}"
@@ -235,6 +241,9 @@ def _attempt_text(act: CommandRefused | DelegationRefused | RequestRefused) -> s
             wanted = "record" if act.act == "delegate" else "end"
             people = f"from {cited(act.delegator, _LENGTH)} to {cited(act.delegate, _LENGTH)}"
             return f"tried to {wanted} a delegation {people}; policy denied it: {cited(act.why, _LENGTH)}"
+        case SignInRefused():
+            account = f"the account {cited(act.subject, _LENGTH)} of {cited(act.issuer, _LENGTH)}"
+            return f"wanted to sign in to the console with {account}; refused: {_refusal_text(act.code)}"
         case RequestRefused():
             times = "" if act.count == 1 else f" {counted(act.count, 'time')}, first at {act.first_at}"
             return f"called {act.route} for {_subjects_text(act)}{times}; refused: {_refusal_text(act.rule)}"

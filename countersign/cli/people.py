@@ -217,6 +217,21 @@ def undelegate(
     act(lambda desk: desk.undelegate(by, delegation, reason), f"{delegation} is over", as_json=as_json)
 
 
+def sign_out(
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="Their directory id.")],
+    by: By,
+    reason: Reason,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """End all of a person's sessions in the console now. Who is to stay out needs another directory, too."""
+    from countersign.console import sign_out as end_all
+
+    ended = run(end_all(shared_settings("database_url"), person, by, reason))
+    facts = {"person": person, "sessions": ended}
+    show_facts(facts, f"{counted(ended, 'session')} of {person} ended", as_json=as_json)
+
+
 passkeys = typer.Typer(no_args_is_help=True, help="Invite people to register passkeys; list and revoke passkeys.")
 
 _PASSKEY_COLUMNS = (
@@ -291,6 +306,7 @@ people.command()(add)
 people.command()(remove)
 people.command()(delegate)
 people.command()(undelegate)
+people.command("sign-out")(sign_out)
 people.add_typer(passkeys, name="passkeys")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.doctor import Fact
 from countersign.archive import make_archive, unkept_retention
+from countersign.console import check_provider
 from countersign.doctor import database, evidence
 from countersign.doctor.diagnosis import remedy_of
 from countersign.doctor.evidence import time_stamps
@@ -51,6 +52,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("slack", slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN, or have the app installed by OAuth."),
         ("links", partial(links, clock=clock), _CALLERS | _CLICKS | _WORK, "Start OPA with the policy bundle first."),
+        ("console sign-in", check_provider, frozenset({Role.CONSOLE}), "Let the identity provider be reached."),
         ("members", members, _ALL, "Repair the database first."),
         ("user groups", partial(user_groups, clock=clock), _CLICKS, "Repair database, Slack and routing file first."),
         ("needs attention", stopped_work, _ALL, "Repair the database first."),

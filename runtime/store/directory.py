@@ -18,7 +18,7 @@ from runtime.store.delegations import HOLDS
 from runtime.store.tenants import directory_digest, put_act
 from runtime.store.usergroups import carry_over, lock_directory, usergroup_state
 
-_DOCUMENTS = ("groups", "grants", "notices")
+_DOCUMENTS = ("groups", "grants", "notices", "sign_in")
 
 
 class DirectoryVersionError(Exception):
@@ -75,8 +75,8 @@ async def replace_directory(
 ) -> None:
     """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id).
 
-    Actors may have `notices`; `remind` is when those are reminded who are asked; `sources` are groups that are user
-    groups of Slack, whose people stay as they were heard last.
+    Actors may have `notices` and `sign_in`; `remind` is when those are reminded who are asked; `sources` are groups
+    that are user groups of Slack, whose people stay as they were heard last.
 
     A new edition goes on the tenant's record, as an act of the actor that is given. Raise
     DirectoryVersionError, and change nothing, where the edition is older than the one that is loaded.
@@ -95,8 +95,8 @@ async def replace_directory(
         )
         await conn.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
         await conn.execute_many(
-            "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants, notices)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants, notices, sign_in)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 (tenant, a["id"], a["kind"], a["name"], *(json.dumps(a.get(one, {})) for one in _DOCUMENTS))
                 for a in actors

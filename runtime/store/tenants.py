@@ -107,8 +107,9 @@ async def is_mocked(conn: Conn, tenant: str) -> bool:
     return bool(row and row["mocked"])
 
 
-ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"
+ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices, sign_in FROM actors WHERE tenant = %s"
 ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s"
+_MAY_LACK = ("notices", "sign_in")
 SETTINGS = "SELECT remind, usergroups FROM directories WHERE tenant = %s"
 
 
@@ -117,9 +118,9 @@ def rows_digest(
 ) -> str:
     """Return the digest of a directory's rows, as `ACTORS`, `ACCOUNTS` and `SETTINGS` give them in any order.
 
-    How people are told, and which groups are user groups of Slack, is in it only where that is said.
+    How people are told and sign in, and which groups are user groups of Slack, is in it only where that is said.
     """
-    people = [{name: value for name, value in one.items() if value or name != "notices"} for one in actors]
+    people = [{name: value for name, value in one.items() if value or name not in _MAY_LACK} for one in actors]
     said = [found for one in settings if (found := {name: value for name, value in one.items() if value})]
     rows = {"actors": _sorted(people), "accounts": _sorted(accounts)}
     return canonical.digest({**rows, "settings": said} if said else rows)

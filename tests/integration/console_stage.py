@@ -2,18 +2,20 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 from fastapi import FastAPI
 
 from console.app import build_console
 from console.pages import ROOT
-from console.sign_in import SignIn
+from console.provider import Provider
+from console.sign_in import CALLBACK, SignIn
 from edge.server import Limits, Server
 from evidence.local import LocalArchive
 from runtime.model.console import ConsoleRole
@@ -72,10 +74,17 @@ class ConsoleStage:
     url: str
     stack: AsyncExitStack
 
+    domains: Collection[str] = ()
+
     @property
     def sessions(self) -> ConsoleSessions:
         """Return the console's sessions."""
-        return ConsoleSessions(self.bench.engine.pool, self.bench.clock, TENANT, GROUPS)
+        return self.sessions_of(self.bench, self.domains)
+
+    @staticmethod
+    def sessions_of(bench: Bench, domains: Collection[str]) -> ConsoleSessions:
+        """Return the sessions of a bench's console, which trusts its provider for addresses of these domains."""
+        return ConsoleSessions(bench.engine.pool, bench.clock, TENANT, GROUPS, domains)
 
     async def visitor(self, origin: str | None = "") -> Visitor:
         """Return a browser without cookies, whose forms stand on the console's pages if nothing else is said."""
@@ -86,20 +95,23 @@ class ConsoleStage:
     async def signed_in(self, person: str) -> Visitor:
         """Return a browser in which a person has a session."""
         visitor = await self.visitor()
-        secret = await self.sessions.open(f"a link for {person}", person)
+        secret = await self.sessions.open(f"a link for {person} {uuid4()}", person)
         visitor.http.cookie_jar.update_cookies({"countersign_console": secret})
         return visitor
 
 
 @asynccontextmanager
-async def open_console(bench: Bench, folder: Path, link: str = "the-link") -> AsyncIterator[ConsoleStage]:
-    """Serve the console of a bench, whose bundles are in a folder."""
+async def open_console(
+    bench: Bench, folder: Path, link: str = "the-link", issuer: str | None = None, domains: Collection[str] = ()
+) -> AsyncIterator[ConsoleStage]:
+    """Serve the console of a bench, whose bundles are in a folder; people sign in at the issuer, where there is one."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with AsyncExitStack() as stack:
-        stage = ConsoleStage(bench, folder, url, stack)
+        stage = ConsoleStage(bench, folder, url, stack, domains)
         app = FastAPI()
-        door = SignIn(stage.sessions, link, url)
+        provider = Provider(issuer, "console", "a-secret-of-the-console", f"{url}{ROOT}{CALLBACK}") if issuer else None
+        door = SignIn(stage.sessions, url, link=link, provider=provider)
         app.mount(ROOT, build_console(door, ConsolePages(bench.engine, TENANT), lambda: LocalArchive(folder)))
         server: Any = Server(app, Limits(connections=100, seconds=MINUTE), headers=[])
         task = asyncio.create_task(server.serve([listener]))

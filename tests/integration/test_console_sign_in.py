@@ -9,7 +9,9 @@ from countersign.doctor.readiness import Readiness
 from countersign.embedded.opa import OpaChild
 from countersign.parts import ServeError
 from countersign.serve import make_edge, make_refusals
-from runtime.services.console_sessions import LIFE
+from runtime.services.console_sessions import LIFE, end_sessions
+from runtime.services.people import UnknownPersonError
+from tests.bench import TENANT
 from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage
 from tests.integration.program_stage import composed, edge_of, settings_of
@@ -111,8 +113,22 @@ async def test_a_form_that_lacks_a_field_and_a_page_that_is_not_there_are_told(c
     assert (await visitor.get("/nothing")).status == 404
 
 
+async def test_a_person_is_signed_out_everywhere_on_record(console: ConsoleStage) -> None:
+    first, second, ben = [await console.signed_in(person) for person in ("ann", "ann", "ben")]
+    async with console.bench.engine.pool.connection() as conn:
+        assert await end_sessions(conn, TENANT, "ann", "omar", "lost laptop", console.bench.clock()) == 2
+        with pytest.raises(UnknownPersonError):
+            await end_sessions(conn, TENANT, "ben", "nobody", "why", console.bench.clock())
+    assert [(await one.get("/")).status for one in (first, second, ben)] == [401, 401, 200]
+    (row,) = await console.bench.rows("SELECT leaf FROM tenant_leaves WHERE leaf ->> 'event' = 'sessions.ended'")
+    assert row["leaf"]["data"] == {"person": "ann", "sessions": 2, "reason": "lost laptop"}
+
+
 async def test_serve_has_a_console_where_there_is_a_link_to_it(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
-    for more, status in (({"console_link": "a-long-enough-link"}, 401), ({}, 404)):
+    signing_in = {"console_issuer": "https://login.example", "console_client_id": "c"}
+    secret = {"console_client_secret": "a-long-enough-secret"}
+    link = {"console_link": "a-long-enough-link"}
+    for more, status in ((link, 401), ({**signing_in, **secret}, 401), (signing_in, 404), ({}, 404)):
         settings = settings_of(dsn, opa.url, tmp_path, public_url="http://localhost:8080", **more)
         async with (
             composed(settings) as system,

@@ -22,7 +22,7 @@ from countersign.settings import Settings
 from evidence.export.approvals_table import VOTE_COLUMNS
 from evidence.export.index import period
 from evidence.reading.words import MEANINGS
-from receipts.acts import Act, Allowed, CommandRefused, DelegationRefused, RequestRefused, Tried
+from receipts.acts import Act, Allowed, CommandRefused, DelegationRefused, RequestRefused, SignInRefused, Tried
 from receipts.chain import Actor
 from receipts.fields import timestamp
 from receipts.tenant_acts import chain_of
@@ -154,17 +154,20 @@ async def test_what_was_refused_outside_runs_is_listed_for_its_period_alone(
     person = Actor(id="slack:T1:U1", kind="person")
     await _refuse(bench, person, CommandRefused(team="T1", user="U1", command="show", code="identity.guest"))
     await _refuse(bench, Actor(id="ann", kind="person"), _delegation(at))
+    account = SignInRefused(issuer="https://id.example", subject="s-1", code="address.untrusted")
+    await _refuse(bench, Actor(id="https://id.example s-1", kind="person"), account)
     bench.clock.move(days=2)
     await _refuse(bench, Actor(id="portal", kind="agent"), _request(timestamp(bench.clock()), 1))
     env = environment(Settings(database_url=dsn, home=tmp_path, tenant=TENANT))
     days = ("--since", at[:10], "--until", at[:10])
     found = await command("evidence", "exceptions", *days, env=env)
     assert (found.code, found.err) == (0, "")
-    assert found.out.endswith("\n4 exceptions in 0 stored bundles and the tenant's chain\n")
+    assert found.out.endswith("\n5 exceptions in 0 stored bundles and the tenant's chain\n")
     lines = found.out.splitlines()
     rows = json.loads((await command("evidence", "exceptions", *days, "--json", env=env)).out)["exceptions"]
     assert [(row["name"], row["kind"], row["run_id"], row["definition"]) for row in rows] == [
-        (who, "refused", chain_of(TENANT), "") for who in ("portal", "portal", "slack:T1:U1", "ann")
+        (who, "refused", chain_of(TENANT), "")
+        for who in ("portal", "portal", "slack:T1:U1", "ann", "https://id.example s-1")
     ]
     assert lines[0].endswith("portal: refused attempt")
     assert lines[1:3] == [
@@ -173,9 +176,12 @@ async def test_what_was_refused_outside_runs_is_listed_for_its_period_alone(
     ]
     assert "1,200 times" in rows[1]["what"]
     assert "\x1b" not in found.out
+    wanted = "wanted to sign in to the console with the account “s-1” of “https://id.example”"
+    refused = f"{wanted}; refused: addresses of this domain do not count"
     assert [row["what"] for row in rows[2:]] == [
         "used the command “show” in Slack; refused: is a guest",
         "tried to record a delegation from “ann” to “ben”; policy denied it: “not themselves”",
+        refused,
     ]
 
 

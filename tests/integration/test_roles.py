@@ -196,7 +196,8 @@ async def _a_finished_run(bench: Bench) -> None:
         " '', 'omar', '{}', now() FROM runs RETURNING 1"
     )
     await bench.rows(
-        "INSERT INTO console_sessions SELECT 's', tenant, 'd', 'ann', 'l', now(), now(), NULL FROM runs RETURNING 1"
+        "INSERT INTO console_sessions SELECT 's', tenant, 'd', 'ann', 'l', now(), now(), NULL, NULL, NULL, NULL"
+        " FROM runs RETURNING 1"
     )
     await bench.rows(
         "INSERT INTO budget_totals SELECT tenant, 'b', 'agent', 'a', '2026', '', 1, 0 FROM runs RETURNING 1",

@@ -21,8 +21,9 @@ from countersign.engine import keep_definitions, unmoving_handlers
 from countersign.loaded_files import load_people
 from countersign.settings import Settings
 from receipts import canonical
-from receipts.acts import Act, CommandRefused
+from receipts.acts import Act, CommandRefused, SignInRefused
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
+from receipts.console_acts import AccountLinked, SessionsEnded
 from receipts.fields import timestamp
 from receipts.policy_acts import PolicySeen
 from receipts.tenant_acts import (
@@ -62,6 +63,9 @@ ACTS = [
     HoldSet(hold_id="hold_1", kind="reference", subject="C-1", reason="court"),
     HoldLifted(hold_id="hold_1", kind="reference", subject="C-1", reason="over"),
     CommandRefused(team="T1", user="U1", command="show", code="identity.guest"),
+    SignInRefused(issuer="https://id.example", subject="s-1", code="account.unknown"),
+    AccountLinked(issuer="https://id.example", subject="s-1", person="ann", address="ann@acme.example"),
+    SessionsEnded(person="ann", sessions=2, reason="lost laptop"),
 ]
 
 

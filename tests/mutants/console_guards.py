@@ -3,6 +3,7 @@
 from tests.mutants.guard import Guard
 
 _TESTS = ("tests/integration/test_console.py", "tests/integration/test_console_sign_in.py")
+_ACCOUNTS = ("tests/integration/test_console_accounts.py",)
 
 CONSOLE = (
     Guard(
@@ -58,9 +59,65 @@ CONSOLE = (
     ),
     Guard(
         "a link that lets anybody in is for a sandbox alone",
-        "_console",
+        "make_console",
         'origin is None or urlsplit(origin).hostname != "localhost"',
         "origin is None",
         _TESTS,
+    ),
+    Guard(
+        "an answer counts in the browser alone that began",
+        "SignIn._finish",
+        'hmac.compare_digest(state.encode(), asked.get("state", "").encode())',
+        "True",
+        _ACCOUNTS,
+    ),
+    Guard(
+        "an ID token is of this sign-in",
+        "Provider.finish",
+        "(token, nonce, expected)",
+        "(token, None, expected)",
+        _ACCOUNTS,
+    ),
+    Guard(
+        "an ID token is for this client", "Provider.finish", '"value": self._client_id', '"essential": True', _ACCOUNTS
+    ),
+    Guard("an ID token is of this issuer", "Provider.finish", '"value": self.issuer', "**{}", _ACCOUNTS),
+    Guard(
+        "a provider is the issuer that it says it is",
+        "Provider._describe",
+        'said.get("issuer") != self.issuer',
+        "False",
+        _ACCOUNTS,
+    ),
+    Guard("an account that two people share is nobody's", "whose", "len(known.listed) > 1", "False", _ACCOUNTS),
+    Guard(
+        "an address counts where the settings trust its issuer",
+        "whose",
+        'account.address.rpartition("@")[2] not in domains',
+        "False",
+        _ACCOUNTS,
+    ),
+    Guard("an address counts if it is verified", "whose", "not account.is_verified", "False", _ACCOUNTS),
+    Guard(
+        "the first account of an address stays its only one",
+        "_contradicts",
+        "(link.actor_id, link.address) == (person, account.address)",
+        "False",
+        _ACCOUNTS,
+    ),
+    Guard("an account is one person's", "_contradicts", "link.actor_id != person", "False", _ACCOUNTS),
+    Guard(
+        "an account signs in whose person is in a group of the console",
+        "ConsoleSessions._person",
+        'not self._roles(row["groups"])',
+        "False",
+        _ACCOUNTS,
+    ),
+    Guard(
+        "a session ends when its account is no more its person's",
+        "find_session",
+        "s.address = a.sign_in ->> 'email' OR s.address IS NULL AND ({_LISTS})",
+        "true",
+        _ACCOUNTS,
     ),
 )

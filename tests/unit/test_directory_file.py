@@ -18,6 +18,7 @@ from countersign.people_import import read_people
 from tests.files import DIRECTORY
 
 ANNA = "{id: anna, name: Anna Berg, groups: [compliance], slack: [{team: T0HOST, user: U0ANNA}]}"
+SIGN_IN = "{issuer: 'https://login.example', subject: s-1}"
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -77,8 +78,12 @@ def test_an_account_of_two_people_is_loaded_so_that_its_clicks_are_refused(tmp_p
             "3: people[0].groups[0]: people of desk come from its Slack user group alone",
         ),
         (
-            "people:\n- {id: ann, name: Ann, email: a@b}",
-            "2: people[0].email: addresses are used only with match_by_email",
+            f"people:\n- {{id: ann, name: Ann, sign_in: [{SIGN_IN}]}}\n- {{id: ben, name: Ben, sign_in: [{SIGN_IN}]}}",
+            "3: people[1].sign_in[0]: is that of people[0] already",
+        ),
+        (
+            "people:\n- {id: ann, name: Ann, sign_in: [{issuer: 'a', subject: x}]}",
+            "2: people[0].sign_in[0].issuer: 'a' does not match ",
         ),
         (
             "match_by_email: true\npeople:\n- {id: ann, name: Ann, email: a@b}\n- {id: ben, name: Ben, email: A@b}",

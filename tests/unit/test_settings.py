@@ -4,35 +4,27 @@ Settings come from the environment or secret files, are checked strictly, and ne
 
 A database's URL is taken or refused before any library sees it, and what is said holds no part of it.
 
-`.env.example` lists every setting that is not secret; `docker/directory.yaml` is a directory that can be loaded.
-
 A key file that cannot be made is said in one sentence, which names its setting.
 """
 
 import json
 import os
 from collections.abc import Callable
-from io import StringIO
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dotenv import dotenv_values
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import ValidationError
 
-from countersign.directory import read_directory
 from countersign.log_key import make_signer, rotate_log_key
-from countersign.setting_secrets import is_secret
 from countersign.setting_types import check_dsn
-from countersign.settings import ROOT, ConfigError, Settings, explain, read_settings, required, variable
+from countersign.settings import ConfigError, Settings, explain, read_settings, required
 from evidence.key_ring import KeyRing
 from policy.address import LONGEST
 from receipts.signing import KeyFileError
-from tools.env_example import FILE, text
 
 CANARY = "canary-5d1e8a70c3b94f62a1d7e0b8"
 TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "S3_ACCESS_KEY")
@@ -158,6 +150,22 @@ def test_a_wrong_value_is_refused_by_name_and_not_quoted(
 def test_half_a_pair_of_s3_keys_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     message = refusal(monkeypatch, S3_ACCESS_KEY=CANARY)
     assert message == "COUNTERSIGN_S3_ACCESS_KEY and COUNTERSIGN_S3_SECRET_KEY: only one of them is set"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("CONSOLE_ISSUER", "http://login.example", "is not https:// (http:// for localhost alone)"),
+        ("CONSOLE_ISSUER", "login.example", "is not http(s)://HOST, without credentials and query"),
+        ("CONSOLE_DOMAINS", '["@bank.example"]', "is no domain"),
+        ("CONSOLE_DOMAINS", '["Bank.example"]', "is no domain"),
+        ("CONSOLE_CLIENT_SECRET", "a-long-enough-secret", "COUNTERSIGN_CONSOLE_CLIENT_ID, COUNTERSIGN_PUBLIC_URL: not"),
+    ],
+)
+def test_signing_in_to_the_console_needs_a_provider_that_can_be_trusted(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    assert says in refusal(monkeypatch, **{name: value})
 
 
 def test_every_wrong_value_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,75 +319,6 @@ def fault(url: str) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-SECRETS = {
-    "callers",
-    "console_link",
-    "database_direct_url",
-    "database_url",
-    "directory_database_url",
-    "opa_token",
-    "pack",
-    "policy_token",
-    "s3_access_key",
-    "s3_secret_key",
-    "slack_app_token",
-    "slack_bot_token",
-    "slack_client_secret",
-    "slack_signing_secrets",
-    "slack_token_keys",
-    "webhook_secrets",
-}
-
-
-def lines() -> list[str]:
-    """Return the lines of the file that name a setting, without the mark of those that are not set."""
-    said = FILE.read_text(encoding="utf-8").splitlines()
-    return [line.removeprefix("#") for line in said if line.removeprefix("#").startswith("COUNTERSIGN_")]
-
-
-def test_what_is_secret_is_known() -> None:
-    assert {name for name in Settings.model_fields if is_secret(name)} == SECRETS
-
-
-def test_it_lists_every_setting_that_is_not_secret_once() -> None:
-    listed = [line.partition("=")[0] for line in lines()]
-    assert listed == [variable(name) for name in Settings.model_fields if not is_secret(name)]
-
-
-def test_each_setting_has_a_comment() -> None:
-    said = FILE.read_text(encoding="utf-8").splitlines()
-    for above, line in pairwise(said):
-        if line.removeprefix("#").startswith("COUNTERSIGN_"):
-            assert above.startswith("# ")
-
-
-def test_it_is_as_the_settings_are() -> None:
-    assert FILE.read_text(encoding="utf-8") == text(), "run `python -m tools.env_example`"
-
-
-@pytest.fixture
-def own_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment in which no setting is set."""
-    for name in [one for one in os.environ if one.startswith("COUNTERSIGN_")]:
-        monkeypatch.delenv(name)
-    return monkeypatch
-
-
-def test_the_values_behind_the_marks_can_be_set(own_environment: pytest.MonkeyPatch) -> None:
-    for name, value in dotenv_values(stream=StringIO("\n".join(lines()))).items():
-        own_environment.setenv(name, value or "")
-    settings, default = read_settings(), Settings()
-    assert settings.s3_bucket == "evidence"
-    for name in ("retention_days", "doubt_groups", "slack_channels", "witnesses", "activation", "stop_seconds"):
-        assert getattr(settings, name) == getattr(default, name)
-
-
-def test_the_directory_to_start_from_can_be_loaded() -> None:
-    directory = read_directory(ROOT / "docker/directory.yaml")
-    asked = {group for person in directory.people for group in person.groups}
-    assert {"compliance", "incident-managers", "operators", "payments-owners", "security"} <= asked
 
 
 MADE: list[tuple[str, Callable[[Settings], object], type[Exception]]] = [

@@ -18,7 +18,19 @@ from sqlalchemy import (
 from sqlalchemy import UniqueConstraint as Unique
 
 from runtime.model.passkey import LinkPurpose
-from runtime.store.schema.base import document, flag, kept, metadata, moment, number, one_of, partial, words, working
+from runtime.store.schema.base import (
+    document,
+    flag,
+    insert_only,
+    kept,
+    metadata,
+    moment,
+    number,
+    one_of,
+    partial,
+    words,
+    working,
+)
 from runtime.store.schema.role_names import DIRECTORY
 
 # The directory file that was loaded last: version and digest, defaults for reminders, Slack user groups.
@@ -49,6 +61,7 @@ actors = Table(
     document("groups"),
     document("grants"),  # what an agent may do at the edge
     document("notices", default="{}"),  # how a person is told: quiet hours, how often
+    document("sign_in", default="{}"),  # to the console: `email` in small letters, `accounts` of identity providers
     PrimaryKeyConstraint("tenant", "actor_id"),
     CheckConstraint("kind IN ('person', 'agent')", name="kind"),
     info=working(DIRECTORY),
@@ -281,8 +294,8 @@ direct_messages = Table(
 )
 
 
-# Sessions of people in the console. Of the secret in a browser, and of the link that opened a session, only the digest
-# is here; a link opens one session.
+# Sessions of people in the console, opened by a link or by an account of an identity provider. Of the secret in a
+# browser, and of the link, only the digest is here; a link opens one session.
 console_sessions = Table(
     "console_sessions",
     metadata,
@@ -290,11 +303,35 @@ console_sessions = Table(
     Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
     words("secret_digest"),
     words("actor_id"),
-    words("link_digest"),
+    words("link_digest", nullable=True),
     moment("opened_at"),
     moment("expires_at"),
-    moment("ended_at", nullable=True),  # when its person left, before it expired
+    moment("ended_at", nullable=True),  # when its person left, or somebody ended it, before it expired
+    words("issuer", nullable=True),  # of the account that signed in, and its subject
+    words("subject", nullable=True),
+    words("address", nullable=True),  # by which that account was known; NULL where the directory lists it
     Unique("secret_digest"),
     Unique("link_digest"),
+    CheckConstraint(
+        "(link_digest IS NULL) = (issuer IS NOT NULL) AND (issuer IS NULL) = (subject IS NULL)"
+        " AND (address IS NULL OR issuer IS NOT NULL)",
+        name="opened_by",
+    ),
     info=kept("ended_at"),
+)
+
+# Accounts of identity providers that signed in by an address of the directory: the first one of an address stays its
+# only one, as long as it is the same person's.
+linked_accounts = Table(
+    "linked_accounts",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("issuer"),
+    words("subject"),
+    words("actor_id"),
+    words("address"),
+    moment("linked_at"),
+    PrimaryKeyConstraint("tenant", "issuer", "subject", "address"),
+    Unique("tenant", "issuer", "actor_id", "address"),
+    info=insert_only(),
 )
