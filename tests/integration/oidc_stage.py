@@ -56,7 +56,7 @@ async def real_provider() -> AsyncIterator[RealProvider]:
     """Run a provider until the block ends."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    issuer = f"http://127.0.0.1:{port}"
+    issuer = f"http://localhost:{port}"  # another site than the console's
     command = (sys.executable, "-m", "oidc_provider_mock", "--port", str(port))
     quiet = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet)

@@ -13,6 +13,7 @@ from countersign.settings import Settings
 from runtime.model.console import SignInRefusal
 from runtime.services.console_sessions import ProviderAccount, SignInRefusedError
 from tests.bench import Bench
+from tests.browser import chromium
 from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage, open_console
 from tests.integration.oidc_stage import HostileProvider, RealProvider, hostile_provider, real_provider, shared_secret
@@ -74,12 +75,20 @@ async def test_a_listed_account_signs_in_as_its_person(stage: ConsoleStage, prov
     assert "SameSite=strict" in cookie
 
 
-async def test_the_browser_is_led_on_by_the_page_because_the_cookie_is_kept_from_what_other_sites_begin(
+async def test_somebody_signs_in_at_another_site_in_a_browser(
     stage: ConsoleStage, provider: RealProvider, dsn: str
 ) -> None:
     lists(dsn, "ann", accounts=[{"issuer": provider.issuer, "subject": "s-ann"}])
-    shown = await provider.leads(await stage.visitor(), "s-ann")
-    assert '<meta http-equiv="refresh" content="0; url=/console/">' in shown.text
+    async with chromium() as browser:
+        page = await browser.new_page()
+        await page.goto(f"{stage.url}/console/")
+        await page.get_by_role("link", name="Sign in").click()
+        await page.locator("input[name=sub]").fill("s-ann")
+        await page.get_by_role("button", name="Authorize", exact=True).click()
+        await page.get_by_role("heading", name="Needs attention").wait_for()
+        assert page.url == f"{stage.url}/console/"
+        await page.get_by_role("button", name="Sign out").click()
+        await page.get_by_role("heading", name="You have signed out").wait_for()
 
 
 async def test_a_verified_address_of_a_trusted_domain_signs_in_once_as_one_account(
@@ -174,6 +183,7 @@ async def test_the_slack_accounts_of_the_directory_sign_in_by_slack(bench: Bench
 FORGED = {
     "of another issuer": {"claims": {"iss": "https://evil.example"}},
     "for another client": {"claims": {"aud": "another"}},
+    "for another client, in our name": {"claims": {"aud": "another", "azp": "console"}},
     "for no client": {"claims": {"aud": None}},
     "of another sign-in": {"claims": {"nonce": "another"}},
     "without a nonce": {"claims": {"nonce": None}},

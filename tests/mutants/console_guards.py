@@ -103,7 +103,7 @@ CONSOLE = (
         "_contradicts",
         "(link.actor_id, link.address) == (person, account.address)",
         "False",
-        _ACCOUNTS,
+        ("tests/unit/test_sign_in_rules.py",),
     ),
     Guard("an account is one person's", "_contradicts", "link.actor_id != person", "False", _ACCOUNTS),
     Guard(
