@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from console.figures import Period, table_of
 from console.pages import HEADERS, message, page, stylesheet, verifier
+from console.requests import RequestPages
 from console.runs import PAGE, FilterError, RunFilters, RunId
 from console.sign_in import NotFromHereError, SignIn, SignInNeededError
 from evidence.archive import Archive, get_stored
@@ -18,6 +19,7 @@ from evidence.errors import EvidenceError
 from runtime.model.search import EvidenceState, UnknownRowError
 from runtime.services.attention import LISTED
 from runtime.services.console_pages import ConsolePages
+from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleRole
 
 _NO_RUN = "There is no run of this id, or it is not this tenant's."
@@ -101,11 +103,12 @@ class _Console:
         return Response(data, 200, {**HEADERS, **named}, media_type="application/zip")
 
 
-def build_console(door: SignIn, pages: ConsolePages, archive: Callable[[], Archive]) -> FastAPI:
+def build_console(door: SignIn, pages: ConsolePages, desk: ConsoleRequests, archive: Callable[[], Archive]) -> FastAPI:
     """Return the application; `archive` opens the archive in which bundles are."""
     app = FastAPI(title="Console", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     console = _Console(door, pages, archive)
     app.include_router(door.routes())
+    app.include_router(RequestPages(door, desk).routes())
     app.get("/console.css")(stylesheet)
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)

@@ -18,6 +18,7 @@ from countersign.settings import Settings
 from countersign.system import System
 from runtime.clock import utc_now
 from runtime.services.console_pages import ConsolePages
+from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleSessions, end_sessions
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,8 @@ def make_console(system: System) -> FastAPI | None:
         engine.pool, engine.clock, settings.tenant, settings.console_groups, frozenset(settings.console_domains)
     )
     door = SignIn(sessions, origin, link=link.get_secret_value() if link else None, provider=provider)
-    return build_console(door, ConsolePages(engine, settings.tenant), partial(make_archive, settings, engine.clock))
+    pages, desk = ConsolePages(engine, settings.tenant), ConsoleRequests(engine, settings.tenant)
+    return build_console(door, pages, desk, partial(make_archive, settings, engine.clock))
 
 
 def make_provider(settings: Settings) -> Provider | None:

@@ -103,12 +103,16 @@ class BreakGlassUseRecord(Extensible):
     nth: int = Field(ge=1)
 
 
+CONSOLE = "console"
+"""How a vote says (`via`) that it was given in the console."""
+
+
 class VoteRecord(Extensible):
     """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then.
 
     Where it has a `delegation`, it was given for somebody else, in groups of theirs. Where it has a `break_glass`, it
     does without the others. One that was signed with a passkey has `signed_with` as policy was told, and on its
-    approval the `passkey` itself.
+    approval the `passkey` itself. One that was given in the console has `console` as `via`, in both.
     """
 
     person: NonEmpty
@@ -123,6 +127,11 @@ class VoteRecord(Extensible):
     def delegator(self) -> str | None:
         """Return for whom it was given, None for the voter alone."""
         return self.delegation.delegator if self.delegation else None
+
+    @property
+    def is_from_console(self) -> bool:
+        """Return whether it says that it was given in the console."""
+        return (self.model_extra or {}).get("via") == CONSOLE
 
     @property
     def is_signed(self) -> bool:

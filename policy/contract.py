@@ -131,7 +131,7 @@ class VoteInput(Exact):
 
     `delegation` is there where it was given for somebody else; the groups are then theirs, as far as they were given.
     `break_glass` is there where it is to do without the others.
-    `signed_with` is there where its person has signed it with more than a click.
+    `signed_with` is there where its person has signed it with more than a click; `via` where it came by the console.
     """
 
     person: str
@@ -141,6 +141,7 @@ class VoteInput(Exact):
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     break_glass: BreakGlassUse | None = Field(default=None, exclude_if=lambda break_glass: break_glass is None)
     signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    via: Literal["console"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
 class EditedInput(Exact):

@@ -25,6 +25,7 @@ from evidence.verify.definition import DefinitionForm, StepForm
 from evidence.verify.linked_bundles import CHILDREN, CHILDREN_SENTENCE, UNDONE, UNDONE_SENTENCE
 from evidence.verify.procedure import STEPS
 from evidence.verify.verify import FIRST_RULES
+from evidence.verify.vote_forms import WrittenLeaf
 from receipts.chain import Correlation, Leaf
 from receipts.fields import Identifier, NonEmpty, Object, Sha256Hex, Texts, Timestamp
 from receipts.passkey_records import PasskeyRegistered
@@ -56,7 +57,7 @@ _PLAIN = {str: "text", bool: "truth", int: "whole"}
 _LEAST = {0: "natural", 1: "counted"}
 _OMITTED = get_args(OmittedIfNone)[1]
 _MOMENT = get_args(Timestamp)[1]
-_PLAINLY = (*(one for kind in (Texts, Object, TrueAlone) for one in get_args(kind)[1:]), get_args(forms.WrittenLeaf)[1])
+_PLAINLY = (*(one for kind in (Texts, Object, TrueAlone) for one in get_args(kind)[1:]), get_args(WrittenLeaf)[1])
 """What shapes say anyhow: lists of texts and objects, which may stand apart, true alone, and `WHOLE`."""
 
 

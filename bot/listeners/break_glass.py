@@ -14,9 +14,9 @@ from bot.listeners.clicks import DEADLINE, ModalListener, SigningLinks, click, c
 from bot.payloads import Actions, Submission
 from bot.views import references
 from bot.views.more_menu import MoreRef
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import TICKET, BreakGlassRef, break_glass_modal, reason_fault, ticket_fault
 from runtime.model.votes import Refusal, VoteVerdict
+from runtime.services.refusal_words import refusal_words
 
 
 class BreakGlassListener(ModalListener):

@@ -17,10 +17,10 @@ from bot.listeners.identity import Identity
 from bot.payloads import Actions, Submission
 from bot.views import bulk_votes, references
 from bot.views.home_state import state_of
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import REASON_MAX, reason_fault
 from runtime.model.votes import JointDecision, VoteVerdict
 from runtime.services.clicks import Click, ClickOutcome
+from runtime.services.refusal_words import refusal_words
 
 AT_ONCE = 8
 """Votes of one act that are applied side by side."""

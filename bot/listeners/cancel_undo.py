@@ -25,9 +25,9 @@ from bot.payloads import Actions, Submission, User
 from bot.views import references
 from bot.views.cancel_undo import cancel_modal, undo_modal
 from bot.views.more_menu import MoreRef
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault
 from runtime.services.compensation import UndoWish
+from runtime.services.refusal_words import refusal_words
 from runtime.services.request_actions import CancelView, CancelWish
 
 

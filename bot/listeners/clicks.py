@@ -26,13 +26,13 @@ from bot.payloads import Actions, Submission, User
 from bot.views import references
 from bot.views.more_menu import MoreRef
 from bot.views.references import CardRef, stale
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, signing_modal
 from runtime.clock import Clock
 from runtime.model.votes import CardAct, ClaimAct, JointDecision, Refusal, RefusalCode, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import Click
+from runtime.services.refusal_words import refusal_words
 from runtime.services.requests import RequestService
 from runtime.services.signing_links import SigningWish
 from runtime.services.unknown_actors import UnknownActor

@@ -39,10 +39,10 @@ from bot.views.command_replies import (
 )
 from bot.views.metrics import metrics_reply
 from bot.views.references import TurnRef
-from bot.views.refusals import refusal_words
 from runtime.model.person import Person
 from runtime.model.search import PageEdge
 from runtime.services.home import Look
+from runtime.services.refusal_words import refusal_words
 
 NAME = "/countersign"
 

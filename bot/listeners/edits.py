@@ -16,12 +16,12 @@ from bot.views import references
 from bot.views.edits import edit_block, edit_fields, edit_modal, initial_value
 from bot.views.forms import FormField
 from bot.views.more_menu import MoreRef
-from bot.views.refusals import refusal_words
 from bot.views.text import plain
 from bot.views.vote_modals import reason_fault
 from bot.views.wording import headline
 from runtime.model.votes import Refusal, RefusalCode
 from runtime.services.editing import EditForm, EditWish
+from runtime.services.refusal_words import refusal_words
 
 
 class EditListener(ModalListener):

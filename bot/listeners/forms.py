@@ -29,10 +29,10 @@ from bot.views.forms import (
     fields_of,
     form_modal,
 )
-from bot.views.refusals import refusal_words
 from bot.views.text import Shown, chunks
 from bot.views.vote_modals import note_modal
 from runtime.model.person import Person
+from runtime.services.refusal_words import refusal_words
 from runtime.services.requests import Filled, Form, FormError, Started
 
 _INTEGER, _NUMBER = re.compile(r"-?[0-9]{1,15}"), re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")

@@ -23,12 +23,12 @@ from bot.views import home_state as states
 from bot.views.home import ATTENTION_SHOWN, SHOWN, HomeContent, home, home_refusal
 from bot.views.home_state import Corner, HomeState, Section, state_of
 from bot.views.metrics import metrics_modal
-from bot.views.refusals import refusal_words
 from runtime.model.person import Person
 from runtime.model.search import Page
 from runtime.services.approval_view import Act
 from runtime.services.cards import StoredCards
 from runtime.services.home import AskedFor, Entry, Waiting
+from runtime.services.refusal_words import refusal_words
 from runtime.services.step_repair import StepsNeedingAttention
 
 AT_ONCE = 2

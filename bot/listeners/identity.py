@@ -18,10 +18,10 @@ from bot.listeners.private_answers import PrivateAnswers
 from bot.origin import asked_from
 from bot.payloads import User
 from bot.profiles import Profile
-from bot.views.refusals import refusal_words
 from runtime.model.person import Person, SlackAccount
 from runtime.model.votes import Refusal, RefusalCode
 from runtime.services.approvals import ApprovalService
+from runtime.services.refusal_words import refusal_words
 from runtime.services.slack_people import Unconfirmed
 
 # Leaves room to record the refusal before Slack's three seconds are over.

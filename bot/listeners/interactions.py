@@ -30,11 +30,11 @@ from bot.views.delegation import DELEGATION_MODAL
 from bot.views.details import details_modal
 from bot.views.forms import MODALS
 from bot.views.home_state import METRICS, PREFIX
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import has_to_be_signed, reason_fault, reason_modal
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import ClaimAct, VoteVerdict
 from runtime.services.approval_view import ApprovalView
+from runtime.services.refusal_words import refusal_words
 
 _VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
     references.APPROVE: VoteVerdict.APPROVE,

@@ -45,9 +45,9 @@ from bot.views.more_menu import (
     who_answers,
     written_act_modal,
 )
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault
 from runtime.model.votes import CardAct, Refusal, RefusalCode, VoteVerdict
+from runtime.services.refusal_words import refusal_words
 
 
 class WrittenActListener(ModalListener):

@@ -10,9 +10,9 @@ from bot.listeners import private_answers
 from bot.listeners.clicks import DEADLINE, ModalListener, applied, came_of, recording, unknown_words
 from bot.payloads import Actions, Submission, User
 from bot.views import references, step_repair
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault
 from runtime.model.run import RepairAction
+from runtime.services.refusal_words import refusal_words
 from runtime.services.step_repair import RepairCommand
 
 

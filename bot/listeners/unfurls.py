@@ -14,11 +14,11 @@ from bot.listeners.clicks import DEADLINE, Listener
 from bot.payloads import EventCallback, SharedAt, User
 from bot.views.blocks import Block
 from bot.views.links import NOT_HERE, card_link, request_unfurl, run_unfurl
-from bot.views.refusals import refusal_words
 from bot.views.text import Shown
 from runtime.model.person import Person
 from runtime.services.approval_view import ApprovalView
 from runtime.services.links import Linked, LinkTo
+from runtime.services.refusal_words import refusal_words
 from runtime.services.requests import RunView
 
 EVENT = "link_shared"

@@ -13,7 +13,6 @@ from bot.views import references
 from bot.views.blocks import Block, bold, context, date, heading, mrkdwn_text, plain_text, rows, rows_of, section
 from bot.views.comparison import compare
 from bot.views.home_state import PREFIX, HomeState
-from bot.views.refusals import refusal_words
 from bot.views.text import Shown, inline, inline_mrkdwn, short
 from bot.views.values import has_id
 from bot.views.vote_modals import REASON_MAX, has_to_be_signed, reason_input
@@ -22,6 +21,7 @@ from runtime.model.votes import VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.clicks import ClickOutcome
 from runtime.services.home import NO_CONCERNS, Concerns, Entry, HomeStanding
+from runtime.services.refusal_words import refusal_words
 
 MARK = "⚠"
 _NAME, _WARNING, _ROW_TITLE, _SHOWN_NAMES = 40, 160, 120, 3

@@ -60,8 +60,8 @@ async def perform(settings: Settings, record: Callable[[OperatorService], Awaita
 
 def _why(facts: Mapping[str, Any]) -> str:
     """Return why something was not done."""
-    from bot.views.refusals import refusal_reason
     from runtime.model.votes import Refusal, RefusalCode
+    from runtime.services.refusal_words import refusal_reason
 
     if "reason" in facts:
         return str(facts["reason"])

@@ -222,7 +222,7 @@ def _console_environment(settings: Settings, directory: Path, public: str) -> di
     if urlsplit(public).hostname != "localhost":
         return {}
     everybody = {group for person in read_directory(directory).people for group in person.groups}
-    known = {ConsoleRole.VIEWER: sorted(everybody), ConsoleRole.AUDITOR: sorted(everybody & AUDITORS)}
+    known = {ConsoleRole.OFFICER: sorted(everybody), ConsoleRole.AUDITOR: sorted(everybody & AUDITORS)}
     groups = settings.console_groups or known
     return {"COUNTERSIGN_CONSOLE_LINK": secrets.token_urlsafe(24), "COUNTERSIGN_CONSOLE_GROUPS": json.dumps(groups)}
 

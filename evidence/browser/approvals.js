@@ -1,7 +1,7 @@
 // Step 8: what approvals came to, and what rested on them.
 
 import {canonical, same} from "./canonical.js";
-import {isActed, isSigned, leavesOf} from "./contents.js";
+import {isActed, isFromConsole, isSigned, leavesOf} from "./contents.js";
 import {Broken} from "./errors.js";
 import {EDITED, STEP_STOPPED} from "./events.js";
 import {approvalsOf, isOpenAt, UNTIL_KNOWN, untilOf} from "./facts.js";
@@ -9,7 +9,7 @@ import {agree, brokenAt, lasts, microseconds, momentOf} from "./rules.js";
 
 /** Return votes with their moments, in one order. */
 const votesTold = (votes) => votes.map(({person, verdict, at, delegation, ...vote}) => canonical(
-  [person, verdict, at, delegation?.delegator ?? null, delegation?.recorded_by ?? null, isSigned(vote),
+  [person, verdict, at, delegation?.delegator ?? null, delegation?.recorded_by ?? null, isSigned(vote), isFromConsole(vote),
    vote.break_glass ? [vote.break_glass.ticket, vote.break_glass.nth] : null],
 )).sort();
 

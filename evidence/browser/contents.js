@@ -44,7 +44,10 @@ export const peopleOf = ({person, delegation}) => (delegation ? [person, delegat
 
 /** Return people with their verdicts and for whom they gave them, in one order. */
 export const verdictsFor = (votes) => votes.map((vote) =>
-  canonical([vote.person, vote.verdict, delegatorOf(vote), isSigned(vote)])).sort();
+  canonical([vote.person, vote.verdict, delegatorOf(vote), isSigned(vote), isFromConsole(vote)])).sort();
+
+/** Return whether a vote says that it was given in the console. */
+export const isFromConsole = ({via}) => via === "console";
 
 /** Return whether a vote says that it was signed with more than a click. */
 export const isSigned = ({passkey, signed_with}) => passkey !== undefined || signed_with !== undefined;

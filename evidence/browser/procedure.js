@@ -40,7 +40,7 @@ import {
   demandAnswered, demandAsked, demandErrors, demandSkipped, demandStepsEnded, demandStepsInOrder,
 } from "./steps.js";
 import {
-  demandAccounts, demandReasons, demandRejections, demandVoters, demandVotesCounted, demandVotesInTime,
+  demandAccounts, demandConsole, demandReasons, demandRejections, demandVoters, demandVotesCounted, demandVotesInTime,
   demandVotesTold, demandVotesWhileOpen,
 } from "./votes.js";
 import {demandOneWait, demandProgress, demandWaitsEnded, demandWaitsTold} from "./waits.js";
@@ -80,7 +80,8 @@ export const STEPS = [
     "acts.allowed", "acts.as-decided", "approvals.consent", "acts.approved", "decisions.of-votes",
   ], [
     ["votes.in-time", demandVotesInTime], ["votes.while-open", demandVotesWhileOpen],
-    ["votes.accounts", demandAccounts], ["votes.reasons", demandReasons], ["votes.rejections", demandRejections],
+    ["votes.accounts", demandAccounts], ["votes.console", demandConsole], ["votes.reasons", demandReasons],
+    ["votes.rejections", demandRejections],
     ["votes.entitled", demandVoters], ["votes.for-others", demandForOthers],
     ["votes.withdrawn", demandWithdrawn], ["approvals.handed", demandHanded],
     ["votes.refused", demandRefused],

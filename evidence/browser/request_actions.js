@@ -8,14 +8,14 @@ import {barredFrom, eachVote, isDecidable, UNTIL_KNOWN, whoMayNot} from "./facts
 import {brokenAt, dataOf, saysSomething, told} from "./rules.js";
 import {HANDED_SHAPE, WITHDRAWN_SHAPE} from "./shapes.generated.js";
 
-/** What did not come from Slack says how, is about a review, and was brought by nobody who brought the run. */
+/** What did not come from Slack says how; beside the console's it is about a review; who brought the run brought none. */
 export function demandBrought(facts) {
   const {requested_by, submitted_by} = facts.run;
   eachVote(facts, ({name, record: {kind}}, {record: {person, via = null, brought_by = null}}) => {
     if (via === null && brought_by === null) return;
-    if (kind !== "task") throw new Broken(name, `the vote of ${person} came by ${via}, and it is no review`);
+    if (via !== "console" && kind !== "task") throw new Broken(name, `the vote of ${person} came by ${via}, and it is no review`);
     const isNamed = typeof brought_by === "string" && brought_by !== "";
-    if (!(via === "edge" && isNamed) && !(via === "command" && !isNamed)) {
+    if (!(via === "edge" && isNamed) && !((via === "command" || via === "console") && !isNamed)) {
       throw new Broken(name, `the vote of ${person} does not say how it came in`);
     }
     if (brought_by === requested_by || brought_by === submitted_by) {

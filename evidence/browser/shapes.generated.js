@@ -286,6 +286,12 @@ const PASSKEY_FORM_SHAPE = open({
   acts: list(LEAF_SHAPE, 1),
 });
 
+/** What a page of the console showed: of which approval, as it was then, and its text, line by line. */
+const SHOWN_FORM_SHAPE = open({id: someText, digest: someText, stamp: someText, text: list(text)});
+
+/** By which account of which issuer a vote was given in the console, and what the page showed. */
+const CONSOLE_FORM_SHAPE = open({issuer: someText, subject: someText, shown: SHOWN_FORM_SHAPE});
+
 /** One act that decided several requests, as it stands on each vote. */
 const TOGETHER_FORM_SHAPE = open({id: someText, count: within(2, Infinity)});
 
@@ -296,8 +302,8 @@ const ACCOUNT_FORM_SHAPE = open({team: text, user: text});
 const VOTE_FORM_SHAPE = open({
   person: someText, groups: list(text), verdict: oneOf("approve", "reject", "changes"),
   "delegation?": DELEGATION_FORM_SHAPE, "break_glass?": BREAK_GLASS_USE_RECORD_SHAPE, "signed_with?": oneOf("passkey"),
-  "passkey?": PASSKEY_FORM_SHAPE, "together?": TOGETHER_FORM_SHAPE, person_name: text, reason: text,
-  slack: ACCOUNT_FORM_SHAPE, at: moment,
+  "passkey?": PASSKEY_FORM_SHAPE, "console?": CONSOLE_FORM_SHAPE, "together?": TOGETHER_FORM_SHAPE, person_name: text,
+  reason: text, slack: ACCOUNT_FORM_SHAPE, at: moment,
 });
 
 /** One param; its value `before` or `after` is left out where it was, or is, not given. */

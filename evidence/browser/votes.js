@@ -1,12 +1,15 @@
 // Steps 7 and 8: votes, by whom and when.
 
 import {askedAt, isEndedBy, usesBreakGlass} from "./authority.js";
-import {canonical} from "./canonical.js";
+import {canonical, digestOf} from "./canonical.js";
 import {leafHash} from "./chain.js";
-import {delegatorOf, peopleOf} from "./contents.js";
+import {delegatorOf, isFromConsole, peopleOf} from "./contents.js";
 import {Broken} from "./errors.js";
 import {approvalsOf, barredFrom, eachVote, standingBefore, UNTIL_KNOWN, untilOf} from "./facts.js";
 import {agree, brokenAt, lineOf, saysSomething, stepOf} from "./rules.js";
+
+/** Characters of a stamp. */
+const STAMP_DIGITS = 16;
 
 /** A vote says what its leaf says, which is by who voted. */
 export function demandVotesTold(facts) {
@@ -60,13 +63,41 @@ export function demandVotesWhileOpen(facts) {
 
 /** No two votes came from one account. */
 export function demandAccounts(facts) {
-  const accountOf = ({record: {slack: {team, user}}}) => canonical([team, user]);
   eachVote(facts, (approval, vote) => {
-    const other = standingBefore(approval, vote.leaf).find((one) => accountOf(one) === accountOf(vote));
-    if (!other) return;
-    const [one, two] = [other, vote].map(({record: {person}}) => person);
-    throw new Broken(approval.name, `${one} and ${two} voted from one account, ${vote.record.slack.user}`);
+    const before = standingBefore(approval, vote.leaf).map((one) => [one.record.person, accountsOf(one).map(canonical)]);
+    for (const account of accountsOf(vote)) {
+      const other = before.find(([, accounts]) => accounts.includes(canonical(account)));
+      if (other) {
+        throw new Broken(approval.name, `${other[0]} and ${vote.record.person} voted from one account, ${account[2]}`);
+      }
+    }
   });
+}
+
+/** Return the accounts behind a vote: Slack's, and that of the console. */
+const accountsOf = ({record: {slack, console: there}}) => [
+  ["slack", slack.team, slack.user], ...(there ? [["console", there.issuer, there.subject]] : []),
+];
+
+/** A vote says what the console showed if it came from there, and that was the request as it was. */
+export async function demandConsole(facts) {
+  for (const {name, record, votes} of approvalsOf(facts)) {
+    for (const {record: vote} of votes) {
+      if ((vote.console !== undefined) !== isFromConsole(vote)) {
+        const said = vote.console ? "says what the console showed" : "does not say what the console showed";
+        throw new Broken(name, `the vote of ${vote.person} ${said}, and came otherwise`);
+      }
+      if (vote.console) await demandPage(name, record, vote);
+    }
+  }
+}
+
+/** Raise unless the page on which a vote was given showed what was asked, as it stands while it is open. */
+async function demandPage(name, {id, digest, requirement}, {person, console: {shown}}) {
+  const stamp = (await digestOf([digest, requirement, "requested"])).slice(0, STAMP_DIGITS);
+  if (shown.id !== id || shown.digest !== digest || shown.stamp !== stamp) {
+    throw new Broken(name, `the page on which ${person} voted showed something else than was asked`);
+  }
 }
 
 /** Who gave a vote might, whatever it says and whatever came of it. */

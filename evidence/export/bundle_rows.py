@@ -113,6 +113,8 @@ def _columns(material: Material, approval: Record, said: Record) -> dict[str, An
 
 def _account(said: Record) -> str:
     via = text(said, "via")
+    if "console" in said:
+        return f"{text(said, 'console', 'subject')} of {text(said, 'console', 'issuer')}"
     if via:
         return f"none: by {text(said, 'brought_by') or via}"
     return f"{text(said, 'slack', 'team')} {text(said, 'slack', 'user')}"

@@ -8,6 +8,7 @@ from evidence.reading.markdown import is_document
 from evidence.reading.material import Material, Record, apart, number, record, records, text, texts
 from evidence.reading.words import (
     ALONE,
+    IN_CONSOLE,
     NO_MORE,
     WITHDRAWN,
     by_break_glass,
@@ -60,7 +61,8 @@ class Card:
 class Vote:
     """What a person signed: printed name, time, words, and what the signature means. `card` is the one that stood.
 
-    `opened_at` is when the person first opened the request; "" where that was not recorded.
+    `opened_at` is when the person first opened the request; "" where that was not recorded. `page` is what the console
+    showed them, line by line, where they signed there.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Vote:
     reason: str
     card: Card | None
     opened_at: str
+    page: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -222,11 +225,19 @@ def _vote(approval: Record, vote: Record, leaf: Record, cards: Sequence[Card], *
         account=_account(vote),
         groups=texts(vote, "groups"),
         at=at,
-        said=f"{verdict(kind, code, leaves_open=against)}{by_break_glass(ticket)}{WITHDRAWN if is_withdrawn else ''}",
+        said="".join(
+            [
+                verdict(kind, code, leaves_open=against),
+                IN_CONSOLE if "console" in vote else "",
+                by_break_glass(ticket),
+                WITHDRAWN if is_withdrawn else "",
+            ]
+        ),
         meaning=NO_MORE if is_withdrawn else f"{meaning(kind, code, leaves_open=against)}{ALONE if ticket else ''}",
         reason=text(vote, "reason"),
-        card=stood[-1] if stood else None,
+        card=stood[-1] if stood and "console" not in vote else None,
         opened_at=text(leaf, "data", "opened_at"),
+        page=texts(vote, "console", "shown", "text"),
     )
 
 
@@ -251,6 +262,8 @@ def _for_whom(vote: Record) -> str:
 def _account(vote: Record) -> str:
     """Return the account that clicked, or how the vote came in where none did."""
     via, brought_by = text(vote, "via"), text(vote, "brought_by")
+    if "console" in vote:
+        return f"{text(vote, 'console', 'subject')} of {text(vote, 'console', 'issuer')}, in the console"
     if via:
         return f"none: by {f'the caller {brought_by}' if brought_by else via}"
     return " ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")]))

@@ -9,7 +9,19 @@ from evidence.reading.markdown import prose, quoted
 from evidence.reading.material import Material, Record, is_wish, number, record, records, text, texts
 from evidence.reading.requests import leaves_open, needed
 from evidence.reading.timeline_budgets import BUDGETS
-from evidence.reading.words import ANSWERS, ENDINGS, OUTCOMES, REFUSALS, counted, ending, listed, moment, plain, verdict
+from evidence.reading.words import (
+    ANSWERS,
+    ENDINGS,
+    IN_CONSOLE,
+    OUTCOMES,
+    REFUSALS,
+    counted,
+    ending,
+    listed,
+    moment,
+    plain,
+    verdict,
+)
 
 NAME = 120
 """Characters of a name, a target or a title."""
@@ -103,7 +115,8 @@ def _voted(material: Material, leaf: Record) -> str:
     alone = f", using break-glass by {prose(ticket, NAME)}" if ticket else ""
     count = number(vote, "together", "count")
     among = f", one of {count:,} decided at once," if count else ""
-    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{alone}{among}{reason}"
+    there = IN_CONSOLE if "console" in vote else ""
+    return f"{person(material, who)}{whom} {prose(said, NAME)}{there}, on {asked(material, leaf)}{alone}{among}{reason}"
 
 
 def _edited(material: Material, leaf: Record) -> str:

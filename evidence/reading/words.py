@@ -49,6 +49,7 @@ MEANINGS = {
 }
 """What a signature means, by what was asked and what was answered (21 CFR 11.50), after the name of who signed."""
 
+IN_CONSOLE = " in the console"
 WITHDRAWN, NO_MORE = ", then withdrew it", "no longer counts"
 """What stands behind the answer of a vote that was withdrawn, and what its signature means since."""
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import ACTED, Decided, Facts, Requested
-from evidence.verify.forms import ToldVote, VoteForm
+from evidence.verify.forms import ToldVote
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, duration_of, moment, rule
+from evidence.verify.vote_forms import VoteForm
 from receipts import canonical
 from receipts.chain import EFFECT_EDITED, VOTE_RESTORED, Leaf
 from receipts.fields import timestamp
@@ -139,11 +140,11 @@ def _is_told(facts: Facts, decision: Decided, approval: Requested) -> bool:
 
 
 def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[bytes]:
-    """Return votes in one order, each with its moment, if it is signed, by whose leave, and its break-glass."""
+    """Return votes in one order: moment, if it is signed and from the console, by whose leave, and break-glass."""
     return sorted(
         canonical.dumps(
             [
-                *(vote.person, vote.verdict, vote.at, vote.is_signed),
+                *(vote.person, vote.verdict, vote.at, vote.is_signed, vote.is_from_console),
                 [leave.delegator, leave.recorded_by] if leave else None,
                 [break_glass.ticket, break_glass.nth] if break_glass else None,
             ]

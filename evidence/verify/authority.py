@@ -195,8 +195,10 @@ def _check_approval(
     check_quorum(name, approval.requirement, decision.input.votes, electorate_of(contents, approval))
 
 
-def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool]]:
-    return sorted((vote.person, vote.verdict, vote.delegator or "", vote.is_signed) for vote in votes)
+def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool, bool]]:
+    return sorted(
+        (vote.person, vote.verdict, vote.delegator or "", vote.is_signed, vote.is_from_console) for vote in votes
+    )
 
 
 def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:

@@ -6,9 +6,9 @@ from datetime import timedelta
 from evidence.records import BreakGlassUseRecord
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts, Requested
-from evidence.verify.forms import VoteForm
 from evidence.verify.quorum import uses_break_glass
 from evidence.verify.rules import Rule, agree, counted, duration_of, moment, rule
+from evidence.verify.vote_forms import VoteForm
 from evidence.verify.votes import REASON_MIN
 
 

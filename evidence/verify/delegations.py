@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts
-from evidence.verify.forms import DelegationForm, VoteForm
 from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.vote_forms import DelegationForm, VoteForm
 from evidence.verify.votes import demand_of_tenant
 from receipts.errors import ReceiptsError
 from receipts.tenant_acts import DelegationRecorded, act_of

@@ -8,8 +8,9 @@ from functools import cached_property
 from evidence import names
 from evidence.verify.contents import Contents, grouped
 from evidence.verify.definition import DefinitionForm, Plan, VerbForm
-from evidence.verify.forms import ApprovalForm, DecisionForm, Escalated, Opened, Proposed, QuestionLeaf, VoteForm
+from evidence.verify.forms import ApprovalForm, DecisionForm, Escalated, Opened, Proposed, QuestionLeaf
 from evidence.verify.rules import broken_leaf, data_of
+from evidence.verify.vote_forms import VoteForm
 from receipts import canonical
 from receipts.chain import (
     APPROVAL_ENDED,

@@ -15,8 +15,8 @@ from evidence.log_proofs import check_acts
 from evidence.verify.audit_log import checkpoint_of
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts, Requested
-from evidence.verify.forms import PasskeyForm, VoteForm
 from evidence.verify.rules import Rule, counted, rule
+from evidence.verify.vote_forms import PasskeyForm, VoteForm
 from evidence.verify.votes import acts_of_votes, demand_of_tenant
 from receipts import canonical
 from receipts.chain import Leaf

@@ -6,6 +6,7 @@ came. Of votes that were refused, few stand on record one by one.
 
 from collections.abc import Iterator
 
+from evidence.records import CONSOLE
 from evidence.verify.approvals import UNTIL_KNOWN
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, Facts, Requested
@@ -114,9 +115,9 @@ _CLAIMED, _RELEASED = "task.claimed", "task.released"
 
 @rule(
     "votes.brought",
-    "A vote that did not come from Slack says how (`via`: `command` or `edge`), and is on an approval of kind `task`."
-    " What came by the `edge` names the caller that brought it (`brought_by`), who neither asked for the run nor"
-    " submitted it; what came by `command` names none.",
+    "A vote that did not come from Slack says how (`via`: `command`, `edge` or `console`). What did not come by the"
+    " `console` either is on an approval of kind `task`. What came by the `edge` names the caller that brought it"
+    " (`brought_by`), who neither asked for the run nor submitted it; what came by `command` or `console` names none.",
 )
 def _brought(facts: Facts) -> str:
     found = 0
@@ -131,10 +132,10 @@ def _brought(facts: Facts) -> str:
 def _check_way(facts: Facts, approval: Requested, vote: Counted) -> None:
     via, brought_by = vote.record.way
     run = facts.contents.run
-    if approval.record.kind != "task":
+    if via != CONSOLE and approval.record.kind != "task":
         raise BrokenError(approval.name, f"the vote of {vote.record.person} came by {via}, and it is no review")
     is_named = isinstance(brought_by, str) and bool(brought_by)
-    if (via, is_named) not in (("edge", True), ("command", False)):
+    if (via, is_named) not in (("edge", True), ("command", False), (CONSOLE, False)):
         raise BrokenError(approval.name, f"the vote of {vote.record.person} does not say how it came in")
     if brought_by in (run.requested_by, run.submitted_by):
         raise BrokenError(

@@ -11,12 +11,15 @@ from evidence.verify.approvals import UNTIL_KNOWN
 from evidence.verify.authority import asked_at, requesters_of
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, Facts, Requested
-from evidence.verify.forms import VoteForm
 from evidence.verify.quorum import uses_break_glass
 from evidence.verify.rules import Rule, agree, broken_leaf, counted, rule
+from evidence.verify.vote_forms import ShownForm, VoteForm
+from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.tenant_acts import chain_of
 
+STAMP = 16
+"""Characters of a stamp."""
 REASON_MIN = 3
 """Characters of a reason, spaces around it not counted."""
 
@@ -83,21 +86,55 @@ def _while_open(facts: Facts) -> str:
 
 @rule(
     "votes.accounts",
-    "No two votes on an approval that counted at one time came from one Slack account (`team` and `user`).",
+    "No two votes on an approval that counted at one time came from one Slack account (`team` and `user`), or from one"
+    " account of the console (`issuer` and `subject`).",
 )
 def _accounts(facts: Facts) -> str:
     for approval in facts.approvals.values():
         for vote in approval.votes:
-            before = {_account(other): other.record.person for other in approval.standing_before(vote.leaf)}
-            if (account := _account(vote)) in before:
-                raise BrokenError(
-                    approval.name, f"{before[account]} and {vote.record.person} voted from one account, {account[1]}"
-                )
+            standing = approval.standing_before(vote.leaf)
+            before = {account: other.record.person for other in standing for account in _accounts_of(other)}
+            for account in _accounts_of(vote):
+                if account in before:
+                    raise BrokenError(
+                        approval.name,
+                        f"{before[account]} and {vote.record.person} voted from one account, {account[2]}",
+                    )
     return _count(facts)
 
 
-def _account(vote: Counted) -> tuple[str, str]:
-    return vote.record.slack.team, vote.record.slack.user
+def _accounts_of(vote: Counted) -> Iterator[tuple[str, str, str]]:
+    slack, console = vote.record.slack, vote.record.console
+    yield "slack", slack.team, slack.user
+    if console is not None:
+        yield "console", console.issuer, console.subject
+
+
+@rule(
+    "votes.console",
+    "A vote that came by the `console`, and no other, has a `console`: the `issuer` and `subject` of the account, and"
+    " what the page had `shown`: the `id` and `digest` of its approval, and as `stamp` the first 16 hex digits of the"
+    " digest of the list of that digest, the requirement and `requested`.",
+)
+def _by_console(facts: Facts) -> str:
+    found = 0
+    for approval in facts.approvals.values():
+        for vote in approval.votes:
+            console = vote.record.console
+            if (console is not None) != vote.record.is_from_console:
+                said = "says what the console showed" if console else "does not say what the console showed"
+                raise BrokenError(approval.name, f"the vote of {vote.record.person} {said}, and came otherwise")
+            if console is not None:
+                _check_page(approval, console.shown, vote.record.person)
+                found += 1
+    return counted(found, "vote")
+
+
+def _check_page(approval: Requested, shown: ShownForm, person: str) -> None:
+    record = approval.record
+    stamp = canonical.digest([record.digest, record.requirement.model_dump(), "requested"])[:STAMP]
+    if (shown.id, shown.digest, shown.stamp) != (record.id, record.digest, stamp):
+        raise BrokenError(approval.name, f"the page on which {person} voted showed something else than was asked")
 
 
 @rule(
@@ -160,7 +197,7 @@ def _check_end(approval: Requested) -> None:
 
 
 TOLD: tuple[Rule[Facts], ...] = (_as_told, _counted)
-RULES: tuple[Rule[Facts], ...] = (_in_time, _while_open, _accounts, _reasons, _rejections)
+RULES: tuple[Rule[Facts], ...] = (_in_time, _while_open, _accounts, _by_console, _reasons, _rejections)
 
 
 @rule(

@@ -129,12 +129,14 @@ current if time.parse_rfc3339_ns(input.time) < time.parse_rfc3339_ns(_end)
 #   Votes of people in one of the groups asked, without those who are excluded, on an approval that is current and given
 #   before its time ran out. Each of those next in line is asked when its time has come; until then the runtime counts no
 #   vote of theirs. Of a vote for somebody else, neither of the two may be excluded, nor who recorded that it may be given.
+#   A vote that says how it came in (`via`) came by the console.
 entitled contains place if {
 	current
 	some place, vote in input.votes
 	time.parse_rfc3339_ns(vote.at) < _expiry
 	is_string(vote.person)
 	not vote.person in excluded
+	object.get(vote, "via", "console") == "console"
 	_delegated_well(vote)
 	some group in vote.groups
 	group in array.concat(requirement.groups, [lead | some entry in requirement.escalate_to; some lead in entry.to])
@@ -344,6 +346,7 @@ _uses_break_glass(vote, allowed) if {
 	not "delegation" in object.keys(vote)
 	is_string(vote.person)
 	not vote.person in excluded
+	object.get(vote, "via", "console") == "console"
 	_signed_as_asked(vote)
 	some group in vote.groups
 	group in allowed.groups

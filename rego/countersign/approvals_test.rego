@@ -115,6 +115,12 @@ test_a_rejection_for_somebody_else_outweighs_every_approval if {
 	filed([rejected, given.approve("bob"), given.approve("cyd")]) == "deny"
 }
 
+test_a_vote_counts_from_slack_and_from_the_console_alone if {
+	by := [object.union(given.approve("cyd"), {"via": via}) | some via in ["console", "pigeon"]]
+	outcome(given.filing([given.approve("bob"), by[0]]), given.tenant) == "allow"
+	outcome(given.filing([given.approve("bob"), by[1]]), given.tenant) == "needs_approval"
+}
+
 test_where_a_passkey_is_asked_for_only_what_is_signed_with_one_approves if {
 	tenant := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/sign_with", "value": "passkey"}])
 	signed := [object.union(given.approve(person), {"signed_with": "passkey"}) | some person in ["bob", "cyd"]]

@@ -58,6 +58,9 @@ def _present(person: Person | Refusal, *, has_left: bool) -> Person | Refusal:
 
 
 async def _has_left(tx: RunTx, payload: PersonPayload) -> bool:
+    """Return whether the Slack account that spoke is deactivated; of who speaks in the console, all that they have."""
+    if payload.via is Via.CONSOLE and payload.person_id:
+        return await is_person_deactivated(tx.conn, tx.tenant, payload.person_id)
     return payload.via is Via.SLACK and await is_deactivated(tx.conn, payload.team, payload.user)
 
 
@@ -67,10 +70,16 @@ def account_of(accounts: Sequence[Account], person: Person) -> Account:
 
 
 async def accounts_of(tx: RunTx, person_id: str | None, payload: PersonPayload) -> Sequence[Account]:
-    """Return the Slack account that spoke, or where none did all that the directory has of the person."""
+    """Return the Slack account that spoke, or where none did all that the directory has of the person.
+
+    The account of the console is behind them: the first one is that under which a vote is kept.
+    """
     if payload.via is Via.SLACK:
         return [(payload.team, payload.user)]
-    return await directory.accounts_of(tx.conn, tx.tenant, person_id) if person_id else ()
+    known = await directory.accounts_of(tx.conn, tx.tenant, person_id) if person_id else ()
+    if payload.console is None:
+        return known
+    return [*(known or [("", person_id or "")]), (payload.console.issuer, payload.console.subject)]
 
 
 async def claimant_of(tx: RunTx, approval: Approval) -> Person | None:
@@ -103,7 +112,7 @@ def ballot_of(
         requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
         voted=frozenset(person for vote in votes for person in vote.people),
         voted_for={vote.delegator: vote.person_name for vote in votes if vote.delegator},
-        voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
+        voted_accounts=frozenset(account for vote in votes for account in vote.accounts),
         joined=approval.joined,
         # what happened is asked until somebody knows
         expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind.outlives_run else approval.expires_at,
@@ -117,11 +126,11 @@ def refuse_stale(approval: Approval, payload: VotePayload) -> Refusal | None:
 
 
 def refuse_way(tx: RunTx, approval: Approval, payload: PersonPayload) -> Refusal | None:
-    """Return why it may not come in this way, or None: in Slack all may, otherwise reviews alone.
+    """Return why it may not come in this way, or None: in Slack and the console all may, otherwise reviews alone.
 
     A caller that brought the run in, or for which it runs, brings no answer to it.
     """
-    if payload.via is not Via.SLACK and approval.kind is not AskKind.TASK:
+    if payload.via not in (Via.SLACK, Via.CONSOLE) and approval.kind is not AskKind.TASK:
         return Refusal(RefusalCode.NO_TASK)
     if payload.brought_by and payload.brought_by in (tx.row["requested_by"], tx.row["submitted_by"]):
         return Refusal(RefusalCode.BROUGHT)

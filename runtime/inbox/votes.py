@@ -34,6 +34,7 @@ from runtime.inbox.vote_refusals import (
     end_lapsed_claim,
     load_act,
     person_of,
+    present_person,
     record_refusal,
     refuse_stale,
     refuse_stranding_withdrawal,
@@ -45,10 +46,10 @@ from runtime.model.delegation import StandIn
 from runtime.model.messages import StandingChanged, VoteCounted, VoteWithdrawn
 from runtime.model.notification import AddressedRequest, ApplyResult
 from runtime.model.passkey import Key, Passkey, Signature
-from runtime.model.payloads import VotePayload, WithdrawPayload
+from runtime.model.payloads import ConsoleWord, VotePayload, WithdrawPayload
 from runtime.model.person import Person
 from runtime.model.states import ApprovalStatus, NotificationStatus, StepStatus
-from runtime.model.votes import CardAct, Refusal, RefusalCode, Vote, VoteContext, VoteVerdict
+from runtime.model.votes import CardAct, Refusal, RefusalCode, Via, Vote, VoteContext, VoteVerdict
 from runtime.outbox import messages
 from runtime.planning.advance import look_at_run_end, looks_ahead
 from runtime.planning.transition import StepMoved
@@ -186,6 +187,7 @@ async def _count(
         break_glass=break_glass,
         passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
+        console=await _console(tx, payload.console) if payload.console else None,
     )
     approval = await end_lapsed_claim(tx, context.approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
@@ -227,6 +229,13 @@ async def _count(
 async def _delegation(tx: RunTx, stand_in: StandIn) -> dict[str, Any]:
     """Return the delegation of a vote as evidence has it, with the act that recorded it in the tenant's chain."""
     return {**stand_in.document(), "acts": await tx.once(partial(acts_named, tx.conn, tx.tenant), act_of(stand_in))}
+
+
+async def _console(tx: RunTx, word: ConsoleWord) -> dict[str, Any]:
+    """Return what evidence keeps of a vote in the console; the page's text as other words are kept."""
+    privacy = await tx.privacy()
+    text = [privacy.text(str(line)) for line in word.shown["text"]]
+    return {"issuer": word.issuer, "subject": word.subject, "shown": {**word.shown, "text": text}}
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, votes: list[Vote]) -> None:
@@ -322,7 +331,7 @@ async def vote_context(
     approval, votes, person, accounts, seen, key, *_ = await at_once(
         tx.locked_approval(approval_id),
         tx.loads.votes(approval_id),
-        person_of(tx, payload),
+        present_person(tx, payload) if payload.via is Via.CONSOLE else person_of(tx, payload),
         accounts_of(tx, person_id, payload),
         tx.loads.seen((approval_id, person_id or "")),
         key_of(tx, payload),

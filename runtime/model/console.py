@@ -8,11 +8,16 @@ SLACK = "https://slack.com"
 """The issuer of Sign in with Slack. Its subjects are ids of users, so the directory's Slack accounts count for it."""
 
 
+LINK = "countersign:link"
+"""What stands for the issuer where a link of the sandbox opened a session; the subject is then the person's id."""
+
+
 class ConsoleRole(StrEnum):
-    """What somebody may do: `viewer` reads pages, `auditor` is given bundles, too."""
+    """What somebody may do beside reading pages (`viewer`): an `auditor` is given bundles, an `officer` answers."""
 
     VIEWER = "viewer"
     AUDITOR = "auditor"
+    OFFICER = "officer"
 
 
 class SignInRefusal(StrEnum):

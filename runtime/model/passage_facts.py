@@ -15,7 +15,7 @@ from runtime.model.votes import VoteVerdict
 class VoteFacts:
     """A counted vote, with the groups for which it counts now, and the delegation by which it was given, if by one.
 
-    `is_signed` says that it was signed with a passkey.
+    `is_signed` says that it was signed with a passkey, `is_from_console` that it was given there.
     """
 
     person: str
@@ -25,6 +25,7 @@ class VoteFacts:
     delegation: Mapping[str, Any] | None
     break_glass: Mapping[str, Any] | None
     is_signed: bool
+    is_from_console: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class PassageFacts:
     edits: tuple[EditFacts, ...] = ()  # oldest first
 
 
+_VOTE_AS_READ = ("person", "delegation", "break_glass", "is_signed", "is_from_console")
 _AS_READ = (
     *("salt", "version", "requested_by", "requester_kind", "submitted_by", "definition_name", "definition_version"),
     *("trigger_type", "writes", "task_id"),
@@ -122,7 +124,7 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
         is_awaited=row["approval_is_awaited"],
         votes=tuple(
             VoteFacts(
-                **{name: vote[name] for name in ("person", "delegation", "break_glass", "is_signed")},
+                **{name: vote[name] for name in _VOTE_AS_READ},
                 groups=tuple(vote["groups"]),
                 verdict=VoteVerdict(vote["verdict"]),
                 at=datetime.fromisoformat(vote["at"]),

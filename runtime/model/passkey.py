@@ -95,7 +95,8 @@ class Link:
     """A link that one person may use once, before it expires; it is known by the SHA-256 of its token.
 
     To sign: the approval as they saw it, their reason, the ticket where they use break-glass, and the Slack account
-    that asked. To register: who invited them, why, and by which decision of policy.
+    that asked, or what the console says of the vote (`ConsoleWord`). To register: who invited them, why, and by which
+    decision of policy.
     """
 
     link_id: str  # hex
@@ -111,4 +112,5 @@ class Link:
     account: str = ""
     invited_by: str = ""
     policy: Mapping[str, Any] | None = None
+    console: Mapping[str, Any] | None = None
     opened_at: datetime | None = None

@@ -5,9 +5,9 @@ signal. The runtime tells itself that a wait's moment has come, or that a run th
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from runtime.model.passkey import Assertion
 from runtime.model.votes import ClaimAct, Refusal, RefusalCode, Via, VoteVerdict
@@ -27,10 +27,22 @@ class PayloadModel(BaseModel):
         return self.model_dump()
 
 
+class ConsoleWord(PayloadModel):
+    """What somebody did in the console: by which account (`iss`, `sub`), and what the page of a vote showed.
+
+    `shown` has the approval's `id`, `digest` and `stamp`, and the page's `text`, line by line.
+    """
+
+    issuer: Annotated[str, Field(min_length=1)]
+    subject: Annotated[str, Field(min_length=1)]
+    shown: dict[str, Any]
+
+
 class PersonPayload(PayloadModel):
     """What a person says about an approval. `person_id` is None where the account belongs to nobody, or to several.
 
-    `team` and `user` are the Slack account, "" where it came otherwise; `brought_by` is then the caller of the edge.
+    `team` and `user` are the Slack account, "" where it came otherwise; `brought_by` is then the caller of the edge,
+    and `console` is there for what was said in the console.
     """
 
     approval_id: str
@@ -40,6 +52,13 @@ class PersonPayload(PayloadModel):
     refusal: Refusal | None
     via: Via = Via.SLACK
     brought_by: str = ""
+    console: ConsoleWord | None = Field(default=None, exclude_if=lambda word: word is None)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.via is Via.CONSOLE) != (self.console is not None):
+            raise ValueError("console: it says what came by the console, and nothing else does")
+        return self
 
     @property
     def is_unconfirmed(self) -> bool:

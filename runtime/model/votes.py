@@ -51,6 +51,7 @@ class Via(StrEnum):
     SLACK = "slack"
     COMMAND = "command"
     EDGE = "edge"  # brought by a caller that may answer for the person
+    CONSOLE = "console"  # on a page, by an account of an identity provider
 
 
 class RefusalCode(StrEnum):
@@ -130,7 +131,8 @@ class JointDecision:
 class Vote:
     """One person's verdict; `team` and `account` are the Slack account that clicked.
 
-    One that was given for somebody else has the groups of theirs that the delegation gives.
+    One that was given for somebody else has the groups of theirs that the delegation gives. One that was given in the
+    console says in `console` which account of which issuer gave it, and what the page showed (`ConsoleWord`).
     Where the word did not come from Slack, they are the account by which the directory knows the person, and
     `brought_by` is the caller of the edge that brought it. Who has no account has "" and their own id.
     """
@@ -149,6 +151,13 @@ class Vote:
     break_glass: Mapping[str, Any] | None = None  # ticket, and the how manieth time (nth), where it does without others
     passkey: Mapping[str, Any] | None = None  # with which it was signed, as `Signature.document`
     together: Mapping[str, Any] | None = None  # `id` and `count` of the act that decided several at once
+    console: Mapping[str, Any] | None = None
+
+    @property
+    def accounts(self) -> frozenset[Account]:
+        """Return the accounts behind it: nobody counts twice by another name."""
+        issued = {(str(self.console["issuer"]), str(self.console["subject"]))} if self.console else frozenset[Account]()
+        return frozenset({(self.team, self.account)} | issued)
 
     @property
     def delegator(self) -> str | None:
@@ -172,8 +181,10 @@ class Vote:
         break_glass = {} if self.break_glass is None else {"break_glass": dict(self.break_glass)}
         signed = {} if self.passkey is None else {"passkey": dict(self.passkey)}
         together = {} if self.together is None else {"together": dict(self.together)}
+        console = {} if self.console is None else {"console": dict(self.console)}
         return {
             **otherwise,
+            **console,
             **delegated,
             **break_glass,
             **signed,

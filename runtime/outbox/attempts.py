@@ -209,6 +209,7 @@ def _vote(vote: VoteFacts) -> VoteInput:
         delegation=_delegation(vote.delegation) if vote.delegation else None,
         break_glass=BreakGlassUse.model_validate(vote.break_glass) if vote.break_glass else None,
         signed_with=PASSKEY if vote.is_signed else None,
+        via="console" if vote.is_from_console else None,
     )
 
 

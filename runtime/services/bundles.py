@@ -100,6 +100,8 @@ def _vote(row: Mapping[str, Any]) -> CountedVote:
 def _account(row: Mapping[str, Any]) -> str:
     if row["via"] == Via.SLACK:
         return f"{row['team']} {row['account']}"
+    if row["console"]:
+        return f"{row['console']['subject']} of {row['console']['issuer']}"
     return f"none: by {row['brought_by'] or row['via']}"
 
 

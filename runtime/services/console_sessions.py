@@ -17,7 +17,7 @@ from receipts.chain import Actor
 from receipts.console_acts import AccountLinked, SessionsEnded
 from runtime.clock import Clock
 from runtime.engine import new_id
-from runtime.model.console import ConsoleRole, ProviderAccount, SignInRefusal, whose
+from runtime.model.console import LINK, ConsoleRole, ProviderAccount, SignInRefusal, whose
 from runtime.services.people import UnknownPersonError, find_people, person_of
 from runtime.store import console_sessions
 from runtime.store.console_sessions import LinkUsedError, NewSession
@@ -40,12 +40,19 @@ class SignInRefusedError(Exception):
 
 @dataclass(frozen=True)
 class ConsoleViewer:
-    """Who looks at a page, and as what."""
+    """Who looks at a page, as what, and by which account they signed in: `issuer` and `subject`."""
 
     session_id: str
     person: str
     name: str
     roles: frozenset[ConsoleRole]
+    issuer: str
+    subject: str
+
+    @property
+    def is_officer(self) -> bool:
+        """Return whether they may answer requests here."""
+        return ConsoleRole.OFFICER in self.roles
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ def digest_of(secret: str) -> str:
 
 @dataclass(frozen=True)
 class ConsoleSessions:
-    """The sessions of one tenant. `groups` are those whose people have a role; an auditor is a viewer, too.
+    """The sessions of one tenant. `groups` are those whose people have a role; who has another is a viewer, too.
 
     `domains` are those of mail addresses for which the identity provider is trusted, in small letters.
     """
@@ -118,7 +125,10 @@ class ConsoleSessions:
         async with self.pool.connection() as conn:
             row = await console_sessions.find_session(conn, self.tenant, digest_of(secret), self.clock())
         roles = self._roles(row["groups"]) if row else frozenset()
-        return ConsoleViewer(row["session_id"], row["actor_id"], row["name"], roles) if row and roles else None
+        if row is None or not roles:
+            return None
+        account = row["issuer"] or LINK, row["subject"] or row["actor_id"]
+        return ConsoleViewer(row["session_id"], row["actor_id"], row["name"], roles, *account)
 
     async def end(self, viewer: ConsoleViewer) -> None:
         """End a session."""

@@ -14,9 +14,9 @@ from runtime.inbox.votes import statement_of
 from runtime.model.commands import RegisterPasskeyPayload
 from runtime.model.notification import Addressed
 from runtime.model.passkey import Assertion, Attestation, Link, LinkPurpose
-from runtime.model.payloads import VotePayload
+from runtime.model.payloads import ConsoleWord, VotePayload
 from runtime.model.states import NotificationStatus
-from runtime.model.votes import VoteVerdict
+from runtime.model.votes import Via, VoteVerdict
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.clicks import ClickOutcome
@@ -107,6 +107,8 @@ class PasskeyCeremonies:
             reason=link.reason,
             ticket=link.ticket,
             assertion=assertion.model_copy(update={"nonce": link.nonce}),
+            via=Via.CONSOLE if link.console else Via.SLACK,
+            console=ConsoleWord.model_validate(link.console) if link.console else None,
         )
         return await self.desk.apply(await self._record(link, f"approval:{link.approval_id}", payload))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from runtime.engine import Engine
 from runtime.model.limits import error_text
 from runtime.model.passkey import SIGNING_LASTS, Link, LinkPurpose
+from runtime.model.payloads import ConsoleWord
 from runtime.model.person import SlackAccount
 from runtime.store.passkeys import add_link
 
@@ -15,6 +16,7 @@ from runtime.store.passkeys import add_link
 class SigningWish:
     """A person wants to approve with a passkey what they saw on a card; verified. `account` is the one that clicked.
 
+    Where they saw it in the console, `console` says by which account, and `account` is None.
     With a `ticket` they do so without the others, which uses break-glass.
     """
 
@@ -22,8 +24,9 @@ class SigningWish:
     stamp: str
     reason: str
     person_id: str
-    account: SlackAccount
+    account: SlackAccount | None
     ticket: str = ""
+    console: ConsoleWord | None = None
 
 
 PATH = "/passkeys/"
@@ -52,8 +55,9 @@ class SigningLinks:
             stamp=wish.stamp,
             reason=error_text(wish.reason),
             ticket=error_text(wish.ticket),
-            team=wish.account.team,
-            account=wish.account.user,
+            team=wish.account.team if wish.account else "",
+            account=wish.account.user if wish.account else "",
+            console=wish.console.model_dump() if wish.console else None,
         )
         async with self.engine.pool.connection() as conn:
             await add_link(conn, self.tenant, link, now)

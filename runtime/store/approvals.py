@@ -24,7 +24,7 @@ _COUNTED = WriteKind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation, passkey, together, break_glass)
+                       via, brought_by, delegator, delegation, passkey, together, break_glass, console)
     SELECT * FROM {r}
     """,
     (
@@ -45,6 +45,7 @@ _COUNTED = WriteKind(
         ("passkey", "json"),
         ("together", "json"),
         ("break_glass", "json"),
+        ("console", "json"),
     ),
     key=2,
 )
@@ -80,7 +81,7 @@ _CLOSED = WriteKind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation, v.passkey, v.together, v.break_glass
+           v.delegation, v.passkey, v.together, v.break_glass, v.console
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
      WHERE v.withdrawn_at IS NULL
@@ -268,7 +269,8 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     together = json.dumps(dict(vote.together)) if vote.together else None
     break_glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
     signed = json.dumps(dict(vote.passkey)) if vote.passkey else None
-    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, signed, together, break_glass)
+    console = json.dumps(dict(vote.console)) if vote.console else None
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, signed, together, break_glass, console)
     await conn.gather(_COUNTED, (approval_id, *who, *way))
 
 

@@ -128,7 +128,7 @@ async def _expect(conn: Conn, tenant: str, run_id: str) -> None:
 
 _VOTED = f"""
     SELECT v.at, v.person, v.person_name, v.groups, v.delegation, v.verdict, v.reason, v.team, v.account, v.via,
-           v.brought_by, v.withdrawn_at, v.break_glass, a.approval_id, a.kind, a.status,
+           v.brought_by, v.withdrawn_at, v.break_glass, v.console, a.approval_id, a.kind, a.status,
            a.step, a.digest, a.reasons, a.before, a.requirement, a.purpose, s.verb,
            e.connector, e.operation, e.target, e.fields, e.redact, e.forgotten, e.idempotency_key,
            e.tier AS effect_tier, e.reversible_by, r.run_id, r.trigger_ref AS reference, r.salt, r.requested_by,

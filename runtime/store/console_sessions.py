@@ -68,12 +68,12 @@ _LISTS = f"""
 
 
 async def find_session(conn: Conn, tenant: str, secret_digest: str, now: datetime) -> dict[str, Any] | None:
-    """Return {session_id, actor_id, name, groups} of a session that goes on.
+    """Return {session_id, actor_id, name, groups, issuer, subject} of a session that goes on.
 
     Its person is in the directory, and the account by which it was opened is theirs still.
     """
     query = f"""
-        SELECT s.session_id, a.actor_id, a.name, a.groups
+        SELECT s.session_id, a.actor_id, a.name, a.groups, s.issuer, s.subject
           FROM console_sessions s JOIN actors a USING (tenant, actor_id)
          WHERE s.secret_digest = %s AND s.tenant = %s AND s.ended_at IS NULL AND s.expires_at > %s
            AND a.kind = 'person'

@@ -39,7 +39,8 @@ _FACTS = f"""
            coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
                                                        'groups', {GROUPS_NOW}, 'delegation', v.delegation,
                                                        'break_glass', v.break_glass,
-                                                       'is_signed', v.passkey IS NOT NULL)
+                                                       'is_signed', v.passkey IS NOT NULL,
+                                                       'is_from_console', v.console IS NOT NULL)
                                      ORDER BY v.at, v.person)
                        FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
                       WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,

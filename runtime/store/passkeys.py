@@ -96,13 +96,18 @@ async def add_link(conn: Conn, tenant: str, new: Link, now: datetime) -> None:
     await conn.execute(
         """
         INSERT INTO passkey_links (link_id, tenant, person, purpose, nonce, made_at, expires_at, approval_id, stamp,
-                                   reason, ticket, team, account, invited_by, policy)
+                                   reason, ticket, team, account, invited_by, policy, console)
         VALUES (%(link_id)s, %(tenant)s, %(person)s, %(purpose)s, %(nonce)s, %(now)s, %(expires_at)s, %(approval_id)s,
-                %(stamp)s, %(reason)s, %(ticket)s, %(team)s, %(account)s, %(invited_by)s, %(policy)s)
+                %(stamp)s, %(reason)s, %(ticket)s, %(team)s, %(account)s, %(invited_by)s, %(policy)s,
+                %(console)s)
         ON CONFLICT DO NOTHING
         """,
-        {**vars(new), "tenant": tenant, "now": now, "policy": json.dumps(dict(new.policy)) if new.policy else None},
+        {**vars(new), "tenant": tenant, "now": now, "policy": _document(new.policy), "console": _document(new.console)},
     )
+
+
+def _document(said: Mapping[str, Any] | None) -> str | None:
+    return json.dumps(dict(said)) if said else None
 
 
 async def note_opening(conn: Conn, tenant: str, link_id: str, now: datetime) -> None:

@@ -20,11 +20,16 @@ from edge.server import Limits, Server
 from evidence.local import LocalArchive
 from runtime.model.console import ConsoleRole
 from runtime.services.console_pages import ConsolePages
+from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleSessions
 from tests.bench import TENANT, Bench
 from tests.patience import MINUTE
 
-GROUPS = {ConsoleRole.VIEWER: ["compliance"], ConsoleRole.AUDITOR: ["operators"]}
+GROUPS = {
+    ConsoleRole.VIEWER: ["compliance"],
+    ConsoleRole.AUDITOR: ["operators"],
+    ConsoleRole.OFFICER: ["compliance", "payments-owners"],
+}
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,8 @@ async def open_console(
         app = FastAPI()
         provider = Provider(issuer, "console", "a-secret-of-the-console", f"{url}{ROOT}{CALLBACK}") if issuer else None
         door = SignIn(stage.sessions, url, link=link, provider=provider)
-        app.mount(ROOT, build_console(door, ConsolePages(bench.engine, TENANT), lambda: LocalArchive(folder)))
+        pages, desk = ConsolePages(bench.engine, TENANT), ConsoleRequests(bench.engine, TENANT)
+        app.mount(ROOT, build_console(door, pages, desk, lambda: LocalArchive(folder)))
         server: Any = Server(app, Limits(connections=100, seconds=MINUTE), headers=[])
         task = asyncio.create_task(server.serve([listener]))
         try:

@@ -10,6 +10,7 @@ from runtime.services.sealing import Story
 from tests.integration.forger import Forged
 from tests.integration.lies_budgets import BUDGET_GROUPS
 from tests.integration.lies_classes import CLASS_GROUPS
+from tests.integration.lies_console import CONSOLE_GROUPS
 from tests.integration.lies_edits import EDIT_GROUPS, WINDOW_GROUPS
 from tests.integration.lies_nodes import GROUPS as NODE_GROUPS
 from tests.integration.lies_passkeys import GROUPS as PASSKEY_GROUPS
@@ -35,6 +36,7 @@ LIES = {
         WINDOW_GROUPS,
         BUDGET_GROUPS,
         CLASS_GROUPS,
+        CONSOLE_GROUPS,
     )
     for group, lies in groups.items()
     for name, lie in lies.items()

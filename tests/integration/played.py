@@ -29,6 +29,7 @@ from tests.databases import fresh_database
 from tests.integration.acts_stage import Register, asked, delegate, edit, mend, play_waiting, request_of, say
 from tests.integration.budgets_stage import PLAYED, play_refunds, refunds_bench
 from tests.integration.conftest import PACK, PATIENCE, Targets
+from tests.integration.console_words import answer_in_console
 from tests.integration.packs_stage import PACK as INCIDENTS
 from tests.integration.packs_stage import Case, Desk, open_case
 from tests.integration.policies_stage import (
@@ -236,7 +237,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
     """Play filings that were approved, rejected, not decided in time, in doubt, canceled, and signed by a delegate."""
     run_ids = {}
     await delegate(bench, "ann", "sam")
-    for name in ("filed", "rejected", "doubt", "canceled", "expired", "delegated"):
+    for name in ("filed", "rejected", "doubt", "canceled", "expired", "delegated", "consoled"):
         run_ids[name] = (await bench.start("bench.file", FILE, ref=name)).run_id
         await bench.settle()
         approval = await bench.approval_id()
@@ -256,7 +257,8 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
                 await bench.show(approval)
                 targets.file.answers = [OutcomeUnknownError("reset")] if name == "doubt" else []
                 for person in ("sam" if name == "delegated" else "ann", "ben"):
-                    assert (await bench.click(person, approval)).counted
+                    by = answer_in_console if (name, person) == ("consoled", "ben") else Bench.click
+                    assert (await by(bench, person, approval)).counted
         await bench.settle()
         if name == "doubt":
             await bench.later(minutes=6)

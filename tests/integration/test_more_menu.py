@@ -18,12 +18,12 @@ import pytest
 
 from bot.views.more_menu import ENTRIES
 from bot.views.references import APPROVE, CANCEL, MORE
-from bot.views.refusals import refusal_words
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.routing import Fallback
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import CardAct
+from runtime.services.refusal_words import refusal_words
 from sandbox.harness import SandboxUser, messages
 from tests.bench import ROUTING, Bench
 from tests.integration.acts_stage import delegate, say

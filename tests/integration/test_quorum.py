@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from evidence.records import RequirementRecord, VoteRecord
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Counted, until_withdrawn
-from evidence.verify.forms import VoteForm
 from evidence.verify.quorum import check_quorum
+from evidence.verify.vote_forms import VoteForm
 from policy.bundle import build_bundle
 from policy.vetting import run_opa
 from receipts import chain

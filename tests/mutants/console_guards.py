@@ -3,6 +3,7 @@
 from tests.mutants.guard import Guard
 
 _TESTS = ("tests/integration/test_console.py", "tests/integration/test_console_sign_in.py")
+_VOTES = ("tests/integration/test_console_votes.py",)
 _ACCOUNTS = ("tests/integration/test_console_accounts.py",)
 
 CONSOLE = (
@@ -37,8 +38,8 @@ CONSOLE = (
     Guard(
         "who has left the groups of the console is out at once",
         "ConsoleSessions.find",
-        "if row and roles else None",
-        "if row else None",
+        "if row is None or not roles:",
+        "if row is None:",
         _TESTS,
     ),
     Guard("a session expires", "find_session", " AND s.expires_at > %s", " AND %s > 'epoch'::timestamptz", _TESTS),
@@ -119,5 +120,34 @@ CONSOLE = (
         "s.address = a.sign_in ->> 'email' OR s.address IS NULL AND ({_LISTS})",
         "true",
         _ACCOUNTS,
+    ),
+    Guard("officers alone answer requests", "RequestPages._send", "not viewer.is_officer", "False", _VOTES),
+    Guard(
+        "a vote counts for the page that was shown",
+        "_word",
+        "form.stamp == found.view.stamp and form.shown != digest(shown)",
+        "False",
+        _VOTES,
+    ),
+    Guard(
+        "one account of the console votes once",
+        "accounts_of",
+        "if payload.console is None:",
+        "if True:",
+        _VOTES,
+    ),
+    Guard(
+        "who has left Slack does not vote in the console",
+        "vote_context",
+        "present_person(tx, payload) if payload.via is Via.CONSOLE else person_of(tx, payload)",
+        "person_of(tx, payload)",
+        _VOTES,
+    ),
+    Guard(
+        "a form that is sent twice is one word",
+        "ConsoleRequests.send",
+        "{viewer.session_id}:{form.key}",
+        "{viewer.session_id}:{id(object())}",
+        _VOTES,
     ),
 )

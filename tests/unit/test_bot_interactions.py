@@ -31,7 +31,6 @@ from bot.payloads import Input, Option, parse_payload
 from bot.views.buttons import confirmation
 from bot.views.forms import FieldKind, fields_of, form_modal
 from bot.views.references import CardRef, ReasonRef, of, stale
-from bot.views.refusals import refusal_words
 from bot.views.vote_modals import reason_fault, reason_modal
 from countersign.slack import manifest_of
 from runtime.definitions.schemas import for_people, violations
@@ -39,6 +38,7 @@ from runtime.model.approval import AskKind
 from runtime.model.person import Person, SlackAccount
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.services.refusal_words import refusal_words
 from runtime.services.requests import Form
 from sandbox.block_kit import check_view
 from tests.unit.bot_samples import ANNA as ANNAS_VOTE

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from evidence.verify.forms import AccountForm, ApprovalForm, DecisionForm
+from evidence.verify.forms import ApprovalForm, DecisionForm
 from evidence.verify.kept_records import Shared
+from evidence.verify.vote_forms import AccountForm
 from receipts import canonical
 from tests.unit.evidence_sample import story
 

@@ -139,6 +139,8 @@ votes = Table(
     moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
     document("together", nullable=True),  # the act that decided several at once: its id, and how many
     document("break_glass", nullable=True),  # what was said where it does without the others
+    document("console", nullable=True),  # by which account of which issuer it was given there, and what the page showed
+    CheckConstraint("(via = 'console') = (console IS NOT NULL)", name="console"),
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
     CheckConstraint("break_glass IS NULL OR verdict = 'approve' AND delegation IS NULL", name="break_glass"),

@@ -164,6 +164,7 @@ passkey_links = Table(
     words("invited_by"),
     document("policy", nullable=True),  # which decision allowed the invitation
     moment("opened_at", nullable=True),
+    document("console", nullable=True),  # as on a vote, where it is given in the console
     one_of("purpose", LinkPurpose),
     CheckConstraint(
         "(purpose = 'sign') = (approval_id IS NOT NULL) AND (purpose = 'register') = (policy IS NOT NULL)",

@@ -1,4 +1,4 @@
-"""Why a click does not count, in words for the person who made it. Nobody else sees them."""
+"""Refusals in words: why what somebody said does not count, for that person. Nobody else sees them."""
 
 from runtime.model.states import ApprovalStatus
 from runtime.model.votes import Refusal, RefusalCode

@@ -1,0 +1,93 @@
+"""Requests in the console: the page of one, its forms, and what they are answered with."""
+
+import secrets
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Request
+from pydantic import BaseModel, ConfigDict, StringConstraints
+from starlette.responses import RedirectResponse, Response
+
+from console.pages import HEADERS, message, page
+from console.sign_in import SignIn
+from runtime.services.approval_view import Act
+from runtime.services.clicks import ClickOutcome
+from runtime.services.console_requests import ConsoleRequests, PageChangedError, RequestForm, Said, SignHere
+from runtime.services.console_sessions import ConsoleViewer
+from runtime.services.refusal_words import refusal_reason
+
+ApprovalId = Annotated[str, Path(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
+_SEE_OTHER = 303
+_UNKNOWN = "There is no request of this id, or it is not this tenant's."
+_DONE = {
+    Said.APPROVE: "Your approval counts.",
+    Said.REJECT: "Your rejection counts.",
+    Said.CHANGES: "You asked for changes.",
+    Said.WITHDRAW: "Your vote is withdrawn.",
+    Said.CLAIM: "You have claimed this review.",
+    Said.RELEASE: "You have given this review back.",
+}
+
+
+class SentForm(BaseModel):
+    """A form as it comes in. `key` is its own: sent twice, it is one word."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    says: Said
+    reason: Annotated[str, StringConstraints(max_length=2000)] = ""
+    stamp: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+    shown: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
+
+
+class RequestPages:
+    """The routes of requests, behind the door."""
+
+    def __init__(self, door: SignIn, desk: ConsoleRequests) -> None:
+        self._door = door
+        self._desk = desk
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        router = APIRouter()
+        router.get("/requests/{approval_id}")(self._show)
+        router.post("/requests/{approval_id}")(self._send)
+        return router
+
+    async def _show(self, request: Request, approval_id: ApprovalId) -> Response:
+        viewer = await self._door.viewer(request)
+        found = await self._desk.page(approval_id, viewer)
+        if found is None:
+            return message(viewer, 404, "No such request", _UNKNOWN)
+        acts = found.acts if viewer.is_officer else frozenset()
+        why = refusal_reason(found.refusal) if found.refusal and viewer.is_officer else ""
+        key = secrets.token_urlsafe(24)
+        return page("request", viewer, found=found, view=found.view, acts=acts, why=why, key=key, Act=Act)
+
+    async def _send(self, request: Request, approval_id: ApprovalId, sent: Annotated[SentForm, Form()]) -> Response:
+        self._door.expect_own_form(request)
+        viewer = await self._door.viewer(request)
+        if not viewer.is_officer:
+            return message(viewer, 403, "Not allowed", "Requests are answered by officers. Nothing was done.")
+        form = RequestForm(approval_id, **sent.model_dump())
+        try:
+            return _answer(viewer, form, await self._desk.send(form, viewer))
+        except PageChangedError:
+            return _back(
+                viewer, form, 409, "Nothing was done", "The page would show something else now. Read it again."
+            )
+
+
+def _answer(viewer: ConsoleViewer, form: RequestForm, found: ClickOutcome | SignHere | None) -> Response:
+    """Return what the person is told; a vote that has to be signed leads to the page for that."""
+    if found is None:
+        return message(viewer, 404, "No such request", _UNKNOWN)
+    if isinstance(found, SignHere):
+        return RedirectResponse(found.link, _SEE_OTHER, HEADERS)
+    if found.refusal is not None:
+        return _back(viewer, form, 409, "This does not count", refusal_reason(found.refusal))
+    return _back(viewer, form, 200, "Done", _DONE[form.says])
+
+
+def _back(viewer: ConsoleViewer, form: RequestForm, status: int, title: str, says: str) -> Response:
+    return page("answered", viewer, status, title=title, says=says, approval_id=form.approval_id)
