@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from runtime.model.approval import AskKind
 from runtime.services.approval_view import ApprovalView, DeclaredTable
 
 LONGEST = 2000
@@ -23,30 +24,40 @@ def text_of(view: ApprovalView) -> list[Line]:
 
 
 def _lines(view: ApprovalView) -> Iterator[Line]:
-    said = view.declared
-    yield "Request", said.title or view.purpose or f"{view.connector}::{view.operation}"
+    said, is_review = view.declared, view.kind is AskKind.TASK
+    action = f"{view.connector}::{view.operation}"
+    yield "Request", said.title or (view.operation if is_review else view.purpose or action)
     if said.summary:
         yield "Summary", said.summary
     if view.mocked:
         yield "On mocks", "Nothing is done for real."
-    yield "Action", f"{view.connector}::{view.operation}"
-    yield "Target", view.target
+    if not is_review:
+        yield "Action", action
+        yield "Target", view.target
     yield "Requested by", view.requester
     yield "Run", f"{view.run_title}, {view.reference}"
-    yield "Tier", view.tier
-    yield "Undo", f"by {view.reversible_by}" if view.reversible_by else "This cannot be undone."
     for declared in said.fields:
         yield declared.label, _words(declared.value)
-    for field in view.fields:
-        yield field.name, _change(field.before, field.after)
     for table in said.tables:
         yield from _table(table)
+    yield from _fields(view, said.hide, hidden=False)
     yield from _edits(view)
+    if not is_review:
+        yield "Tier", view.tier
+        yield "Undo", f"by {view.reversible_by}" if view.reversible_by else "This cannot be undone."
     yield from _policy(view)
     if said.approve:
         yield "Approve leads to", said.approve
     if said.reject:
         yield "Reject leads to", said.reject
+    yield from _fields(view, said.hide, hidden=True)
+
+
+def _fields(view: ApprovalView, hide: frozenset[str], *, hidden: bool) -> Iterator[Line]:
+    """Give the fields; those that the author leaves off the card come last here."""
+    for field in view.fields:
+        if (field.name in hide) is hidden:
+            yield field.name, _change(field.before, field.after)
 
 
 def _edits(view: ApprovalView) -> Iterator[Line]:
@@ -76,7 +87,6 @@ def _policy(view: ApprovalView) -> Iterator[Line]:
 
 
 def _table(table: DeclaredTable) -> Iterator[Line]:
-    yield table.title, f"{table.count} lines" if table.count != 1 else "1 line"
     for line in table.lines:
         cells = (f"{label}: {_words(value)}" for (label, _), value in zip(table.columns, line, strict=True))
         yield table.title, "; ".join(cells)
@@ -89,7 +99,11 @@ def _change(before: Any | None, after: Any) -> str:
 
 
 def _words(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _cut(value: str) -> str:
