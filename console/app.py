@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import psycopg
 from fastapi import FastAPI, Request
@@ -9,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from console.acts import ActPages
 from console.figures import Period, table_of
 from console.pages import HEADERS, message, page, stylesheet, verifier
 from console.requests import RequestPages
@@ -18,6 +20,7 @@ from evidence.archive import Archive, get_stored
 from evidence.errors import EvidenceError
 from runtime.model.search import EvidenceState, UnknownRowError
 from runtime.services.attention import LISTED
+from runtime.services.console_acts import ConsoleActs
 from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleRole
@@ -103,12 +106,23 @@ class _Console:
         return Response(data, 200, {**HEADERS, **named}, media_type="application/zip")
 
 
-def build_console(door: SignIn, pages: ConsolePages, desk: ConsoleRequests, archive: Callable[[], Archive]) -> FastAPI:
-    """Return the application; `archive` opens the archive in which bundles are."""
+@dataclass(frozen=True)
+class Desks:
+    """What stands behind the pages; `archive` opens the archive in which bundles are."""
+
+    pages: ConsolePages
+    requests: ConsoleRequests
+    acts: ConsoleActs
+    archive: Callable[[], Archive]
+
+
+def build_console(door: SignIn, desks: Desks) -> FastAPI:
+    """Return the application."""
     app = FastAPI(title="Console", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    console = _Console(door, pages, archive)
+    console = _Console(door, desks.pages, desks.archive)
     app.include_router(door.routes())
-    app.include_router(RequestPages(door, desk).routes())
+    app.include_router(RequestPages(door, desks.requests).routes())
+    app.include_router(ActPages(door, desks.acts).routes())
     app.get("/console.css")(stylesheet)
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)

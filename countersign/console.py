@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 
 from bot.doctor import Fact
-from console.app import build_console
+from console.app import Desks, build_console
 from console.pages import ROOT
 from console.provider import Provider, ProviderError
 from console.sign_in import CALLBACK, SignIn
@@ -17,6 +17,7 @@ from countersign.parts import ServeError
 from countersign.settings import Settings
 from countersign.system import System
 from runtime.clock import utc_now
+from runtime.services.console_acts import ConsoleActs
 from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleSessions, end_sessions
@@ -40,8 +41,13 @@ def make_console(system: System) -> FastAPI | None:
         engine.pool, engine.clock, settings.tenant, settings.console_groups, frozenset(settings.console_domains)
     )
     door = SignIn(sessions, origin, link=link.get_secret_value() if link else None, provider=provider)
-    pages, desk = ConsolePages(engine, settings.tenant), ConsoleRequests(engine, settings.tenant)
-    return build_console(door, pages, desk, partial(make_archive, settings, engine.clock))
+    desks = Desks(
+        ConsolePages(engine, settings.tenant),
+        ConsoleRequests(engine, settings.tenant),
+        ConsoleActs(engine, settings.tenant),
+        partial(make_archive, settings, engine.clock),
+    )
+    return build_console(door, desks)
 
 
 def make_provider(settings: Settings) -> Provider | None:

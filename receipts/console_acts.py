@@ -1,9 +1,9 @@
-"""Acts about the console: which account of an identity provider is whose, and sessions that were ended."""
+"""Acts about the console: whose an account of a provider is, acts on many subjects, and sessions that were ended."""
 
 from pydantic import Field
 
 from receipts.acts import Act
-from receipts.fields import NonEmpty
+from receipts.fields import NonEmpty, Sha256Hex
 
 
 class AccountLinked(Act):
@@ -18,6 +18,26 @@ class AccountLinked(Act):
     subject: NonEmpty
     person: NonEmpty
     address: NonEmpty
+
+
+class ActsAsked(Act):
+    """An operator wanted one thing of many subjects, by one form; what became of each is on its own record.
+
+    `form` is the SHA-256 of the form's key, `digest` that of the list of the subjects' ids.
+    """
+
+    event = "acts.asked"
+
+    form: Sha256Hex
+    act: NonEmpty
+    reason: NonEmpty
+    subjects: int = Field(ge=1)
+    digest: Sha256Hex
+
+    @property
+    def once(self) -> str:
+        """Return the form: one that is sent again is on record once."""
+        return f"acts asked {self.form}"
 
 
 class SessionsEnded(Act):

@@ -27,7 +27,7 @@ from receipts.acts import (
     act_record,
 )
 from receipts.chain import Leaf
-from receipts.console_acts import AccountLinked, SessionsEnded
+from receipts.console_acts import AccountLinked, ActsAsked, SessionsEnded
 from receipts.errors import ReceiptsError
 from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
@@ -306,7 +306,7 @@ _ACTS: dict[str, type[Act]] = {
         *(DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         *(CommandRefused, RequestRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
-        *(PasskeyRegistered, PasskeyRevoked, AccountLinked, SessionsEnded, SignInRefused),
+        *(PasskeyRegistered, PasskeyRevoked, AccountLinked, ActsAsked, SessionsEnded, SignInRefused),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }

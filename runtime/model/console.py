@@ -13,11 +13,12 @@ LINK = "countersign:link"
 
 
 class ConsoleRole(StrEnum):
-    """What somebody may do beside reading pages (`viewer`): an `auditor` is given bundles, an `officer` answers."""
+    """What somebody may do: all read pages; an `auditor` gets bundles, an `officer` answers, an `operator` acts."""
 
     VIEWER = "viewer"
     AUDITOR = "auditor"
     OFFICER = "officer"
+    OPERATOR = "operator"
 
 
 class SignInRefusal(StrEnum):

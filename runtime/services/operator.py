@@ -71,12 +71,14 @@ class OperatorService:
     """Records what operators want done. It needs the database alone; `by` is always a person of the directory.
 
     Each act returns the id of its notification. `version` is that of the run as the person saw it: if the run has moved
-    on since, nothing is done. None is for whoever did not look.
+    on since, nothing is done. None is for whoever did not look. With a key (`once`) an act that is recorded before is
+    not recorded again: its id is returned.
     """
 
     pool: Pool
     clock: Clock
     tenant: str
+    once: str = ""
 
     async def cancel(self, by: str, run_id: str, reason: str, version: int | None) -> str:
         """Ask for a run to stop."""
@@ -186,7 +188,7 @@ class OperatorService:
             notification = Notification(
                 notification_id=new_id("ntf"),
                 tenant=self.tenant,
-                dedupe_key=new_id(payload.kind),
+                dedupe_key=self.once or new_id(payload.kind),
                 correlation_key=subject,
                 payload=payload,
                 actor=actor,

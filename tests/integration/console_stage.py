@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +12,14 @@ from uuid import uuid4
 import aiohttp
 from fastapi import FastAPI
 
-from console.app import build_console
+from console.app import Desks, build_console
 from console.pages import ROOT
 from console.provider import Provider
 from console.sign_in import CALLBACK, SignIn
 from edge.server import Limits, Server
 from evidence.local import LocalArchive
 from runtime.model.console import ConsoleRole
+from runtime.services.console_acts import ConsoleActs
 from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleSessions
@@ -29,7 +30,11 @@ GROUPS = {
     ConsoleRole.VIEWER: ["compliance"],
     ConsoleRole.AUDITOR: ["operators"],
     ConsoleRole.OFFICER: ["compliance", "payments-owners"],
+    ConsoleRole.OPERATOR: ["operators", "console-operators"],
 }
+
+
+_Fields = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,15 @@ class Visitor:
         """Send a form."""
         return await self._send("POST", path, fields)
 
+    async def post_all(self, path: str, fields: Sequence[tuple[str, str]]) -> Shown:
+        """Send a form in which a field may stand more than once."""
+        return await self._send("POST", path, fields)
+
     async def enter(self, link: str, person: str) -> Shown:
         """Choose a person at a link."""
         return await self.post(f"/enter/{link}", person=person)
 
-    async def _send(self, method: str, path: str, fields: Mapping[str, str] | None = None) -> Shown:
+    async def _send(self, method: str, path: str, fields: _Fields | None = None) -> Shown:
         said = {"Origin": self.origin} if self.origin and method == "POST" else {}
         where = f"{self.url}{ROOT}{path}"
         async with self.http.request(method, where, data=fields, headers=said, allow_redirects=False) as answer:
@@ -117,8 +126,9 @@ async def open_console(
         app = FastAPI()
         provider = Provider(issuer, "console", "a-secret-of-the-console", f"{url}{ROOT}{CALLBACK}") if issuer else None
         door = SignIn(stage.sessions, url, link=link, provider=provider)
-        pages, desk = ConsolePages(bench.engine, TENANT), ConsoleRequests(bench.engine, TENANT)
-        app.mount(ROOT, build_console(door, pages, desk, lambda: LocalArchive(folder)))
+        engine = bench.engine
+        rooms = (ConsolePages(engine, TENANT), ConsoleRequests(engine, TENANT), ConsoleActs(engine, TENANT))
+        app.mount(ROOT, build_console(door, Desks(*rooms, lambda: LocalArchive(folder))))
         server: Any = Server(app, Limits(connections=100, seconds=MINUTE), headers=[])
         task = asyncio.create_task(server.serve([listener]))
         try:

@@ -23,7 +23,7 @@ from countersign.settings import Settings
 from receipts import canonical
 from receipts.acts import Act, CommandRefused, SignInRefused
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
-from receipts.console_acts import AccountLinked, SessionsEnded
+from receipts.console_acts import AccountLinked, ActsAsked, SessionsEnded
 from receipts.fields import timestamp
 from receipts.policy_acts import PolicySeen
 from receipts.tenant_acts import (
@@ -66,6 +66,7 @@ ACTS = [
     SignInRefused(issuer="https://id.example", subject="s-1", code="account.unknown"),
     AccountLinked(issuer="https://id.example", subject="s-1", person="ann", address="ann@acme.example"),
     SessionsEnded(person="ann", sessions=2, reason="lost laptop"),
+    ActsAsked(form=SHA, act="cancel", reason="not needed", subjects=2, digest=SHA),
 ]
 
 
