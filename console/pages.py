@@ -83,7 +83,9 @@ _environment = Environment(
     loader=PackageLoader("console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _environment.filters.update(moment=moment, lasting=lasting, words=words)
-_environment.globals.update(address=address, AUDITOR=ConsoleRole.AUDITOR, OPERATOR=ConsoleRole.OPERATOR, EVIDENCE=EVIDENCE)
+_environment.globals.update(
+    address=address, AUDITOR=ConsoleRole.AUDITOR, OPERATOR=ConsoleRole.OPERATOR, EVIDENCE=EVIDENCE
+)
 
 _CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")
 

@@ -194,7 +194,7 @@ class Settings(BaseSettings):
         None, description="secret of the link that opens the console once, in a sandbox at http://localhost alone"
     )
     console_groups: dict[ConsoleRole, list[Name]] = Field(
-        {}, description="groups whose people may use the console, by role: viewer, auditor, officer"
+        {}, description="groups whose people may use the console, by role: viewer, auditor, officer, operator"
     )
     console_issuer: Issuer | None = Field(
         None, description="identity provider with whose accounts people sign in to the console (OpenID Connect)"

@@ -223,6 +223,7 @@ def _console_environment(settings: Settings, directory: Path, public: str) -> di
         return {}
     everybody = {group for person in read_directory(directory).people for group in person.groups}
     known = {ConsoleRole.OFFICER: sorted(everybody), ConsoleRole.AUDITOR: sorted(everybody & AUDITORS)}
+    known[ConsoleRole.OPERATOR] = sorted(everybody.intersection(settings.doubt_groups))
     groups = settings.console_groups or known
     return {"COUNTERSIGN_CONSOLE_LINK": secrets.token_urlsafe(24), "COUNTERSIGN_CONSOLE_GROUPS": json.dumps(groups)}
 

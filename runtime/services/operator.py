@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime.clock import Clock
 from runtime.engine import new_id
+from runtime.failpoints import Point, at
 from runtime.model.commands import (
     ActivatePayload,
     ActivatePolicyPayload,
@@ -194,6 +195,8 @@ class OperatorService:
                 actor=actor,
                 request_id=new_id("req"),
             )
+            at(Point.NOTIFICATION_RECORDING)
             notification_id = await notifications.record(conn, notification, self.clock())
+            at(Point.NOTIFICATION_RECORDED)
             await announce(conn, "operator")
         return notification_id

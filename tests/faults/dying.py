@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -18,24 +19,18 @@ from runtime import failpoints, sweeps
 from runtime.inbox import inbox
 from tests.bench import HandClock, open_bench
 from tests.integration.conftest import PACK, PATIENCE, Targets
+from tests.integration.console_words import cancel_in_console, officer, say_in_console
 from tests.integration.hooks_stage import subscribed, subscription
 from tests.integration.versions_stage import with_versions
 from tests.patience import MINUTE
 
 
 async def _apply(dsn: str, opa: str, notification_id: str, point: str, number: int) -> None:
-    hits: Counter[str] = Counter()
-
-    def die(reached: failpoints.Point) -> None:
-        hits[reached] += 1
-        if hits[point] == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     async with (
         OpaEngine(opa, timeout=MINUTE) as policy,
         open_bench(dsn, policy, [PACK], Targets.fresh().handlers()) as bench,
     ):
-        failpoints.arm(die)
+        failpoints.arm(_dies_at(point, number))
         await inbox.apply(bench.engine, notification_id)
         await bench.settle()
 
@@ -45,7 +40,7 @@ def apply(dsn: str, opa: str, notification_id: str, point: str, number: str) -> 
     asyncio.run(_apply(dsn, opa, notification_id, point, int(number)))
 
 
-async def _sweep(dsn: str, opa: str, moment: str, point: str, number: int) -> None:
+def _dies_at(point: str, number: int) -> Callable[[failpoints.Point], None]:
     hits: Counter[str] = Counter()
 
     def die(reached: failpoints.Point) -> None:
@@ -53,12 +48,44 @@ async def _sweep(dsn: str, opa: str, moment: str, point: str, number: int) -> No
         if hits[point] == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    return die
+
+
+async def _answer(dsn: str, opa: str, approval_id: str, key: str, point: str) -> None:
+    async with (
+        OpaEngine(opa, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], Targets.fresh().handlers()) as bench,
+    ):
+        failpoints.arm(_dies_at(point, 1))
+        await say_in_console(bench, officer("ann"), approval_id, key=key)
+
+
+def answer(dsn: str, opa: str, approval_id: str, key: str, point: str) -> None:
+    """Be a process of the console in which Ann approves."""
+    asyncio.run(_answer(dsn, opa, approval_id, key, point))
+
+
+async def _cancel(dsn: str, opa: str, runs: str, key: str, point: str, number: int) -> None:
+    async with (
+        OpaEngine(opa, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], Targets.fresh().handlers()) as bench,
+    ):
+        failpoints.arm(_dies_at(point, number))
+        await cancel_in_console(bench, runs.split(), key)
+
+
+def cancel(dsn: str, opa: str, runs: str, key: str, point: str, number: str) -> None:
+    """Be a process of the console in which Omar cancels many runs."""
+    asyncio.run(_cancel(dsn, opa, runs, key, point, int(number)))
+
+
+async def _sweep(dsn: str, opa: str, moment: str, point: str, number: int) -> None:
     clock = HandClock(datetime.fromisoformat(moment))
     async with (
         OpaEngine(opa, timeout=MINUTE) as policy,
         open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers(), clock=clock) as bench,
     ):
-        failpoints.arm(die)
+        failpoints.arm(_dies_at(point, number))
         await sweeps.sweep(bench.engine)
 
 
