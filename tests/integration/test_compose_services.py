@@ -30,7 +30,7 @@ from tests.integration.servers import PASSWORD, USER, minio_server
 from tests.patience import MINUTE, until
 
 ONE_SHOT = ("migrate", "bucket", "people", "policy")
-ROLES = {"bot": ("edge", "bot"), "worker": ("worker", "sweeps")}
+ROLES = {"bot": ("edge", "bot"), "console": ("console",), "worker": ("worker", "sweeps")}
 ENV = """\
 COUNTERSIGN_TENANT=acme
 COUNTERSIGN_SLACK_CHANNEL=C0APPROVALS

@@ -68,12 +68,15 @@ TOLD = {
         *(*SHARED, "countersign_callers", "countersign_policy_token"),
         *("countersign_slack_signing_secrets", "countersign_slack_app_token"),
     },
-    "console": {"countersign_database_url", "countersign_console_client_secret", *KEEPER},
+    "console": {
+        *("countersign_database_url", "countersign_opa_token", "countersign_console_client_secret"),
+        *KEEPER,
+    },
     "worker": {*SHARED, "countersign_database_direct_url", "countersign_pack", *KEEPER},
 }
 REACHED = {
     "data": {"postgres", "migrate", "people", "policy", "bot", "console", "worker"},
-    "policy": {"opa", "bot", "worker"},
+    "policy": {"opa", "bot", "console", "worker"},
     "store": {"minio", "keeper", "bucket", "console", "worker"},
     "out": {"bot", "console", "worker"},
 }
