@@ -3,6 +3,7 @@
 from tests.mutants.guard import Guard
 
 _TESTS = ("tests/integration/test_console.py", "tests/integration/test_console_sign_in.py")
+_ACTS = ("tests/integration/test_console_acts.py",)
 _VOTES = ("tests/integration/test_console_votes.py",)
 _ACCOUNTS = ("tests/integration/test_console_accounts.py",)
 
@@ -149,5 +150,21 @@ CONSOLE = (
         "{viewer.session_id}:{form.key}",
         "{viewer.session_id}:{id(object())}",
         _VOTES,
+    ),
+    Guard("operators alone act", "_refused", "ConsoleRole.OPERATOR in viewer.roles", "True", _ACTS),
+    Guard("of many the count is typed", "ActPages._do_many", "int(sent.count) != len(subjects)", "False", _ACTS),
+    Guard(
+        "an act on many leaves alone what has changed",
+        "_listed",
+        "version=int(version) if version else None",
+        "version=None",
+        _ACTS,
+    ),
+    Guard(
+        "a form of an act that is sent twice is one wish",
+        "ConsoleActs._desk",
+        "{key}:{subject.id}:{subject.step}",
+        "{key}:{subject.id}:{id(object())}",
+        _ACTS,
     ),
 )
