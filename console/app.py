@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from console.acts import ActPages
 from console.figures import Period, table_of
+from console.holds import HoldPages
 from console.pages import HEADERS, message, page, stylesheet, verifier
 from console.requests import RequestPages
 from console.runs import PAGE, FilterError, RunFilters, RunId
@@ -24,6 +25,7 @@ from runtime.services.console_acts import ConsoleActs
 from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleRole
+from runtime.services.legal_holds import LegalHolds
 
 _NO_RUN = "There is no run of this id, or it is not this tenant's."
 
@@ -113,6 +115,7 @@ class Desks:
     pages: ConsolePages
     requests: ConsoleRequests
     acts: ConsoleActs
+    holds: LegalHolds
     archive: Callable[[], Archive]
 
 
@@ -123,6 +126,7 @@ def build_console(door: SignIn, desks: Desks) -> FastAPI:
     app.include_router(door.routes())
     app.include_router(RequestPages(door, desks.requests).routes())
     app.include_router(ActPages(door, desks.acts).routes())
+    app.include_router(HoldPages(door, desks.holds, desks.archive).routes())
     app.get("/console.css")(stylesheet)
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)

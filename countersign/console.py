@@ -21,6 +21,7 @@ from runtime.services.console_acts import ConsoleActs
 from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleSessions, end_sessions
+from runtime.services.legal_holds import LegalHolds
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ def make_console(system: System) -> FastAPI | None:
         ConsolePages(engine, settings.tenant),
         ConsoleRequests(engine, settings.tenant),
         ConsoleActs(engine, settings.tenant),
+        LegalHolds(engine.pool, engine.clock, settings.tenant, engine.privacy),
         partial(make_archive, settings, engine.clock),
     )
     return build_console(door, desks)

@@ -23,6 +23,7 @@ from runtime.services.console_acts import ConsoleActs
 from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleSessions
+from runtime.services.legal_holds import LegalHolds
 from tests.bench import TENANT, Bench
 from tests.patience import MINUTE
 
@@ -127,7 +128,8 @@ async def open_console(
         provider = Provider(issuer, "console", "a-secret-of-the-console", f"{url}{ROOT}{CALLBACK}") if issuer else None
         door = SignIn(stage.sessions, url, link=link, provider=provider)
         engine = bench.engine
-        rooms = (ConsolePages(engine, TENANT), ConsoleRequests(engine, TENANT), ConsoleActs(engine, TENANT))
+        holds = LegalHolds(engine.pool, engine.clock, TENANT, engine.privacy)
+        rooms = (ConsolePages(engine, TENANT), ConsoleRequests(engine, TENANT), ConsoleActs(engine, TENANT), holds)
         app.mount(ROOT, build_console(door, Desks(*rooms, lambda: LocalArchive(folder))))
         server: Any = Server(app, Limits(connections=100, seconds=MINUTE), headers=[])
         task = asyncio.create_task(server.serve([listener]))

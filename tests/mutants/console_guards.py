@@ -167,4 +167,11 @@ CONSOLE = (
         "{key}:{subject.id}:{id(object())}",
         _ACTS,
     ),
+    Guard(
+        "auditors alone hold evidence",
+        "HoldPages._do",
+        "ConsoleRole.AUDITOR not in viewer.roles",
+        "False",
+        ("tests/integration/test_console_holds.py",),
+    ),
 )
