@@ -13,9 +13,13 @@ from starlette.responses import Response
 from console.acts import ActPages
 from console.figures import Period, table_of
 from console.holds import HoldPages
-from console.pages import HEADERS, message, page, stylesheet, verifier
+from console.pages import HEADERS, message, page, stylesheet, verifier, words
 from console.requests import RequestPages
-from console.runs import PAGE, FilterError, RunFilters, RunId
+from console.run_graph import draw
+from console.run_states import words_of
+from console.run_timeline import timeline_of
+from console.run_trail import folded
+from console.runs import PAGE, After, FilterError, RunFilters, RunId
 from console.sign_in import NotFromHereError, SignIn, SignInNeededError
 from evidence.archive import Archive, get_stored
 from evidence.errors import EvidenceError
@@ -61,7 +65,26 @@ class _Console:
         found = await self._pages.run(run_id)
         if found is None:
             return message(viewer, 404, "No such run", _NO_RUN)
-        return page("run", viewer, found=found, run=found.run)
+        receipts = [one for effect in found.details.effects for one in effect.receipts]
+        time = timeline_of(found.run, found.requests, receipts, self._pages.engine.clock())
+        graph, trail = draw(found.details.graph, words_of(words)), folded(found.trail)
+        return page("run", viewer, found=found, run=found.run, time=time, graph=graph, trail=trail)
+
+    async def trail(self, request: Request, run_id: RunId, after: After = 0) -> Response:
+        """Show a part of a run's audit trail."""
+        viewer = await self._door.viewer(request)
+        found = await self._pages.trail(run_id, after)
+        if found is None:
+            return message(viewer, 404, "No such run", _NO_RUN)
+        return page("trail", viewer, found=found, trail=folded(found.leaves))
+
+    async def cards(self, request: Request, run_id: RunId, approval_id: RunId) -> Response:
+        """Show the cards of a request as people saw them."""
+        viewer = await self._door.viewer(request)
+        found = await self._pages.cards(run_id, approval_id)
+        if found is None:
+            return message(viewer, 404, "No such request", "This run has no request of this id.")
+        return page("cards", viewer, found=found)
 
     async def figures(self, request: Request) -> Response:
         """Show how long people took with what they were asked, as the address says when."""
@@ -131,6 +154,8 @@ def build_console(door: SignIn, desks: Desks) -> FastAPI:
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)
     app.get("/runs/{run_id}")(console.run)
+    app.get("/runs/{run_id}/trail")(console.trail)
+    app.get("/runs/{run_id}/cards/{approval_id}")(console.cards)
     app.get("/figures")(console.figures)
     app.get("/figures.csv")(console.figures)
     app.get("/rules")(console.rules)

@@ -12,7 +12,10 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from console.run_states import MARKS, sign
+from console.shown_card import parts_of
 from evidence import verifier_page
+from evidence.filters import data
 from runtime.model.metrics import duration_words
 from runtime.model.search import EvidenceState
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
@@ -63,6 +66,12 @@ _STATES = {
     "dispatched": "done",
     "deferred": "waits for people",
     "approve": "approved",
+    "allow": "allowed",
+    "deny": "denied",
+    "needs_approval": "needs people",
+    "success": "done",
+    "failure": "failed",
+    "refusal": "refused",
     "reject": "rejected",
     "changes": "asked for changes",
 }
@@ -71,6 +80,11 @@ _STATES = {
 def words(name: str) -> str:
     """Return a state, an outcome or a verb in words: what has none of its own loses its underlines."""
     return _STATES.get(name, name.replace("_", " "))
+
+
+def short(number: float) -> str:
+    """Return a number of a picture with no more digits than it needs."""
+    return f"{number:g}"
 
 
 def address(path: str, **query: Any) -> str:
@@ -82,9 +96,9 @@ def address(path: str, **query: Any) -> str:
 _environment = Environment(
     loader=PackageLoader("console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
-_environment.filters.update(moment=moment, lasting=lasting, words=words)
+_environment.filters.update(moment=moment, lasting=lasting, words=words, sign=sign, data=data, parts=parts_of, g=short)
 _environment.globals.update(
-    address=address, AUDITOR=ConsoleRole.AUDITOR, OPERATOR=ConsoleRole.OPERATOR, EVIDENCE=EVIDENCE
+    address=address, AUDITOR=ConsoleRole.AUDITOR, OPERATOR=ConsoleRole.OPERATOR, EVIDENCE=EVIDENCE, MARKS=MARKS
 )
 
 _CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")

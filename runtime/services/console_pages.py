@@ -8,6 +8,7 @@ from typing import Any
 from runtime.engine import Engine
 from runtime.model.metrics import Metrics
 from runtime.model.search import FoundRun, Sought
+from runtime.model.states import StepStatus
 from runtime.services import definition_views, policy_views
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
@@ -15,22 +16,60 @@ from runtime.services.attention import Attention, find_attention
 from runtime.services.bundles import StoredBundle, find_bundle, find_runs, put_fetched
 from runtime.services.metrics import find_metrics
 from runtime.services.people import find_people
+from runtime.services.run_details import RunDetails, ShownCard, TrailLeaf, find_cards, find_details, find_trail
 from runtime.services.run_in_full import find_run
+from runtime.store.database.pool import Conn
 
 REQUESTS = 50
 """Requests of a run that its page shows."""
+STEPS = 300
+"""Steps of a run that its page lists."""
+_ENDED_WELL = (StepStatus.SUCCEEDED, StepStatus.SKIPPED)
+LEAVES = 100
+"""Records of a run's chain on one page."""
 VERSIONS = 200
 """Versions of the policy, and of runbooks, that a page lists."""
 
 
 @dataclass(frozen=True)
 class RunPage:
-    """A run in full, what is known of its evidence, and its requests, the oldest first; `more` are not shown."""
+    """A run in full, what is known of its evidence, and its requests, the oldest first; `more` are not shown.
+
+    `trail` is the beginning of its chain, of which `evidence` counts the leaves.
+    """
 
     run: dict[str, Any]
     evidence: FoundRun
     requests: Sequence[ApprovalView]
     more: int
+    details: RunDetails
+    trail: Sequence[TrailLeaf]
+
+    @property
+    def steps(self) -> Sequence[dict[str, Any]]:
+        """Return the steps that are listed: all, or of many those first that have not ended well, in their order."""
+        steps = self.run["steps"]
+        ranked = sorted(range(len(steps)), key=lambda place: steps[place]["status"] in _ENDED_WELL)
+        return [steps[place] for place in sorted(ranked[:STEPS])]
+
+
+@dataclass(frozen=True)
+class TrailPage:
+    """A part of a run's chain, behind the record `after`."""
+
+    evidence: FoundRun
+    leaves: Sequence[TrailLeaf]
+    after: int
+
+
+@dataclass(frozen=True)
+class CardsPage:
+    """The cards of a request as they were shown, the newest of them, with the request; `total` counts all."""
+
+    evidence: FoundRun
+    request: ApprovalView
+    cards: Sequence[ShownCard]
+    total: int
 
 
 @dataclass(frozen=True)
@@ -62,13 +101,34 @@ class ConsolePages:
         """Return a run, or None."""
         async with self.engine.pool.connection() as conn:
             run = await find_run(conn, self.tenant, run_id)
-            found = await find_runs(conn, self.tenant, Sought(run_id=run_id, limit=1)) if run else []
-        if run is None or not found:
-            return None
+            found = await self._found(conn, run_id)
+            if run is None or found is None:
+                return None
+            details = await find_details(self.engine, conn, self.tenant, run)
+            trail = await find_trail(conn, run_id, 0, LEAVES)
         asked = [one["approval_id"] for one in reversed(run["waits"]) if one["approval_id"]]
         desk = ApprovalService(self.engine, self.tenant)
         views = [await desk.approval(approval_id) for approval_id in asked[:REQUESTS]]
-        return RunPage(run, found[0], [view for view in views if view], max(0, len(asked) - REQUESTS))
+        more = max(0, len(asked) - REQUESTS)
+        return RunPage(run, found, [view for view in views if view], more, details, trail)
+
+    async def trail(self, run_id: str, after: int) -> TrailPage | None:
+        """Return a part of a run's chain, or None where there is no such run."""
+        async with self.engine.pool.connection() as conn:
+            found = await self._found(conn, run_id)
+            return TrailPage(found, await find_trail(conn, run_id, after, LEAVES), after) if found else None
+
+    async def cards(self, run_id: str, approval_id: str) -> CardsPage | None:
+        """Return the cards of a request as they were shown, or None where the run has no such request."""
+        async with self.engine.pool.connection() as conn:
+            found = await self._found(conn, run_id)
+            shown = await find_cards(conn, self.tenant, run_id, approval_id)
+        request = await ApprovalService(self.engine, self.tenant).approval(approval_id)
+        return CardsPage(found, request, *shown) if found and shown and request else None
+
+    async def _found(self, conn: Conn, run_id: str) -> FoundRun | None:
+        found = await find_runs(conn, self.tenant, Sought(run_id=run_id, limit=1))
+        return found[0] if found else None
 
     async def figures(self, since: datetime, until: datetime) -> Metrics:
         """Return how long people took with what they were asked from one moment until before another."""

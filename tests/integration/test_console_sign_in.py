@@ -16,7 +16,18 @@ from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage
 from tests.integration.program_stage import composed, edge_of, settings_of
 
-PAGES = ("/", "/runs", "/runs/run_1", "/figures", "/figures.csv", "/rules", "/people", "/verify")
+PAGES = (
+    "/",
+    "/runs",
+    "/runs/run_1",
+    "/runs/run_1/trail",
+    "/runs/run_1/cards/apr_1",
+    "/figures",
+    "/figures.csv",
+    "/rules",
+    "/people",
+    "/verify",
+)
 
 
 async def test_a_link_opens_the_console_once(console: ConsoleStage) -> None:

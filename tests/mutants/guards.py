@@ -1,6 +1,7 @@
 """The guards on which everything rests, and the tests that fail without each."""
 
 from tests.mutants.console_guards import CONSOLE
+from tests.mutants.console_read_guards import CONSOLE_READS
 from tests.mutants.guard import Guard
 from tests.mutants.limit_guards import LIMITS
 from tests.mutants.policy_guards import CANDIDATES, POLICIES, VERSIONS
@@ -279,4 +280,7 @@ VERIFIER = (
     ),
 )
 
-GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *LIMITS, *VERIFIER, *CANDIDATES, *CONSOLE)
+GUARDS = (
+    *(*GATE, *APPROVALS, *ROWS, *DOORS, *POLICIES, *VERSIONS, *LIMITS, *VERIFIER, *CANDIDATES),
+    *(*CONSOLE, *CONSOLE_READS),
+)
