@@ -13,6 +13,7 @@ from starlette.responses import Response
 from console.acts import ActPages
 from console.figures import Period, table_of
 from console.holds import HoldPages
+from console.lists import SavedLists
 from console.pages import HEADERS, message, page, stylesheet, verifier, words
 from console.requests import RequestPages
 from console.run_graph import draw
@@ -30,6 +31,7 @@ from runtime.services.console_pages import ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleRole
 from runtime.services.legal_holds import LegalHolds
+from runtime.services.run_lists import RunLists
 
 _NO_RUN = "There is no run of this id, or it is not this tenant's."
 
@@ -150,6 +152,7 @@ def build_console(door: SignIn, desks: Desks) -> FastAPI:
     app.include_router(RequestPages(door, desks.requests).routes())
     app.include_router(ActPages(door, desks.acts).routes())
     app.include_router(HoldPages(door, desks.holds, desks.archive).routes())
+    app.include_router(SavedLists(door, RunLists(desks.pages.engine, desks.pages.tenant)).routes())
     app.get("/console.css")(stylesheet)
     app.get("/")(console.attention)
     app.get("/runs")(console.runs)

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from console.run_states import MARKS, sign
 from console.shown_card import parts_of
 from evidence import verifier_page
-from evidence.filters import data
+from evidence.filters import data, line
 from runtime.model.metrics import duration_words
 from runtime.model.search import EvidenceState
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
@@ -96,9 +96,28 @@ def address(path: str, **query: Any) -> str:
 _environment = Environment(
     loader=PackageLoader("console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
-_environment.filters.update(moment=moment, lasting=lasting, words=words, sign=sign, data=data, parts=parts_of, g=short)
+_environment.filters.update(
+    moment=moment, lasting=lasting, words=words, sign=sign, data=data, line=line, parts=parts_of, g=short
+)
+FILTERS = {
+    "text": "reference or customer",
+    "person": "person",
+    "runbook": "runbook",
+    "outcome": "outcome",
+    "evidence": "evidence",
+    "since": "from",
+    "until": "to",
+}
+"""Filters of runs in words."""
+
+
 _environment.globals.update(
-    address=address, AUDITOR=ConsoleRole.AUDITOR, OPERATOR=ConsoleRole.OPERATOR, EVIDENCE=EVIDENCE, MARKS=MARKS
+    address=address,
+    AUDITOR=ConsoleRole.AUDITOR,
+    OPERATOR=ConsoleRole.OPERATOR,
+    EVIDENCE=EVIDENCE,
+    FILTERS=FILTERS,
+    MARKS=MARKS,
 )
 
 _CSS = files("console").joinpath("console.css").read_text(encoding="utf-8")

@@ -60,6 +60,11 @@ class RunFilters:
             limit=PAGE + 1,
         )
 
+    @property
+    def said(self) -> dict[str, str]:
+        """Return the filters that are set, without the place in the list."""
+        return {name: value for name, value in vars(self).items() if value and name != "after"}
+
     def behind(self, run_id: str) -> dict[str, Any]:
         """Return the query of the list that goes on behind a run."""
         return {**vars(self), "after": run_id}

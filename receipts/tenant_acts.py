@@ -30,6 +30,7 @@ from receipts.chain import Leaf
 from receipts.console_acts import AccountLinked, ActsAsked, SessionsEnded
 from receipts.errors import ReceiptsError
 from receipts.fields import Exact, Identifier, NonEmpty, Sha256Hex, Timestamp
+from receipts.list_acts import RunListDeleted, RunListSaved
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.policy_acts import PolicyActivated, PolicyProposed, PolicySeen
 
@@ -303,7 +304,7 @@ _ACTS: dict[str, type[Act]] = {
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
         *(DefinitionStored, PolicySeen, PolicyProposed, PolicyActivated),
-        *(DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
+        *(DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched, RunListSaved, RunListDeleted),
         *(CommandRefused, RequestRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(PasskeyRegistered, PasskeyRevoked, AccountLinked, ActsAsked, SessionsEnded, SignInRefused),

@@ -18,6 +18,7 @@ from receipts import canonical
 from receipts.acts import SlackInstalled, SlackRemoved, act_record
 from receipts.chain import GENESIS, PROGRAM
 from receipts.hashes import TreeHead
+from receipts.list_acts import RunListDeleted, RunListSaved, digest_of_ids
 from receipts.passkey_records import PasskeyRegistered, PasskeyRevoked
 from receipts.policy_acts import PolicyActivated, PolicyProposed, policy_name
 from receipts.tenant_acts import (
@@ -266,6 +267,7 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
         if row["lifted_at"] is not None:
             lifted = {**said, "reason": row["lifted_reason"]}
             yield from act_record(HoldLifted, lifted, row["lifted_by"]).items()
+    yield from _lists(conn, tenant)
     for row in all_rows(conn, "SELECT * FROM delegations WHERE tenant = %s", tenant):
         said = delegation_of(row).said()
         yield from act_record(DelegationRecorded, said, row["recorded_by"]).items()
@@ -273,6 +275,15 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
             ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
             yield from act_record(DelegationEnded, ended, row["ended_by"]).items()
     yield from _installations(conn, tenant)
+
+
+def _lists(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT * FROM run_lists WHERE tenant = %s", tenant):
+        named = {"list_id": row["list_id"], "name": row["name"]}
+        found = {"filters": row["filters"], "runs": len(row["run_ids"]), "sha256": digest_of_ids(row["run_ids"])}
+        yield from act_record(RunListSaved, {**named, **found}, row["saved_by"]).items()
+        if row["deleted_at"] is not None:
+            yield from act_record(RunListDeleted, named, row["deleted_by"]).items()
 
 
 def _policies(conn: View) -> Iterator[tuple[str, str]]:

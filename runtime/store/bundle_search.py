@@ -81,14 +81,23 @@ _SPECIAL, _ESCAPED = re.compile(r"[\\%_]"), r"\\\g<0>"
 
 async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
     """Return the tenant's runs that are sought, the newest first; raise UnknownRowError where `after` is no run."""
+    return [FoundRun.of(row) for row in await _find(conn, tenant, _FOUND, sought)]
+
+
+async def find_run_ids(conn: Conn, tenant: str, sought: Sought) -> list[str]:
+    """Return the ids of the tenant's runs that are sought, as `find_runs` does."""
+    query = "SELECT r.run_id FROM runs r LEFT JOIN evidence_bundles b USING (run_id)"
+    return [str(row["run_id"]) for row in await _find(conn, tenant, query, sought)]
+
+
+async def _find(conn: Conn, tenant: str, query: str, sought: Sought) -> list[dict[str, Any]]:
     if sought.after is not None:
         await _expect(conn, tenant, sought.after)
     conditions = " AND ".join(f"({one.strip()})" for one in _conditions(sought))
-    query = f"{_FOUND} WHERE {conditions} ORDER BY r.created_at DESC, r.run_id DESC LIMIT %(limit)s"
     lists = {"states": list(sought.states), "trigger_types": list(sought.trigger_types or ()), "settled": SETTLED}
     given = {**vars(sought), **lists, "tenant": tenant, **_texts(sought.customer or "")}
-    rows = await conn.rows(query, given)
-    return [FoundRun.of(row) for row in rows]
+    order = "ORDER BY r.created_at DESC, r.run_id DESC LIMIT %(limit)s"
+    return await conn.rows(f"{query} WHERE {conditions} {order}", given)
 
 
 def _conditions(sought: Sought) -> Iterator[str]:

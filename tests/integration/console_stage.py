@@ -72,6 +72,11 @@ class Visitor:
         """Choose a person at a link."""
         return await self.post(f"/enter/{link}", person=person)
 
+    @property
+    def cookies(self) -> list[dict[str, str]]:
+        """Return the cookies as a real browser takes them."""
+        return [{"name": one.key, "value": one.value, "url": self.url} for one in self.http.cookie_jar]
+
     async def _send(self, method: str, path: str, fields: _Fields | None = None) -> Shown:
         said = {"Origin": self.origin} if self.origin and method == "POST" else {}
         where = f"{self.url}{ROOT}{path}"

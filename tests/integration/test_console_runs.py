@@ -13,7 +13,7 @@ from tests.bench import TENANT
 from tests.browser import chromium
 from tests.databases import superuser
 from tests.integration.acts_stage import Opener
-from tests.integration.console_stage import ConsoleStage, Visitor, open_console
+from tests.integration.console_stage import ConsoleStage, open_console
 from tests.integration.packs_stage import Case
 from tests.integration.policies_stage import filing
 
@@ -255,7 +255,8 @@ async def test_the_pictures_of_an_onboarding_fit_in_a_browser(
         page = await browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
         wrong: list[str] = []
         page.on("console", lambda said: wrong.append(said.text))
-        await page.context.add_cookies(await _cookies(await console.signed_in("ann"), console.url))
+        cookies: Any = (await console.signed_in("ann")).cookies
+        await page.context.add_cookies(cookies)
         await page.goto(f"{console.url}/console/runs/{run_id}")
         assert await page.evaluate(_CROWDED) == []
         assert await page.locator(".node.waiting_approval").count() == 1
@@ -265,7 +266,3 @@ async def test_the_pictures_of_an_onboarding_fit_in_a_browser(
             await page.goto(f"{console.url}/console{path}")
             assert await page.evaluate("document.documentElement.scrollWidth") == width, path
     assert wrong == []
-
-
-async def _cookies(visitor: Visitor, url: str) -> Any:
-    return [{"name": one.key, "value": one.value, "url": url} for one in visitor.http.cookie_jar]

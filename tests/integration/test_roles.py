@@ -28,37 +28,11 @@ from tests.patience import MINUTE
 
 RECORDS = {
     *INSERT_ONLY,
-    *(
-        "runs",
-        "steps",
-        "runbook_versions",
-        "delegations",
-        "slack_installations",
-        "slack_links",
-        "passkeys",
-        "passkey_links",
-        "waits",
-        "approvals",
-        "questions",
-        "votes",
-        "effects",
-        "notifications",
-        "evidence_bundles",
-        "evidence_held",
-        "evidence_holds",
-        "tenants",
-        "directories",
-        "entities",
-        "signing_keys",
-        "log_checkpoints",
-        "log_stamps",
-        "log_heads",
-        "log_tiles",
-        "policy_shadows",
-        "budget_totals",
-        "budget_uses",
-        "console_sessions",
-    ),
+    *("runs", "steps", "runbook_versions", "delegations", "slack_installations", "slack_links", "passkeys"),
+    *("passkey_links", "waits", "approvals", "questions", "votes", "effects", "notifications", "evidence_bundles"),
+    *("evidence_held", "evidence_holds", "tenants", "directories", "entities", "signing_keys", "log_checkpoints"),
+    *("log_stamps", "log_heads", "log_tiles", "policy_shadows", "budget_totals", "budget_uses", "console_sessions"),
+    *("run_lists",),
 }
 WORKING = set(metadata.tables) - RECORDS
 LOGINS = {"owner": "test_owner", "reader": "test_reader"}
@@ -70,6 +44,7 @@ WRITTEN_ONCE = [
     ("approvals", "expires_at = now()"),
     ("budget_totals", "key = 'x'"),
     ("console_sessions", "actor_id = 'x'"),
+    ("run_lists", "run_ids = '[]'"),
     ("budget_uses", "amount = 0"),
     ("votes", "verdict = 'approve'"),
     ("votes", "person = 'x'"),
@@ -195,10 +170,7 @@ async def _a_finished_run(bench: Bench) -> None:
         "INSERT INTO passkey_links SELECT 'l1', tenant, 'ann', 'register', 'n', now(), now(), NULL, '', 'why', '', '',"
         " '', 'omar', '{}', now() FROM runs RETURNING 1"
     )
-    await bench.rows(
-        "INSERT INTO console_sessions SELECT 's', tenant, 'd', 'ann', 'l', now(), now(), NULL, NULL, NULL, NULL"
-        " FROM runs RETURNING 1"
-    )
+    await _what_the_console_keeps(bench)
     await bench.rows(
         "INSERT INTO budget_totals SELECT tenant, 'b', 'agent', 'a', '2026', '', 1, 0 FROM runs RETURNING 1",
     )
@@ -214,6 +186,16 @@ async def _a_finished_run(bench: Bench) -> None:
         " LIMIT 1 RETURNING 1"
     )
     await bench.rows("INSERT INTO evidence_held (run_id, next_try_at) SELECT run_id, now() FROM runs RETURNING 1")
+
+
+async def _what_the_console_keeps(bench: Bench) -> None:
+    await bench.rows(
+        "INSERT INTO console_sessions SELECT 's', tenant, 'd', 'ann', 'l', now(), now(), NULL, NULL, NULL, NULL"
+        " FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO run_lists SELECT 'l', tenant, 'n', '{}', '[]', 'omar', now(), NULL, NULL FROM runs RETURNING 1"
+    )
 
 
 @pytest.mark.parametrize("table", sorted(RECORDS))

@@ -25,6 +25,7 @@ from receipts.acts import Act, CommandRefused, SignInRefused
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
 from receipts.console_acts import AccountLinked, ActsAsked, SessionsEnded
 from receipts.fields import timestamp
+from receipts.list_acts import RunListDeleted, RunListSaved
 from receipts.policy_acts import PolicySeen
 from receipts.tenant_acts import (
     ActError,
@@ -62,6 +63,8 @@ ACTS = [
     EvidenceExported(since=None, until="2026-01-31T09:00:00.000000Z", asked={"person": "ann"}, rows=3, sha256=SHA),
     HoldSet(hold_id="hold_1", kind="reference", subject="C-1", reason="court"),
     HoldLifted(hold_id="hold_1", kind="reference", subject="C-1", reason="over"),
+    RunListSaved(list_id="lst_1", name="q3", filters={"person": "ann"}, runs=3, sha256=SHA),
+    RunListDeleted(list_id="lst_1", name="q3"),
     CommandRefused(team="T1", user="U1", command="show", code="identity.guest"),
     SignInRefused(issuer="https://id.example", subject="s-1", code="account.unknown"),
     AccountLinked(issuer="https://id.example", subject="s-1", person="ann", address="ann@acme.example"),

@@ -1,7 +1,8 @@
-"""The guards of what the console shows of runs."""
+"""The guards of what the console shows of runs, and of lists of runs that people save."""
 
 from tests.mutants.guard import Guard
 
+_LISTS = ("tests/integration/test_console_lists.py",)
 _RUNS = ("tests/integration/test_console_runs.py",)
 
 CONSOLE_READS = (
@@ -20,4 +21,28 @@ CONSOLE_READS = (
         "True",
         _RUNS,
     ),
+    Guard(
+        "lists of runs are saved and deleted by auditors",
+        "SavedLists._auditor",
+        "ConsoleRole.AUDITOR in viewer.roles",
+        "True",
+        _LISTS,
+    ),
+    Guard(
+        "a form that stands elsewhere saves and deletes no list",
+        "SavedLists._auditor",
+        "self._door.expect_own_form(request)",
+        "pass",
+        _LISTS,
+    ),
+    Guard("a list has no more runs than its bound", "RunLists.save", "len(ids) > MOST_RUNS", "False", _LISTS),
+    Guard(
+        "a list that the database has otherwise than it was saved is found by the audit",
+        "_lists",
+        'digest_of_ids(row["run_ids"])',
+        "None",
+        _LISTS,
+    ),
+    Guard("a list of another tenant is not there", "find_list", "l.tenant = %s AND", "%s <> '' AND", _LISTS),
+    Guard("a list of another tenant is not deleted", "delete_list", "tenant = %s AND", "%s <> '' AND", _LISTS),
 )
