@@ -11,7 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from console.acts import ActPages
-from console.figures import Period, table_of
+from console.figure_pictures import MOST_WEEKS, pictures_of
+from console.figures import WEEK_ROWS, Period, table_of, weeks_table_of
 from console.holds import HoldPages
 from console.lists import SavedLists
 from console.pages import HEADERS, message, page, stylesheet, verifier, words
@@ -96,11 +97,15 @@ class _Console:
             since, until = period.moments(self._pages.engine.clock())
         except FilterError as error:
             return message(viewer, 422, "These figures cannot be shown", f"{error}.")
+        weeks = await self._pages.weeks(since, until)
+        if request.url.path.endswith("/weeks.csv"):
+            return _csv(f"weeks-{since:%Y-%m-%d}", weeks_table_of(weeks))
         found = await self._pages.figures(since, until)
         if request.url.path.endswith(".csv"):
-            named = {"Content-Disposition": f'attachment; filename="figures-{since:%Y-%m-%d}.csv"'}
-            return Response(table_of(found), 200, {**HEADERS, **named}, media_type="text/csv")
-        return page("figures", viewer, found=found, period=period)
+            return _csv(f"figures-{since:%Y-%m-%d}", table_of(found))
+        bounds = {"most_weeks": MOST_WEEKS, "week_rows": WEEK_ROWS}
+        pictures = pictures_of(weeks, found.people, since, until)
+        return page("figures", viewer, found=found, period=period, weeks=weeks, pictures=pictures, **bounds)
 
     async def rules(self, request: Request) -> Response:
         """Show the versions of the policy and of runbooks."""
@@ -133,6 +138,11 @@ class _Console:
         return Response(data, 200, {**HEADERS, **named}, media_type="application/zip")
 
 
+def _csv(name: str, data: bytes) -> Response:
+    named = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return Response(data, 200, {**HEADERS, **named}, media_type="text/csv")
+
+
 @dataclass(frozen=True)
 class Desks:
     """What stands behind the pages; `archive` opens the archive in which bundles are."""
@@ -161,6 +171,7 @@ def build_console(door: SignIn, desks: Desks) -> FastAPI:
     app.get("/runs/{run_id}/cards/{approval_id}")(console.cards)
     app.get("/figures")(console.figures)
     app.get("/figures.csv")(console.figures)
+    app.get("/figures/weeks.csv")(console.figures)
     app.get("/rules")(console.rules)
     app.get("/people")(console.people)
     app.get("/verify")(console.verifier)

@@ -6,10 +6,13 @@ from datetime import UTC, datetime, time, timedelta
 
 from console.runs import FilterError, day_of
 from evidence.export.index import csv_of
-from runtime.model.metrics import GROUP_COLUMNS, Metrics, table_row
+from runtime.model.metrics import GROUP_COLUMNS, WEEK_COLUMNS, Metrics, WeeklyMetrics, table_row
 
 USUAL = timedelta(days=30)
 """The period where an address names none."""
+
+WEEK_ROWS = 100
+"""Rows of the table of figures by week, group and tier on a page."""
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,8 @@ class Period:
 def table_of(found: Metrics) -> bytes:
     """Return the figures by group and tier as CSV."""
     return csv_of(GROUP_COLUMNS, [table_row(one) for one in found.groups])
+
+
+def weeks_table_of(found: WeeklyMetrics) -> bytes:
+    """Return the figures by week, group and tier as CSV."""
+    return csv_of(WEEK_COLUMNS, [{**table_row(one), "week": f"{one.week:%Y-%m-%d}"} for one in found.groups])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from console.scales import DURATIONS, pace_of
 from runtime.model.metrics import duration_words
 from runtime.model.states import WaitType
 from runtime.services.approval_view import ApprovalView
@@ -23,10 +24,6 @@ _OTHERS = {
     WaitType.CHILD_RUN: "another run",
     WaitType.SIGNAL: "a signal",
 }
-_PACES = (
-    *(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 4 * 3600, 12 * 3600, 86_400, 2 * 86_400, 7 * 86_400),
-    *(30 * 86_400, 90 * 86_400, 365 * 86_400),
-)
 _DID = {"success": "was done", "failure": "failed", "refusal": "was refused", "in_doubt": "is in doubt"}
 
 
@@ -95,7 +92,7 @@ class _Scale:
         return Bar(x, max(round(self.x(last) - x, 1), _LEAST), kind, f"{says} {took}{'' if until else ' so far'}")
 
     def ticks(self) -> list[tuple[float, str]]:
-        pace = next((one for one in _PACES if self.seconds / one <= _TICKS), _PACES[-1])
+        pace = pace_of(self.seconds, _TICKS, DURATIONS)
         count = min(int(self.seconds / pace), 2 * _TICKS)
         return [
             (self.x(self.start + timedelta(seconds=pace * number)), _elapsed(pace * number))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -90,6 +90,48 @@ class Metrics:
     people: Sequence[PersonMetrics]
 
 
+@dataclass(frozen=True)
+class GroupWeek:
+    """Requests of one week, which begins on a Monday in UTC, that asked one group, of one tier."""
+
+    week: date
+    group: str
+    tier: str
+    asked: int
+    expired: int
+    first_look: Spread
+    decision: Spread
+    reminders: int
+    escalations: int
+    break_glass_used: int
+
+
+@dataclass(frozen=True)
+class WeekTotals:
+    """Requests of one week, each counted once however many groups it asks."""
+
+    week: date
+    asked: int
+    reminders: int
+    escalations: int
+    break_glass_used: int
+    expired: int
+
+
+@dataclass(frozen=True)
+class WeeklyMetrics:
+    """The metrics of a tenant by week; weeks in which nobody was asked are not there."""
+
+    groups: Sequence[GroupWeek]
+    totals: Sequence[WeekTotals]
+
+
+WEEK_COLUMNS = (
+    *("week", "group", "tier", "asked", "first_look_p50", "first_look_p90", "decision_p50", "decision_p90"),
+    *("reminders", "escalations", "break_glass_used", "expired"),
+)
+"""The columns of the metrics by week, group and tier as a table; times are in seconds."""
+
 GROUP_COLUMNS = (
     *("group", "tier", "asked", "approved", "rejected", "expired", "canceled", "open", "late"),
     *("first_look_p50", "first_look_p90", "decision_p50", "decision_p90"),
@@ -98,7 +140,7 @@ GROUP_COLUMNS = (
 """The columns of the metrics by group and tier as a table; times are in seconds."""
 
 
-def table_row(of: GroupMetrics | PersonMetrics) -> dict[str, Any]:
+def table_row(of: GroupMetrics | GroupWeek | PersonMetrics) -> dict[str, Any]:
     """Return metrics as a row of a table, with each spread as two columns."""
     flat: dict[str, Any] = {}
     for name, value in asdict(of).items():

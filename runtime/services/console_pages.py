@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.engine import Engine
-from runtime.model.metrics import Metrics
+from runtime.model.metrics import Metrics, WeeklyMetrics
 from runtime.model.search import FoundRun, Sought
 from runtime.model.states import StepStatus
 from runtime.services import definition_views, policy_views
@@ -14,7 +14,7 @@ from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
 from runtime.services.attention import Attention, find_attention
 from runtime.services.bundles import StoredBundle, find_bundle, find_runs, put_fetched
-from runtime.services.metrics import find_metrics
+from runtime.services.metrics import find_metrics, find_weeks
 from runtime.services.people import find_people
 from runtime.services.run_details import RunDetails, ShownCard, TrailLeaf, find_cards, find_details, find_trail
 from runtime.services.run_in_full import find_run
@@ -134,6 +134,11 @@ class ConsolePages:
         """Return how long people took with what they were asked from one moment until before another."""
         async with self.engine.pool.connection() as conn:
             return await find_metrics(conn, self.tenant, since, until, self.engine.clock())
+
+    async def weeks(self, since: datetime, until: datetime) -> WeeklyMetrics:
+        """Return the same by the weeks in which people were asked."""
+        async with self.engine.pool.connection() as conn:
+            return await find_weeks(conn, self.tenant, since, until)
 
     async def rules(self) -> RulesPage:
         """Return the versions of the policy and of runbooks, the newest first."""

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from runtime.model.metrics import Metrics
+from runtime.model.metrics import Metrics, WeeklyMetrics
 from runtime.model.person import Person
 from runtime.store.database.pool import Conn
 from runtime.store.metrics import count_metrics, groups_escalating_to
+from runtime.store.weekly_metrics import count_weeks
 
 if TYPE_CHECKING:
     from runtime.engine import Engine
@@ -59,3 +60,8 @@ class MetricsQueries:
 async def find_metrics(conn: Conn, tenant: str, since: datetime, until: datetime, now: datetime) -> Metrics:
     """Return the metrics of a whole tenant, from one moment until before another."""
     return await count_metrics(conn, tenant, since, until, now, None)
+
+
+async def find_weeks(conn: Conn, tenant: str, since: datetime, until: datetime) -> WeeklyMetrics:
+    """Return the metrics of a whole tenant by week, from one moment until before another."""
+    return await count_weeks(conn, tenant, since, until)

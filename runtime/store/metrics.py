@@ -13,7 +13,7 @@ from runtime.model.metrics import GroupMetrics, Mark, Metrics, PersonMetrics, Sp
 from runtime.store.database.pool import Conn
 from runtime.store.electorate import MAY_DECIDE, groups_reached
 
-_GROUPS = """
+ASKED = """
     WITH asked AS (
         SELECT a.approval_id, a.requirement, a.tier, a.status, a.requested_at, a.decided_at,
                coalesce(a.prolonged_until, a.expires_at) AS until,
@@ -32,6 +32,10 @@ _GROUPS = """
                     THEN extract(epoch FROM decided_at - requested_at)::float END AS to_decide
           FROM asked, json_array_elements_text(asked.requirement -> 'groups') AS g (name)
          WHERE %(groups)s::text[] IS NULL OR g.name = ANY(%(groups)s::text[]))
+"""
+"""The requests of a period (`asked`), and one row of each for each group that it asks (`each`)."""
+
+_GROUPS = f"""{ASKED}
     SELECT "group", tier, count(*) AS asked, count(*) FILTER (WHERE status = 'approved') AS approved,
            count(*) FILTER (WHERE status = 'rejected') AS rejected,
            count(*) FILTER (WHERE status = 'expired') AS expired,
@@ -43,7 +47,7 @@ _GROUPS = """
            sum(reminders)::int AS reminders, sum(escalations)::int AS escalations,
            sum(break_glass_used)::int AS break_glass_used
       FROM each GROUP BY 1, 2 ORDER BY 1, array_position(ARRAY['low', 'medium', 'high'], tier)
-"""
+"""  # noqa: S608 - our own clauses
 
 _PEOPLE = f"""
     WITH open AS MATERIALIZED (
@@ -106,14 +110,15 @@ async def groups_escalating_to(conn: Conn, tenant: str, since: datetime) -> dict
 
 
 def _group(row: dict[str, Any]) -> GroupMetrics:
-    return GroupMetrics(**{**row, **{name: _spread(row[name]) for name in ("first_look", "decision")}})
+    return GroupMetrics(**{**row, **{name: spread_of(row[name]) for name in ("first_look", "decision")}})
 
 
 def _person(row: dict[str, Any]) -> PersonMetrics:
-    return PersonMetrics(**{**row, "answer": _spread(row["answer"])})
+    return PersonMetrics(**{**row, "answer": spread_of(row["answer"])})
 
 
-def _spread(found: list[float | None] | None) -> Spread:
+def spread_of(found: list[float | None] | None) -> Spread:
+    """Return a spread as the database gives it; NULL where nothing was counted."""
     return Spread(*(found or (None, None)))
 
 

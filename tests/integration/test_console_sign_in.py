@@ -24,6 +24,7 @@ PAGES = (
     "/runs/run_1/cards/apr_1",
     "/figures",
     "/figures.csv",
+    "/figures/weeks.csv",
     "/rules",
     "/people",
     "/verify",
