@@ -8,6 +8,7 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, VOTE_COUNTED
+from receipts.redaction import hide
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.engine import Engine
@@ -117,7 +118,7 @@ async def find_details(engine: Engine, conn: Conn, tenant: str, run: Mapping[str
         graph=graph_of(definition, run["steps"], run["runs"]),
         effects=[_effect(row, decisions.get(row["effect_id"]), receipts.get(row["effect_id"], ())) for row in effects],
         all_effects=effects[0]["total"] if effects else 0,
-        signals=signals,
+        signals=[{**one, "data": hide(one["data"]).value} for one in signals],
         all_signals=signals[0]["total"] if signals else 0,
     )
 

@@ -9,10 +9,10 @@ import pytest
 
 from receipts.canonical import digest
 from runtime.services.signals import Signal, SignalService
-from tests.bench import TENANT
+from tests.bench import TENANT, Bench
 from tests.browser import chromium
 from tests.databases import superuser
-from tests.integration.acts_stage import Opener
+from tests.integration.acts_stage import Opener, asked, edit
 from tests.integration.console_stage import ConsoleStage, open_console
 from tests.integration.packs_stage import Case
 from tests.integration.policies_stage import filing
@@ -107,6 +107,30 @@ async def test_an_effect_tells_before_and_after_and_why_it_was_allowed(console: 
     )
     for said in ("the last of 2 answers", "approvals.fulfilled", receipt["receipt_id"], "Policy: allowed", "report"):
         assert said in words(effects), said
+
+
+async def test_an_effect_that_people_edited_tells_what_it_became(editing: Bench, tmp_path: Path) -> None:
+    first = await asked(editing)
+    assert await edit(editing, "ann", first, {"copies": 3}) is None
+    await editing.settle()
+    (run,) = await editing.rows("SELECT run_id FROM runs")
+    async with open_console(editing, tmp_path / "evidence") as console:
+        shown = (await (await console.signed_in("ann")).get(f"/runs/{run['run_id']}")).text
+    effects = section(shown, "effects")
+    assert "copies 3" in words(effects).replace(" none", "")
+    assert "Do not approve" not in effects
+
+
+async def test_what_is_secret_is_on_no_page_of_a_run(console: ConsoleStage) -> None:
+    bench = console.bench
+    trigger = {"incident": "I1", "text": "a", "api_token": "tok-hunter-two"}
+    run_id = (await bench.start("bench.note", trigger)).run_id
+    await bench.settle()
+    ann = await console.signed_in("ann")
+    shown = (await ann.get(f"/runs/{run_id}")).text
+    assert "[redacted" in section(shown, "effects")
+    assert "tok-hunter-two" not in shown
+    assert "tok-hunter-two" not in (await ann.get(f"/runs/{run_id}/trail")).text
 
 
 async def test_every_record_of_the_chain_is_counted_and_can_be_reached(
@@ -206,12 +230,13 @@ async def test_signals_are_told_with_what_became_of_them(console: ConsoleStage) 
     bench = console.bench
     run_id = (await bench.start("bench.signal", {"case": "1"})).run_id
     await bench.settle()
-    for ref, data in (("1", {"closed_by": HOSTILE}), ("2", {"closed_by": 3})):
+    for ref, data in (("1", {"closed_by": HOSTILE}), ("2", {"closed_by": 3, "password": "hunter-two"})):
         signal = Signal(ref=ref, run_id=run_id, reference=None, name="closed", data=data)
         await SignalService(bench.engine, TENANT).send("portal-bot", ["bench.signal"], signal)
     shown = (await (await console.signed_in("ann")).get(f"/runs/{run_id}")).text
     signals = section(shown, "signals")
     assert "portal-bot" in signals
+    assert "hunter-two" not in shown
     assert "more characters" in signals
     assert "<script" not in shown
     assert "\u202e" not in signals

@@ -6,6 +6,13 @@ _LISTS = ("tests/integration/test_console_lists.py",)
 _RUNS = ("tests/integration/test_console_runs.py",)
 
 CONSOLE_READS = (
+    Guard(
+        "what is named like a secret in a signal is hidden",
+        "find_details",
+        'hide(one["data"]).value',
+        'one["data"]',
+        _RUNS,
+    ),
     Guard("a run of another tenant shows no audit trail", "ConsolePages.trail", " if found else None", "", _RUNS),
     Guard(
         "a card is shown for the run whose request it was",
