@@ -28,7 +28,7 @@ from evidence.errors import EvidenceError
 from runtime.model.search import EvidenceState, UnknownRowError
 from runtime.services.attention import LISTED
 from runtime.services.console_acts import ConsoleActs
-from runtime.services.console_pages import ConsolePages
+from runtime.services.console_pages import STEPS, ConsolePages
 from runtime.services.console_requests import ConsoleRequests
 from runtime.services.console_sessions import ConsoleRole
 from runtime.services.legal_holds import LegalHolds
@@ -71,7 +71,7 @@ class _Console:
         receipts = [one for effect in found.details.effects for one in effect.receipts]
         time = timeline_of(found.run, found.requests, receipts, self._pages.engine.clock())
         graph, trail = draw(found.details.graph, words_of(words)), folded(found.trail)
-        return page("run", viewer, found=found, run=found.run, time=time, graph=graph, trail=trail)
+        return page("run", viewer, found=found, run=found.run, time=time, graph=graph, trail=trail, most=STEPS)
 
     async def trail(self, request: Request, run_id: RunId, after: After = 0) -> Response:
         """Show a part of a run's audit trail."""

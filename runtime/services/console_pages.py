@@ -8,7 +8,6 @@ from typing import Any
 from runtime.engine import Engine
 from runtime.model.metrics import Metrics, WeeklyMetrics
 from runtime.model.search import FoundRun, Sought
-from runtime.model.states import StepStatus
 from runtime.services import definition_views, policy_views
 from runtime.services.approval_view import ApprovalView
 from runtime.services.approvals import ApprovalService
@@ -22,9 +21,8 @@ from runtime.store.database.pool import Conn
 
 REQUESTS = 50
 """Requests of a run that its page shows."""
-STEPS = 300
-"""Steps of a run that its page lists."""
-_ENDED_WELL = (StepStatus.SUCCEEDED, StepStatus.SKIPPED)
+STEPS = 100
+"""Steps of a run that its page lists, and runs that it started."""
 LEAVES = 100
 """Records of a run's chain on one page."""
 VERSIONS = 200
@@ -44,13 +42,6 @@ class RunPage:
     more: int
     details: RunDetails
     trail: Sequence[TrailLeaf]
-
-    @property
-    def steps(self) -> Sequence[dict[str, Any]]:
-        """Return the steps that are listed: all, or of many those first that have not ended well, in their order."""
-        steps = self.run["steps"]
-        ranked = sorted(range(len(steps)), key=lambda place: steps[place]["status"] in _ENDED_WELL)
-        return [steps[place] for place in sorted(ranked[:STEPS])]
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,7 @@ class ConsolePages:
     async def run(self, run_id: str) -> RunPage | None:
         """Return a run, or None."""
         async with self.engine.pool.connection() as conn:
-            run = await find_run(conn, self.tenant, run_id)
+            run = await find_run(conn, self.tenant, run_id, STEPS)
             found = await self._found(conn, run_id)
             if run is None or found is None:
                 return None

@@ -79,9 +79,10 @@ class TrailLeaf:
 
 @dataclass(frozen=True)
 class RunDetails:
-    """What a run's page shows beside the run; `all_effects` and `all_signals` count those that there are."""
+    """What a run's page shows beside the run; `all_…` count what there is."""
 
     graph: RunGraph
+    all_steps: int
     effects: Sequence[ShownEffect]
     all_effects: int
     signals: Sequence[Mapping[str, Any]]
@@ -106,6 +107,7 @@ class ShownCard:
 async def find_details(engine: Engine, conn: Conn, tenant: str, run: Mapping[str, Any]) -> RunDetails:
     """Return the details of a run that was read in full."""
     definition = await engine.definitions.get(conn, run["definition_name"], run["definition_version"])
+    counts = await run_details.step_counts(conn, run["run_id"])
     effects = await run_details.effects_of(conn, run["run_id"], EFFECTS)
     ids = [row["effect_id"] for row in effects]
     decisions = await run_details.last_decisions(conn, run["run_id"], ids)
@@ -115,7 +117,8 @@ async def find_details(engine: Engine, conn: Conn, tenant: str, run: Mapping[str
     names = set(_signals_of(definition))
     signals = await run_details.signals_to(conn, tenant, run["run_id"], names, SIGNALS) if names else []
     return RunDetails(
-        graph=graph_of(definition, run["steps"], run["runs"]),
+        graph=graph_of(definition, counts, run["runs"]),
+        all_steps=sum(row["count"] for row in counts),
         effects=[_effect(row, decisions.get(row["effect_id"]), receipts.get(row["effect_id"], ())) for row in effects],
         all_effects=effects[0]["total"] if effects else 0,
         signals=[{**one, "data": hide(one["data"]).value} for one in signals],

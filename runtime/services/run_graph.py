@@ -8,7 +8,7 @@ from typing import Any
 from runtime.definitions.model import Definition, StepDefinition
 from runtime.definitions.nodes import OTHERWISE, NodeKind, RepeatSpec, SwitchSpec, case
 from runtime.model.states import StepStatus
-from runtime.model.steps import address_of, block_of, id_of, iterated
+from runtime.model.steps import address_of, block_of, id_of
 
 _S = StepStatus
 _FIRST_TOLD = (
@@ -65,12 +65,17 @@ class RunGraph:
 
 
 def graph_of(definition: Definition, steps: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> RunGraph:
-    """Return the graph of a run with these steps (`path`, `status`), which started these runs (`step`, `run_id`)."""
+    """Return the graph of a run: how many `steps` each node (`address`) has in each status, and the runs they started.
+
+    Iterations of a repeat (`is_round`) are counted apart; a run has `step` and `run_id`.
+    """
     counts: dict[str, Counter[str]] = {}
-    rounds = Counter(address_of(step["path"]) for step in steps if iterated(step["path"]))
-    for step in steps:
-        if iterated(step["path"]) is None:
-            counts.setdefault(address_of(step["path"]), Counter())[step["status"]] += 1
+    rounds: Counter[str] = Counter()
+    for row in steps:
+        if row["is_round"]:
+            rounds[row["address"]] += row["count"]
+        else:
+            counts.setdefault(row["address"], Counter())[row["status"]] += row["count"]
     started: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         started.setdefault(address_of(run["step"]), []).append(run)

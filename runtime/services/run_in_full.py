@@ -12,9 +12,10 @@ from runtime.store.undo import undoings_of
 _ALL_OF_A_RUN = 1000
 
 
-async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
+async def find_run(conn: Conn, tenant: str, run_id: str, most: int | None = None) -> dict[str, Any] | None:
     """Return a run with its steps and costs, and with its waits and effects, newest first; or None.
 
+    Where `most` is given, it has no more steps than that, those first that have not ended well, and no more runs.
     `reviews` are those of break-glass that nobody has closed; `runs` are those that its steps started, and then those
     that undo it.
     """
@@ -26,17 +27,18 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
         **run,
         "steps": [
             {**step, "error_class": class_of(step["error_code"])}
-            for step in await operator_lists.find_steps(conn, run_id)
+            for step in await operator_lists.find_steps(conn, run_id, most)
         ],
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),
         "reviews": await operator_lists.open_reviews(conn, run_id),
         "questions": await operator_lists.questions_in(conn, run_id),
-        "runs": await _runs_of(conn, tenant, run_id),
+        "runs": await _runs_of(conn, tenant, run_id, most),
     }
 
 
-async def _runs_of(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
+async def _runs_of(conn: Conn, tenant: str, run_id: str, most: int | None) -> list[dict[str, Any]]:
     undo = [undoing.run_id for undoing in await undoings_of(conn, tenant, run_id)]
-    return [*await operator_lists.find_started(conn, run_id), *await operator_lists.find_named(conn, tenant, undo)]
+    started = await operator_lists.find_started(conn, run_id, most)
+    return [*started, *await operator_lists.find_named(conn, tenant, undo)]

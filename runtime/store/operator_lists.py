@@ -153,14 +153,21 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
     return await _first_row(conn, what, "r.tenant = %s AND r.run_id = %s", tenant, run_id)
 
 
-async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    """Return a run's steps, in the runbook's order."""
-    return await conn.rows(
-        "SELECT path, status, verb, attempt, next_try_at, error, error_code,"
-        " coalesce(kept ->> 'branch', '') AS branch, version, started_at, finished_at FROM steps"
-        " WHERE run_id = %s ORDER BY position, length(path), path",
-        (run_id,),
-    )
+_STEP = (
+    "path, status, verb, attempt, next_try_at, error, error_code, coalesce(kept ->> 'branch', '') AS branch, version,"
+    " started_at, finished_at"
+)
+
+
+async def find_steps(conn: Conn, run_id: str, most: int | None) -> list[dict[str, Any]]:
+    """Return a run's steps, in the runbook's order; at most so many, those first that have not ended well."""
+    query = f"""
+        SELECT {_STEP} FROM (
+            SELECT * FROM steps WHERE run_id = %s
+             ORDER BY status IN ('succeeded', 'skipped'), position, length(path), path LIMIT %s) s
+         ORDER BY position, length(path), path
+    """  # noqa: S608 - our own columns
+    return await conn.rows(query, (run_id, most))
 
 
 async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
@@ -176,15 +183,15 @@ async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
 _STARTED = "c.run_id, c.status, c.definition_name, c.outcome, c.error"
 
 
-async def find_started(conn: Conn, run_id: str) -> list[dict[str, Any]]:
-    """Return the runs that steps of a run have started, in the order in which they were, each with its step."""
+async def find_started(conn: Conn, run_id: str, most: int | None) -> list[dict[str, Any]]:
+    """Return the runs that steps of a run have started, at most so many, in their order, each with its step."""
     query = f"""
         SELECT e.step, {_STARTED} FROM effects e
           JOIN receipts r ON r.run_id = e.run_id AND r.effect_id = e.effect_id AND r.outcome = 'success'
           JOIN runs c ON c.run_id = r.response ->> 'run_id'
-         WHERE e.run_id = %s AND e.connector = 'run' ORDER BY r.seq
+         WHERE e.run_id = %s AND e.connector = 'run' ORDER BY r.seq LIMIT %s
     """  # noqa: S608 - our own columns
-    return await conn.rows(query, (run_id,))
+    return await conn.rows(query, (run_id, most))
 
 
 async def find_named(conn: Conn, tenant: str, run_ids: Sequence[str]) -> list[dict[str, Any]]:

@@ -34,6 +34,17 @@ _SIGNALS = """
 """
 
 
+async def step_counts(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return how many steps of a run each node has in each status; iterations of a repeat apart (`is_round`)."""
+    return await conn.rows(
+        r"""
+        SELECT regexp_replace(path, '\[[0-9]+\]', '', 'g') AS address, right(path, 1) = ']' AS is_round, status,
+               count(*) FROM steps WHERE run_id = %s GROUP BY 1, 2, 3
+        """,
+        (run_id,),
+    )
+
+
 async def effects_of(conn: Conn, run_id: str, limit: int) -> list[dict[str, Any]]:
     """Return the first effects of a run's steps with what they would write; `total` says how many there are."""
     return await conn.rows(_EFFECTS, (run_id, limit))

@@ -223,7 +223,32 @@ async def test_of_many_steps_those_that_did_not_end_well_are_listed_first(
         await bench.settle()
         steps = section((await (await console.signed_in("ann")).get(f"/runs/{run_id}")).text, "steps")
     assert re.findall(r'data-label="Step">(\w+)', steps) == ["s0", "asks"]
-    assert "And 2 more that ended well" in steps
+    assert "And 2 more, which" in steps
+
+
+async def test_of_many_rounds_all_are_counted_and_few_are_listed(
+    opened: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runtime.services.console_pages.STEPS", 1)
+    monkeypatch.setattr("console.app.STEPS", 1)
+    text = """
+steps:
+  - id: each
+    repeat:
+      for_each: "${['a', 'b', 'c']}"
+      do:
+        - id: child
+          run: { runbook: bench-note, trigger: { incident: I1, text: below, api_token: t }, timeout: P1D }
+"""
+    async with opened(text) as bench, open_console(bench, tmp_path / "evidence") as console:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        shown = (await (await console.signed_in("ann")).get(f"/runs/{run_id}")).text
+    for said in ("child 3 of 3 done", "each succeeded, 3 rounds"):
+        assert said in words(section(shown, "graph")), said
+    steps, children = section(shown, "steps"), section(shown, "children")
+    assert (steps.count("<tr>"), "And 6 more, which" in steps) == (2, True)
+    assert (children.count("<li>"), "The first 1 are shown" in children) == (1, True)
 
 
 async def test_signals_are_told_with_what_became_of_them(console: ConsoleStage) -> None:
