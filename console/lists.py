@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from console.pages import HEADERS, ROOT, message, page
 from console.runs import FilterError, RunFilters, RunId
 from console.sign_in import SignIn
+from evidence.filters import capital
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 from runtime.services.run_lists import MOST_RUNS, SHOWN, RunListError, RunLists
 
@@ -66,8 +67,10 @@ class SavedLists:
         try:
             filters = RunFilters.of(said)
             list_id = await self._lists.save(viewer.person, name, filters.said, filters.sought())
-        except (FilterError, RunListError) as error:
+        except FilterError as error:
             return message(viewer, 422, _NOT_SAVED, f"{error}.")
+        except RunListError as error:
+            return message(viewer, 422, _NOT_SAVED, f"{capital(str(error))}.")
         return RedirectResponse(f"{ROOT}/lists/{list_id}", _SEE_OTHER, HEADERS)
 
     async def _delete(self, request: Request, list_id: RunId) -> Response:
@@ -77,7 +80,7 @@ class SavedLists:
         try:
             name = await self._lists.delete(viewer.person, list_id)
         except RunListError as error:
-            return message(viewer, 404, _NOT_DELETED, f"{error}.")
+            return message(viewer, 404, _NOT_DELETED, f"{capital(str(error))}.")
         return message(viewer, 200, "The list was deleted", f"{name} is no more; that it was there stays on record.")
 
     async def _auditor(self, request: Request) -> ConsoleViewer | Response:

@@ -112,14 +112,14 @@ async def test_a_form_that_stands_elsewhere_saves_and_deletes_nothing(console: C
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({}, "a name has 1 to 80 characters"),
-        ({"name": "   "}, "a name has 1 to 80 characters"),
-        ({"name": "x" * 81}, "a name has 1 to 80 characters"),
+        ({}, "A name has 1 to 80 characters"),
+        ({"name": "   "}, "A name has 1 to 80 characters"),
+        ({"name": "x" * 81}, "A name has 1 to 80 characters"),
         ({"name": "a\x00b"}, "none of which is a control character"),
         ({"name": "q3", "colour": "red"}, "colour: there is no such filter"),
         ({"name": "q3", "since": "soon"}, "no day such as"),
         ({"name": "q3", "evidence": "lost"}, "evidence: none of open"),
-        ({"name": "taken"}, "there is a list of the name taken already"),
+        ({"name": "taken"}, "There is a list of the name taken already"),
     ],
 )
 async def test_a_list_that_cannot_be_saved_says_why(console: ConsoleStage, fields: dict[str, str], says: str) -> None:
@@ -141,7 +141,7 @@ async def test_a_list_has_no_more_runs_than_its_bound(console: ConsoleStage, mon
     await runs(console, "case 3")  # not among the newest
     assert "Found today: more than 2. Came since: at least 0. No longer found: 0." in (await omar.get(path)).text
     answer = await omar.post("/lists", name="three")
-    assert (answer.status, "more than 2 runs fit, and a list has no more: set more filters." in answer.text) == (
+    assert (answer.status, "More than 2 runs fit, and a list has no more: set more filters." in answer.text) == (
         422,
         True,
     )
