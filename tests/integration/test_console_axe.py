@@ -25,7 +25,7 @@ async def _pages(console: ConsoleStage) -> list[str]:
     return [
         *("/", "/runs", "/lists", saved.headers["Location"].removeprefix("/console"), "/rules", "/people"),
         *("/figures?since=2026-01-01&until=2026-03-31", f"/runs/{run_id}", f"/runs/{run_id}/trail"),
-        *(f"/runs/{run_id}/cards/{approval}", f"/runs/{open_run}", "/runs/run_1"),
+        *(f"/runs/{run_id}/cards/{approval}", f"/runs/{open_run}", f"/requests/{approval}", "/runs/run_1"),
     ]
 
 

@@ -181,6 +181,7 @@ async def test_a_card_is_shown_as_its_voters_saw_it(console: ConsoleStage) -> No
     assert "Card 1 of 2, shown 2026-01-05 09:00:00 UTC . Seen by Ben when they voted" in said
     assert "Approval needed" in said
     assert said.count("Seen by") == 1
+    assert "approved Ben 2026-01-05 09:00 UTC seen and checked" in said
     assert path in (await ann.get(f"/runs/{run_id}")).text
 
 
