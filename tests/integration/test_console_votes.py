@@ -215,6 +215,7 @@ async def test_hostile_text_is_shown_as_text(console: ConsoleStage) -> None:
     shown = await ann.get(f"/requests/{approval}")
     assert "<script>" not in shown.text
     assert "<img" not in shown.text
+    assert "\u202e" not in shown.text
     assert f"{8000 + len(HOSTILE)} characters more" in shown.text
     assert (await _send(ann, approval)).status == 200
 
