@@ -82,9 +82,7 @@ class ActPages:
         subject: Annotated[SubjectId, Query()],
         step: Annotated[Step, Query()] = "",
     ) -> Response:
-        viewer = await self._door.viewer(request)
-        if refused := _refused(viewer):
-            return refused
+        viewer = await self._door.viewer_as(request, ConsoleRole.OPERATOR)
         found = await self._desk.page(name, Subject(subject, step))
         if found is None:
             return message(viewer, 404, "Nothing like that", "There is nothing of this id, or it is not this tenant's.")
@@ -93,10 +91,7 @@ class ActPages:
         return page("act", viewer, found=found, act=str(name), title=title, says=says, key=key)
 
     async def _do(self, request: Request, name: ActName, sent: Annotated[SentAct, Form()]) -> Response:
-        self._door.expect_own_form(request)
-        viewer = await self._door.viewer(request)
-        if refused := _refused(viewer):
-            return refused
+        viewer = await self._door.sender(request, ConsoleRole.OPERATOR)
         try:
             result = _result(sent.result) if name is ActName.SUPPLY else None
         except ValueError as error:
@@ -111,8 +106,8 @@ class ActPages:
     async def _show_many(
         self, request: Request, name: ActName, subject: Annotated[list[SubjectId], Query(max_length=MOST)]
     ) -> Response:
-        viewer = await self._door.viewer(request)
-        if refused := _refused(viewer) or _refused_many(viewer, name):
+        viewer = await self._door.viewer_as(request, ConsoleRole.OPERATOR)
+        if refused := _refused_many(viewer, name):
             return refused
         ids = list(dict.fromkeys(subject))
         found = [(one, await self._desk.page(name, Subject(one))) for one in ids]
@@ -124,9 +119,8 @@ class ActPages:
         return page("act_many", viewer, able=able, left=left, act=str(name), title=title, says=says, key=key)
 
     async def _do_many(self, request: Request, name: ActName, sent: Annotated[SentActs, Form()]) -> Response:
-        self._door.expect_own_form(request)
-        viewer = await self._door.viewer(request)
-        if refused := _refused(viewer) or _refused_many(viewer, name):
+        viewer = await self._door.sender(request, ConsoleRole.OPERATOR)
+        if refused := _refused_many(viewer, name):
             return refused
         subjects = [_listed(one) for one in dict.fromkeys(sent.subjects)]
         if int(sent.count) != len(subjects):
@@ -137,12 +131,6 @@ class ActPages:
         except UnknownError as error:
             return message(viewer, 404, "Nothing was done", f"{error}.")
         return page("acted", viewer, results=results)
-
-
-def _refused(viewer: ConsoleViewer) -> Response | None:
-    if ConsoleRole.OPERATOR in viewer.roles:
-        return None
-    return message(viewer, 403, "Not allowed", "This is for operators. Nothing was done.")
 
 
 def _refused_many(viewer: ConsoleViewer, name: ActName) -> Response | None:

@@ -22,7 +22,7 @@ from console.run_states import words_of
 from console.run_timeline import timeline_of
 from console.run_trail import folded
 from console.runs import PAGE, After, FilterError, RunFilters, RunId
-from console.sign_in import NotFromHereError, SignIn, SignInNeededError
+from console.sign_in import NotAllowedError, NotFromHereError, SignIn, SignInNeededError
 from evidence.archive import Archive, get_stored
 from evidence.errors import EvidenceError
 from runtime.model.search import EvidenceState, UnknownRowError
@@ -122,10 +122,7 @@ class _Console:
 
     async def bundle(self, request: Request, run_id: RunId) -> Response:
         """Give an auditor a run's bundle, after it is on record who got it."""
-        self._door.expect_own_form(request)
-        viewer = await self._door.viewer(request)
-        if ConsoleRole.AUDITOR not in viewer.roles:
-            return message(viewer, 403, "Not allowed", "Bundles are for auditors. Nothing was given out.")
+        viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
         stored = await self._pages.bundle(run_id)
         if stored is None:
             return message(viewer, 404, "No bundle", "There is no stored bundle of this run.")
@@ -188,8 +185,13 @@ def _handle(app: FastAPI, door: SignIn) -> None:
         return door.needed()
 
     @app.exception_handler(NotFromHereError)
-    async def foreign(_: Request, __: Exception) -> Response:
-        return message(None, 403, "Not from this page", "This form was not sent from a page of ours. Nothing was done.")
+    async def foreign(request: Request, _: Exception) -> Response:
+        return await door.foreign(request)
+
+    @app.exception_handler(NotAllowedError)
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, NotAllowedError)  # noqa: S101 - starlette's signature
+        return await door.refused(request, error)
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: Exception) -> Response:

@@ -55,10 +55,7 @@ class HoldPages:
             return await list_holds(conn, self._desk.tenant, lifted=False)
 
     async def _do(self, request: Request, sent: Annotated[SentHold, Form()]) -> Response:
-        self._door.expect_own_form(request)
-        viewer = await self._door.viewer(request)
-        if ConsoleRole.AUDITOR not in viewer.roles:
-            return message(viewer, 403, "Not allowed", "Legal holds are for auditors. Nothing was done.")
+        viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
         try:
             await self._put(sent, viewer)
         except EvidenceError as error:

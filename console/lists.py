@@ -9,7 +9,7 @@ from console.pages import HEADERS, ROOT, message, page
 from console.runs import FilterError, RunFilters, RunId
 from console.sign_in import SignIn
 from evidence.filters import capital
-from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
+from runtime.services.console_sessions import ConsoleRole
 from runtime.services.run_lists import MOST_RUNS, SHOWN, RunListError, RunLists
 
 _SEE_OTHER = 303
@@ -59,9 +59,7 @@ class SavedLists:
         return Response(lines, 200, {**HEADERS, **named}, media_type="text/plain")
 
     async def _save(self, request: Request) -> Response:
-        viewer = await self._auditor(request)
-        if isinstance(viewer, Response):
-            return viewer
+        viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
         said = {name: str(value) for name, value in (await request.form()).items()}
         name = said.pop("name", "")
         try:
@@ -74,19 +72,9 @@ class SavedLists:
         return RedirectResponse(f"{ROOT}/lists/{list_id}", _SEE_OTHER, HEADERS)
 
     async def _delete(self, request: Request, list_id: RunId) -> Response:
-        viewer = await self._auditor(request)
-        if isinstance(viewer, Response):
-            return viewer
+        viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
         try:
             name = await self._lists.delete(viewer.person, list_id)
         except RunListError as error:
             return message(viewer, 404, _NOT_DELETED, f"{capital(str(error))}.")
         return message(viewer, 200, "The list was deleted", f"{name} is no more; that it was there stays on record.")
-
-    async def _auditor(self, request: Request) -> ConsoleViewer | Response:
-        """Return who sends a form of ours as an auditor, or the page that refuses."""
-        self._door.expect_own_form(request)
-        viewer = await self._door.viewer(request)
-        if ConsoleRole.AUDITOR in viewer.roles:
-            return viewer
-        return message(viewer, 403, "Not allowed", "Lists are saved and deleted by auditors. Nothing was done.")

@@ -12,7 +12,7 @@ from console.sign_in import SignIn
 from runtime.services.approval_view import Act
 from runtime.services.clicks import ClickOutcome
 from runtime.services.console_requests import ConsoleRequests, PageChangedError, RequestForm, Said, SignHere
-from runtime.services.console_sessions import ConsoleViewer
+from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 from runtime.services.refusal_words import refusal_reason
 
 ApprovalId = Annotated[str, Path(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
@@ -65,10 +65,7 @@ class RequestPages:
         return page("request", viewer, found=found, view=found.view, acts=acts, why=why, key=key, Act=Act)
 
     async def _send(self, request: Request, approval_id: ApprovalId, sent: Annotated[SentForm, Form()]) -> Response:
-        self._door.expect_own_form(request)
-        viewer = await self._door.viewer(request)
-        if not viewer.is_officer:
-            return message(viewer, 403, "Not allowed", "Requests are answered by officers. Nothing was done.")
+        viewer = await self._door.sender(request, ConsoleRole.OFFICER)
         form = RequestForm(approval_id, **sent.model_dump())
         try:
             return _answer(viewer, form, await self._desk.send(form, viewer))

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from console.pages import HEADERS, ROOT, message, page
 from console.provider import Provider, ProviderError
-from runtime.model.console import SignInRefusal
+from runtime.model.console import ConsoleRole, SignInRefusal
 from runtime.services.console_sessions import (
     ConsoleSessions,
     ConsoleViewer,
@@ -52,6 +52,15 @@ class NotFromHereError(Exception):
     """A form does not stand on a page of ours."""
 
 
+class NotAllowedError(Exception):
+    """Somebody has not the role that this is for."""
+
+    def __init__(self, viewer: ConsoleViewer, role: ConsoleRole) -> None:
+        super().__init__(role)
+        self.viewer = viewer
+        self.role = role
+
+
 class SignIn:
     """The door of the console: its provider or its one link, who has a session, and which forms are ours."""
 
@@ -70,10 +79,34 @@ class SignIn:
             raise SignInNeededError
         return viewer
 
+    async def viewer_as(self, request: Request, role: ConsoleRole) -> ConsoleViewer:
+        """Return whose session it is, who has a role; raise SignInNeededError or NotAllowedError."""
+        viewer = await self.viewer(request)
+        if role not in viewer.roles:
+            raise NotAllowedError(viewer, role)
+        return viewer
+
+    async def sender(self, request: Request, role: ConsoleRole) -> ConsoleViewer:
+        """Return who sends a form of ours, and has a role; raise NotFromHereError, too."""
+        self.expect_own_form(request)
+        return await self.viewer_as(request, role)
+
     def expect_own_form(self, request: Request) -> None:
         """Raise NotFromHereError where the request comes from no page of ours."""
         if request.headers.get("Origin") != self._origin:
             raise NotFromHereError
+
+    async def refused(self, request: Request, error: NotAllowedError) -> Response:
+        """Return the page that says that somebody may not, once it is on record."""
+        await self.sessions.note_refused(error.viewer, _route_of(request), "role")
+        return message(error.viewer, 403, "Not allowed", f"This is for {error.role}s. Nothing was done.")
+
+    async def foreign(self, request: Request) -> Response:
+        """Return the page that says that a form is not ours; whose session came with it is on record."""
+        viewer = await self.sessions.find(request.cookies.get(COOKIE, ""))
+        if viewer is not None:
+            await self.sessions.note_refused(viewer, _route_of(request), "origin")
+        return message(None, 403, "Not from this page", "This form was not sent from a page of ours. Nothing was done.")
 
     def needed(self) -> Response:
         """Return the page that says how to sign in."""
@@ -183,3 +216,9 @@ class SignIn:
     @property
     def _is_secure(self) -> bool:
         return self._origin.startswith("https:")
+
+
+def _route_of(request: Request) -> str:
+    """Return method and path of a route, with names in the place of ids."""
+    route = request.scope.get("route")
+    return f"{request.method} {getattr(route, 'path', request.url.path)}"

@@ -2,7 +2,7 @@
 
 About Slack: where the app is installed, by whose leave, and who is no member any more. By acts about loaded files a
 start brings what files of the tenant say, where that is not what the start before brought. Refused are commands,
-delegations, requests of callers, and who wants to sign in to the console.
+delegations, requests of callers, and sign-ins and forms of the console.
 """
 
 from collections.abc import Mapping
@@ -189,6 +189,24 @@ class SignInRefused(Act):
         return f"sign-in refused {self.issuer} {self.subject} {self.code}"
 
 
+class FormRefused(Act):
+    """A form or page of the console was refused to somebody who has a session: by their roles, or by where it stood.
+
+    `route` is its method and path, with names in the place of ids; `rule` is `role` or `origin`.
+    """
+
+    event = "form.refused"
+
+    route: NonEmpty
+    person: NonEmpty
+    rule: Literal["role", "origin"]
+
+    @property
+    def once(self) -> str:
+        """Return what was refused to whom, and why: who tries again and again is on record once."""
+        return f"form refused {self.person} {self.route} {self.rule}"
+
+
 class DelegationRefused(Act):
     """Policy denied what somebody wanted of a delegation; `why` are its reasons, `policy` is by which decision.
 
@@ -239,9 +257,9 @@ class RequestRefused(Act):
         return self.model_copy(update=sums)
 
 
-Refused = CommandRefused | DelegationRefused | RequestRefused | SignInRefused
+Refused = CommandRefused | DelegationRefused | RequestRefused | SignInRefused | FormRefused
 
 REFUSED_ACTS: Mapping[str, type[Refused]] = {
-    form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused, SignInRefused)
+    form.event: form for form in (CommandRefused, DelegationRefused, RequestRefused, SignInRefused, FormRefused)
 }
 """What was refused outside any run, by its event."""

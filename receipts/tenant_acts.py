@@ -15,6 +15,7 @@ from receipts.acts import (
     Allowed,
     CommandRefused,
     DelegationRefused,
+    FormRefused,
     RequestRefused,
     RoutingLoaded,
     SignInRefused,
@@ -307,7 +308,7 @@ _ACTS: dict[str, type[Act]] = {
         *(DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched, RunListSaved, RunListDeleted),
         *(CommandRefused, RequestRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
-        *(PasskeyRegistered, PasskeyRevoked, AccountLinked, ActsAsked, SessionsEnded, SignInRefused),
+        *(PasskeyRegistered, PasskeyRevoked, AccountLinked, ActsAsked, FormRefused, SessionsEnded, SignInRefused),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }

@@ -37,7 +37,7 @@ from evidence.reading.markdown import cited
 from evidence.reading.words import REFUSALS, counted, listed
 from evidence.verify.contents import BrokenError
 from evidence.verify.trust import open_kept
-from receipts.acts import CommandRefused, DelegationRefused, Refused, RequestRefused, SignInRefused
+from receipts.acts import CommandRefused, DelegationRefused, FormRefused, Refused, RequestRefused, SignInRefused
 from receipts.chain import Leaf
 from receipts.fields import timestamp
 from runtime.model.search import RunFilter
@@ -224,6 +224,8 @@ _RULES = {
     "database.away": "the database could not be used",
 }
 
+_FORMS = {"role": "has no role that may", "origin": "it stood on another site's page"}
+
 
 def refusal_rows(attempts: Iterable[RefusedAttempt]) -> Iterator[dict[str, Any]]:
     """Yield refused attempts as lines; `run_id` is the tenant's chain, in which `leaf` is the number of the record."""
@@ -241,6 +243,8 @@ def _attempt_text(act: Refused) -> str:
             wanted = "record" if act.act == "delegate" else "end"
             people = f"from {cited(act.delegator, _LENGTH)} to {cited(act.delegate, _LENGTH)}"
             return f"tried to {wanted} a delegation {people}; policy denied it: {cited(act.why, _LENGTH)}"
+        case FormRefused():
+            return f"sent {cited(act.route, _LENGTH)} to the console; refused: {_FORMS[act.rule]}"
         case SignInRefused():
             account = f"the account {cited(act.subject, _LENGTH)} of {cited(act.issuer, _LENGTH)}"
             return f"wanted to sign in to the console with {account}; refused: {_refusal_text(act.code)}"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
+from typing import Literal
 
 from psycopg.errors import UniqueViolation
 
-from receipts.acts import SignInRefused
+from receipts.acts import FormRefused, SignInRefused
 from receipts.chain import Actor
 from receipts.console_acts import AccountLinked, SessionsEnded
 from runtime.clock import Clock
@@ -129,6 +130,12 @@ class ConsoleSessions:
             return None
         account = row["issuer"] or LINK, row["subject"] or row["actor_id"]
         return ConsoleViewer(row["session_id"], row["actor_id"], row["name"], roles, *account)
+
+    async def note_refused(self, viewer: ConsoleViewer, route: str, rule: Literal["role", "origin"]) -> None:
+        """Put on record that a form or page was refused to somebody."""
+        act = FormRefused(route=route, person=viewer.person, rule=rule)
+        async with self.pool.connection() as conn, conn.transaction():
+            await put_act(conn, self.tenant, act, Actor(id=viewer.person, kind="person"), self.clock())
 
     async def end(self, viewer: ConsoleViewer) -> None:
         """End a session."""

@@ -112,6 +112,13 @@ class ConsoleStage:
         http = await self.stack.enter_async_context(aiohttp.ClientSession(cookie_jar=jar))
         return Visitor(self.url, self.url if origin == "" else origin, http)
 
+    async def refused(self) -> list[dict[str, Any]]:
+        """Return what is on record of forms and pages that were refused."""
+        rows = await self.bench.rows(
+            "SELECT leaf -> 'data' AS data FROM tenant_leaves WHERE leaf ->> 'event' = 'form.refused' ORDER BY seq"
+        )
+        return [row["data"] for row in rows]
+
     async def signed_in(self, person: str) -> Visitor:
         """Return a browser in which a person has a session."""
         visitor = await self.visitor()

@@ -146,7 +146,14 @@ async def test_who_is_no_officer_answers_nothing(console: ConsoleStage) -> None:
     approval, ann, omar = await _asked(console), await console.signed_in("ann"), await console.signed_in("omar")
     assert "Send my answer" not in (await omar.get(f"/requests/{approval}")).text
     fields = _fields(await ann.get(f"/requests/{approval}"))
+    for _ in range(2):
+        refused = await omar.post(f"/requests/{approval}", **fields, says="approve", reason="let me")
+        assert (refused.status, "This is for officers" in refused.text) == (403, True)
+    route = "POST /requests/{approval_id}"
+    assert await console.refused() == [{"route": route, "person": "omar", "rule": "role"}]
+    omar.origin = "https://evil.example"
     assert (await omar.post(f"/requests/{approval}", **fields, says="approve", reason="let me")).status == 403
+    assert (await console.refused())[1:] == [{"route": route, "person": "omar", "rule": "origin"}]
     assert await console.bench.rows("SELECT * FROM notifications WHERE kind = 'vote'") == []
 
 

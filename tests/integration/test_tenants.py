@@ -21,7 +21,7 @@ from countersign.engine import keep_definitions, unmoving_handlers
 from countersign.loaded_files import load_people
 from countersign.settings import Settings
 from receipts import canonical
-from receipts.acts import Act, CommandRefused, SignInRefused
+from receipts.acts import Act, CommandRefused, FormRefused, SignInRefused
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
 from receipts.console_acts import AccountLinked, ActsAsked, SessionsEnded
 from receipts.fields import timestamp
@@ -68,6 +68,7 @@ ACTS = [
     CommandRefused(team="T1", user="U1", command="show", code="identity.guest"),
     SignInRefused(issuer="https://id.example", subject="s-1", code="account.unknown"),
     AccountLinked(issuer="https://id.example", subject="s-1", person="ann", address="ann@acme.example"),
+    FormRefused(route="POST /holds", person="ann", rule="role"),
     SessionsEnded(person="ann", sessions=2, reason="lost laptop"),
     ActsAsked(form=SHA, act="cancel", reason="not needed", subjects=2, digest=SHA),
 ]

@@ -46,13 +46,6 @@ CONSOLE = (
     Guard("a session expires", "find_session", " AND s.expires_at > %s", " AND %s > 'epoch'::timestamptz", _TESTS),
     Guard("a session that was left opens nothing", "find_session", " AND s.ended_at IS NULL", "", _TESTS),
     Guard(
-        "a bundle is for auditors",
-        "_Console.bundle",
-        "ConsoleRole.AUDITOR not in viewer.roles",
-        "False",
-        _TESTS,
-    ),
-    Guard(
         "what is not the stored bundle is given to nobody",
         "get_stored",
         "(found := hashlib.sha256(data).hexdigest()) != sha256",
@@ -122,7 +115,6 @@ CONSOLE = (
         "true",
         _ACCOUNTS,
     ),
-    Guard("officers alone answer requests", "RequestPages._send", "not viewer.is_officer", "False", _VOTES),
     Guard(
         "a vote counts for the page that was shown",
         "_word",
@@ -151,7 +143,6 @@ CONSOLE = (
         "{viewer.session_id}:{id(object())}",
         _VOTES,
     ),
-    Guard("operators alone act", "_refused", "ConsoleRole.OPERATOR in viewer.roles", "True", _ACTS),
     Guard("of many the count is typed", "ActPages._do_many", "int(sent.count) != len(subjects)", "False", _ACTS),
     Guard(
         "an act on many leaves alone what has changed",
@@ -168,10 +159,10 @@ CONSOLE = (
         _ACTS,
     ),
     Guard(
-        "auditors alone hold evidence",
-        "HoldPages._do",
-        "ConsoleRole.AUDITOR not in viewer.roles",
+        "who has not the role does nothing",
+        "SignIn.viewer_as",
+        "role not in viewer.roles",
         "False",
-        ("tests/integration/test_console_holds.py",),
+        (*_TESTS, *_VOTES, *_ACTS),
     ),
 )

@@ -28,20 +28,6 @@ CONSOLE_READS = (
         "True",
         _RUNS,
     ),
-    Guard(
-        "lists of runs are saved and deleted by auditors",
-        "SavedLists._auditor",
-        "ConsoleRole.AUDITOR in viewer.roles",
-        "True",
-        _LISTS,
-    ),
-    Guard(
-        "a form that stands elsewhere saves and deletes no list",
-        "SavedLists._auditor",
-        "self._door.expect_own_form(request)",
-        "pass",
-        _LISTS,
-    ),
     Guard("a list has no more runs than its bound", "RunLists.save", "len(ids) > MOST_RUNS", "False", _LISTS),
     Guard(
         "a list that the database has otherwise than it was saved is found by the audit",
