@@ -119,8 +119,9 @@ def pack(members: Mapping[str, bytes]) -> bytes:
             raise ZipFormError("", f"a member's name is not a plain relative path: {name!r}")
         if len(data) > MAX_MEMBER_SIZE:
             raise ZipFormError(name, f"larger than {MAX_MEMBER_SIZE} bytes")
-        directory += _central(name, data, len(body))
-        body += _local(len(name), len(data), zlib.crc32(data)) + name.encode() + data
+        crc = zlib.crc32(data)
+        directory += _central(name, len(data), crc, len(body))
+        body += _local(len(name), len(data), crc) + name.encode() + data
     archive = bytes(body + directory) + _end(len(members), len(directory), len(body))
     if len(archive) > MAX_SIZE:
         raise ZipFormError("", f"the archive is larger than {MAX_SIZE} bytes")
@@ -135,10 +136,10 @@ def unpack(stream: BinaryIO) -> Unpacked:
     last = ""
     while reader.is_next(_Local().signature):
         offset = reader.position
-        name, data = _read_member(reader, last)
+        name, data, crc = _read_member(reader, last)
         members[name] = data
         last = name
-        directory[name] = _central(name, data, offset)
+        directory[name] = _central(name, len(data), crc, offset)
         if len(members) > MAX_MEMBERS:
             raise ZipFormError("", f"more than {MAX_MEMBERS} members")
     if not members and not reader.is_next(_End().signature):
@@ -184,8 +185,8 @@ class _Reader:
         return self._stream.read(1) != b""
 
 
-def _read_member(reader: _Reader, last: str) -> tuple[str, bytes]:
-    """Read one local header with its data; `last` is the name before it."""
+def _read_member(reader: _Reader, last: str) -> tuple[str, bytes, int]:
+    """Read one local header with its data, and return both with the CRC-32; `last` is the name before it."""
     raw = reader.take(_STRUCTS[_Local].size, "")
     header = _Local._make(_STRUCTS[_Local].unpack(raw))
     name = reader.take(header.name_length, "").decode("latin-1")
@@ -199,7 +200,7 @@ def _read_member(reader: _Reader, last: str) -> tuple[str, bytes]:
     data = reader.take(header.size, name)
     if zlib.crc32(data) != header.crc:
         raise ZipFormError(name, "its CRC-32 does not fit its data")
-    return name, data
+    return name, data, header.crc
 
 
 def _demand(got: bytes, wanted: bytes, record: type[_Local | _Central | _End], member: str) -> None:
@@ -218,9 +219,8 @@ def _local(name_length: int, size: int, crc: int) -> bytes:
     return _STRUCTS[_Local].pack(*_Local(crc=crc, stored_size=size, size=size, name_length=name_length))
 
 
-def _central(name: str, data: bytes, offset: int) -> bytes:
-    size = len(data)
-    entry = _Central(crc=zlib.crc32(data), stored_size=size, size=size, name_length=len(name), offset=offset)
+def _central(name: str, size: int, crc: int, offset: int) -> bytes:
+    entry = _Central(crc=crc, stored_size=size, size=size, name_length=len(name), offset=offset)
     return _STRUCTS[_Central].pack(*entry) + name.encode()
 
 

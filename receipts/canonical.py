@@ -35,6 +35,7 @@ _MILLIONTHS = re.compile(rb"(?<![0-9.])([0-9])\.?([0-9]*+)e-6(?![0-9])")
 """A number from 0.000001 on and below 0.00001 as `orjson` writes it: its first digit, and the others."""
 _HOLE = b'"\2"'
 """What no other value is written as: a text with a control character."""
+_NOT_ASTRAL = bytes(set(range(256)) - set(range(0xF0, 0xF5)))
 _ASTRAL_NAME = re.compile(rb'[\xf0-\xf4][^"\\\xf0-\xf4]*+(?:\\.[^"\\\xf0-\xf4]*+)*+":')
 """From a name's last character beyond the Basic Multilingual Plane on: UTF-16 orders such names otherwise."""
 
@@ -114,6 +115,15 @@ def dumps(value: Any) -> bytes:
     return rfc8785.dumps(value)
 
 
+def dumps_again(value: Any) -> bytes:
+    """Return the canonical bytes of a value that was read of such bytes: no closer look is taken at it."""
+    try:
+        standard = _standard(orjson.dumps(value, option=_COMPILED))
+    except TypeError:  # of parts that stand apart
+        standard = None
+    return dumps(value) if standard is None else standard
+
+
 def digest(value: Any) -> str:
     """Return the SHA-256, in lowercase hex, of the canonical bytes."""
     return digest_of(dumps(value))
@@ -126,11 +136,12 @@ def digest_of(data: bytes) -> str:
 
 def loads(data: bytes) -> Any:
     """Parse bytes that must be exactly canonical: no spaces, no repeated members, no other spelling of a number."""
-    with suppress(TypeError, ValueError, RecursionError):  # then the slower reading says what is wrong
+    try:
         value = orjson.loads(data)
-        if _standard(_written(value, data)) == data:
-            return value
-    return _slowly_read(data)
+        is_canonical = _standard(_written(value, data)) == data
+    except (TypeError, ValueError, RecursionError):
+        is_canonical = False
+    return value if is_canonical else _slowly_read(data)  # which says what is wrong
 
 
 def _written(value: Any, data: bytes) -> bytes:
@@ -215,7 +226,7 @@ def _compiled(value: Any) -> bytes | None:
 
 def _standard(data: bytes) -> bytes | None:
     """Return what the standard writes where `orjson` wrote this; None where that takes a closer look."""
-    if not data.isascii() and _ASTRAL_NAME.search(data) is not None:
+    if not data.isascii() and data.translate(None, _NOT_ASTRAL) and _ASTRAL_NAME.search(data) is not None:
         return None
     rest = data.translate(_ALIKE, _DIGITS)  # of a number with a fraction or an exponent, this leaves a point
     if not (b",." in rest or b'":.' in rest or rest.startswith(b".")) or _OTHERWISE.search(data) is None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
@@ -40,9 +39,12 @@ def timestamp(moment: datetime) -> str:
 @lru_cache(maxsize=256)
 def _must_be_timestamp(text: str) -> str:
     """Return `text` if `timestamp` could have written it."""
-    with suppress(ValueError):
-        if _TIMESTAMP.fullmatch(text) and datetime.fromisoformat(text):
-            return text
+    try:
+        is_moment = _TIMESTAMP.fullmatch(text) is not None and bool(datetime.fromisoformat(text))
+    except ValueError:
+        is_moment = False
+    if is_moment:
+        return text
     raise ValueError("must be RFC 3339 in UTC with microseconds, such as 2026-01-31T09:00:00.000000Z")
 
 

@@ -7,7 +7,7 @@ which says what is wrong.
 import json
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from json.scanner import make_scanner
@@ -38,6 +38,7 @@ LONG = 4096
 AT_ONCE = 1 << 16
 """Bytes of a document that is read at once."""
 
+_CONTAINERS = (dict, list)
 _scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # typeshed takes the function for a class
 _NAME = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"):')
 _PLAIN = re.compile(rb"[-+.0-9A-Za-z]++")
@@ -60,34 +61,27 @@ def read(data: bytes, outline: Outline) -> Any:
 
 
 def set_apart(value: Any, data: bytes, outline: Outline) -> Any:
-    """Return a value with its large parts apart, in the document that it was read of."""
+    """Return a value, which changes, with its large parts apart, in the document that it was read of."""
     if isinstance(outline, Part):
         return value if outline is Part.BUILT else _set_apart(value, data, outline)
-    if isinstance(value, dict):
-        return {
-            name: item if _is_small(item) else set_apart(item, data, _under(outline, name))
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        how = _under(outline, "*")
-        return [item if _is_small(item) else set_apart(item, data, how) for item in value]
+    items: Iterable[tuple[Any, Any]] = ()
+    if value.__class__ is dict:
+        items = value.items()
+    elif value.__class__ is list:
+        items = enumerate(value)
+    for name, item in items:
+        if item and (item.__class__ in _CONTAINERS or (item.__class__ is str and len(item) >= LONG)):
+            value[name] = set_apart(item, data, _under(outline, name))
     return value
-
-
-def _is_small(value: Any) -> bool:
-    """Return whether a value is built however it is read."""
-    if isinstance(value, str):
-        return len(value) < LONG
-    return not (value and isinstance(value, (dict, list)))
 
 
 def _set_apart(value: Any, data: bytes, outline: Part) -> Any:
     """Return a value as bytes if it may be apart and is large."""
-    if not isinstance(value, (dict, list) if outline is Part.UNNAMED else (dict, list, str)):
+    if value.__class__ not in _CONTAINERS and not (value.__class__ is str and outline is Part.APART):
         return value
-    if isinstance(value, str) and len(value) < LONG:
+    if value.__class__ is str and len(value) < LONG:
         return value
-    whole = canonical.dumps(value)
+    whole = canonical.dumps_again(value)
     start = data.find(whole)
     return Apart(data, start, start + len(whole)) if _is_apart(data, start, len(whole), outline) else value
 
@@ -104,7 +98,7 @@ def _is_apart(data: bytes, start: int, size: int, outline: Outline) -> bool:
     return data[start] in OPENING and size >= LARGE and _part(outline) is not Part.BUILT
 
 
-def _under(outline: Mapping[str, Outline], name: str) -> Outline:
+def _under(outline: Mapping[str, Outline], name: Any) -> Outline:
     return outline.get(name) or outline.get("*") or Part.UNNAMED
 
 

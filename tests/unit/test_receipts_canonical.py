@@ -67,7 +67,9 @@ edges = st.recursive(
 @given(edges)
 @settings(deadline=None, max_examples=300)
 def test_every_value_is_written_as_the_package_of_the_standard_writes_it(value: Any) -> None:
-    assert canonical.dumps(value) == rfc8785.dumps(value)
+    data = rfc8785.dumps(value)
+    assert canonical.dumps(value) == data
+    assert canonical.dumps_again(canonical.loads(data)) == data
 
 
 def test_what_is_almost_always_written_does_not_take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +93,7 @@ def test_millionths_are_written_and_read_as_the_package_of_the_standard_writes_t
     data = rfc8785.dumps(value)
     assert canonical.dumps(value) == data
     assert canonical.loads(data) == value
+    assert canonical.dumps_again(value) == data
 
 
 def test_millionths_do_not_take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
