@@ -29,6 +29,23 @@ def test_a_leaf_is_kept_as_it_was_read_whatever_it_says(step: str | None, data: 
     assert is_sound(kept, line)
 
 
+@pytest.mark.parametrize(
+    ("data", "is_built_once"),
+    [
+        ({}, True),
+        ({"digest": "d1", "count": 2, "until": None, "is_last": True}, True),
+        ({"a": {}}, False),
+        ({"a": []}, False),
+        ({"a": "x" * 512}, False),
+        ({f"a{number}": 1 for number in range(11)}, False),
+    ],
+)
+def test_what_a_leaf_says_is_built_once_only_where_it_is_short(data: dict[str, object], *, is_built_once: bool) -> None:
+    line = line_of(None, **data)
+    kept = Keeper(line).keep(Leaf.model_validate(canonical.loads(line)), 0, line)
+    assert (kept.data, kept.data is kept.data) == (data, is_built_once)
+
+
 def test_a_correlation_that_leaves_members_out_is_kept_like_that() -> None:
     line = line_of(None)
     leaf = Leaf.model_validate(canonical.loads(line))
