@@ -4,7 +4,7 @@ Beside them stands what they compare with: a leaf's data as a record, moments an
 differs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -74,12 +74,14 @@ def moment(text: str) -> datetime:
 
 def same(here: object, there: object) -> bool:
     """Return whether two values are the same in JSON, where 1 is not true."""
+    if here is there:  # as what records have alike is
+        return True
     if isinstance(here, str) or here is None:
         return here == there
+    if isinstance(here, dict) and isinstance(there, dict):
+        return here.keys() == there.keys() and all(same(value, there[name]) for name, value in here.items())
     if isinstance(here, BaseModel) and isinstance(there, BaseModel):
         return same(here.model_dump(), there.model_dump())
-    if isinstance(here, Mapping) and isinstance(there, Mapping):
-        return here.keys() == there.keys() and all(same(value, there[name]) for name, value in here.items())
     if isinstance(here, list | tuple) and isinstance(there, list | tuple):
         return len(here) == len(there) and all(map(same, here, there))
     return here == there and isinstance(here, bool) == isinstance(there, bool)
@@ -88,7 +90,7 @@ def same(here: object, there: object) -> bool:
 def agree(member: str, other: str, **facts: tuple[object, object]) -> None:
     """Raise at the first fact that the record, named first, and the other side tell differently."""
     for what, (here, there) in facts.items():
-        if not same(here, there):
+        if here is not there and not same(here, there):
             raise BrokenError(member, f"{what} is {_shown(here)}, and {other} says {_shown(there)}")
 
 
