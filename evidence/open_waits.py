@@ -16,8 +16,16 @@ from receipts.chain import (
 T = TypeVar("T")
 _Key = tuple[str, str | bytes]
 
-_OVER = frozenset({"needs_attention", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
-_WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
+_OVER = ("needs_attention", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled")
+_ENDED_AS = {
+    **{event: event.removeprefix("wait.") for event in WAIT_ENDED},
+    "approval.approved": "completed",
+    "approval.rejected": "completed",
+    "approval.expired": "timed_out",
+    "approval.canceled": "canceled",
+    **dict.fromkeys((*RUN_ENDED, *(f"step.{word}" for word in _OVER)), "canceled"),
+}
+"""As what waits have ended, by the event that ends them."""
 
 
 def _key(what: str, named: Any = None) -> _Key:
@@ -30,14 +38,14 @@ _OF_RUN = _key("run")
 
 def _ending(leaf: Leaf) -> tuple[_Key, str] | None:
     """Return which waits a leaf ends, and as what; None where it ends none."""
-    kind, _, word = leaf.event.partition(".")
+    ended = _ENDED_AS.get(leaf.event)
+    if ended is None:
+        return None
     if leaf.event in WAIT_ENDED:
-        return _key("wait", leaf.data.get("wait_id")), word
+        return _key("wait", leaf.data.get("wait_id")), ended
     if leaf.event in APPROVAL_ENDED:
-        return _key("approval", leaf.data.get("approval_id")), _WAIT_AFTER[word]
-    if leaf.event in RUN_ENDED:
-        return _OF_RUN, "canceled"
-    return (_key("step", leaf.correlation.step), "canceled") if kind == "step" and word in _OVER else None
+        return _key("approval", leaf.data.get("approval_id")), ended
+    return _OF_RUN if leaf.event in RUN_ENDED else _key("step", leaf.correlation.step), ended
 
 
 def wait_end(leaf: Leaf) -> str:

@@ -1,7 +1,8 @@
 """Cards: each is about its own approval, and a vote names the one that was shown last before it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evidence.verify.contents import BrokenError
 from evidence.verify.facts import Facts, Requested
@@ -29,21 +30,24 @@ _HEAD = 16
 def _about(facts: Facts) -> str:
     found = 0
     for approval in facts.approvals.values():
-        record = approval.record
-        asked = [record.digest, record.requirement.model_dump()]
-        stamps = {canonical.digest([*asked, status])[:_HEAD] for status in _STATUSES}
-        for number, card in enumerate(record.cards, start=1):
-            _check_card(approval, number, card, stamps)
+        requirement = approval.record.requirement.model_dump()
+        for number, card in enumerate(approval.record.cards, start=1):
+            _check_card(approval, number, card, requirement)
             found += 1
     return counted(found, "card")
 
 
-def _check_card(approval: Requested, number: int, card: object, stamps: set[str]) -> None:
+def _is_stamp(approval: Requested, requirement: Mapping[str, Any], said: str) -> bool:
+    asked = [approval.record.digest, requirement]
+    return any(canonical.digest([*asked, status])[:_HEAD] == said for status in _STATUSES)
+
+
+def _check_card(approval: Requested, number: int, card: object, requirement: Mapping[str, Any]) -> None:
     about, named = (approval.record.id, approval.record.digest[:_HEAD]), False
     for value in _naming(card):
         named = True
         said = _REFERENCE.match(value)
-        if said is None or said.groups()[:2] != about or said[3] not in stamps:
+        if said is None or said.groups()[:2] != about or not _is_stamp(approval, requirement, said[3]):
             raise BrokenError(approval.name, f"card {number} is about something else than was asked: {value[:200]}")
     if not named:
         raise BrokenError(approval.name, f"card {number} does not say which approval it is about")
@@ -51,7 +55,7 @@ def _check_card(approval: Requested, number: int, card: object, stamps: set[str]
 
 def _naming(card: object) -> Iterator[str]:
     """Give each `value` that names a digest, of a button or of an entry of a menu, wherever it stands in a card."""
-    for found in _VALUE.finditer(canonical.dumps(card)):
+    for found in _VALUE.finditer(canonical.dumps_again(card)):
         value = canonical.loads(found[1])
         if '"digest":""' not in value:
             yield value
@@ -92,19 +96,19 @@ def _receipted(facts: Facts) -> str:
         if (card := response.get("card")) is None:
             continue
         about = receipt.request.get("approval_id") if isinstance(receipt.request, dict) else None
-        at = shown.get(canonical.dumps([about, card])) if isinstance(about, str) else None
+        at = shown.get(canonical.digest([about, card])) if isinstance(about, str) else None
         if at is None or at >= leaf.seq:
             raise BrokenError(name, f"says that the card {card} was shown, and no card.shown of it stands before it")
         found += 1
     return counted(found, "receipt")
 
 
-def _first_shown(facts: Facts) -> dict[bytes, int]:
-    """Return the place of the leaf that first tells of a card, by its approval and digest in canonical JSON."""
-    found: dict[bytes, int] = {}
+def _first_shown(facts: Facts) -> dict[str, int]:
+    """Return the place of the leaf that first tells of a card, by the digest of its approval and digest."""
+    found: dict[str, int] = {}
     for leaf in facts.contents.leaves_of(CARD_SHOWN):
         about = leaf.data.get("approval_id", leaf.correlation.approval_id)
-        found.setdefault(canonical.dumps([about, leaf.data.get("digest")]), leaf.seq)
+        found.setdefault(canonical.digest([about, leaf.data.get("digest")]), leaf.seq)
     return found
 
 

@@ -29,12 +29,17 @@ def can_give(template: str, text: str, known: Mapping[str, str], params: Mapping
     """Return whether `text` fits: its fixed parts, what is `known` (`run.id`), and params that are plain and shown."""
     if "$${" in template or len(text) > _LONGEST_TEXT:
         return len(text) <= _LONGEST_TEXT
-    fixed, unknown = list[str](), 0
-    for number, part in enumerate(_HOLE.split(template)):
-        value = part if number % 2 == 0 else _value_of(part.strip(), known, params)
-        fixed.append(".*" if value is None else re.escape(value))
-        unknown += value is None
-    return unknown > _MOST_UNKNOWN or re.fullmatch("".join(fixed), text, re.DOTALL) is not None
+    parts = [
+        part if number % 2 == 0 else _value_of(part.strip(), known, params)
+        for number, part in enumerate(_HOLE.split(template))
+    ]
+    fixed = [part for part in parts if part is not None]
+    if len(fixed) == len(parts):
+        return "".join(fixed) == text
+    if len(parts) - len(fixed) > _MOST_UNKNOWN:
+        return True
+    pattern = "".join(".*" if part is None else re.escape(part) for part in parts)
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 
 def _value_of(expression: str, known: Mapping[str, str], params: Mapping[str, Any]) -> str | None:
