@@ -122,5 +122,4 @@ def _resource(name: str) -> str:
 
 def _rules(account: Account) -> list[tuple[str, str]]:
     """Return policy's rules in their own words, each with what they wanted of people."""
-    rules = [(words or code, request.needed) for request in account.requests for code, words in request.rules]
-    return list(dict.fromkeys(rules))
+    return list(dict.fromkeys((words or code, needed) for code, words, needed in account.needs))

@@ -10,7 +10,7 @@ from typing import Any
 
 from evidence.reading.material import Material, Record, number, record, text
 from evidence.reading.outcomes import Act, Handled, Refusal, acts_of, handled_of, is_chat, refusals_of
-from evidence.reading.requests import Request, requests_of
+from evidence.reading.requests import Request, needs_of, requests_of, reviews_of
 from evidence.reading.words import STATUSES, counted, plain
 from receipts.chain import RUN_ENDED, RUN_QUEUED
 
@@ -43,8 +43,9 @@ class Account:
     """All of it.
 
     `about` are the names under which the matter is known: its reference, reviews' titles, targets. `outcome` is the
-    word with which the runbook ended it, "" where it named none. `development` is the number of decisions by a policy
-    that nobody had activated.
+    word with which the runbook ended it, "" where it named none. `requests` may be the first ones of all that were
+    `asked`; `needs` are policy's rules (code and words), each with what it wanted of people. `development` is the
+    number of decisions by a policy that nobody had activated.
     """
 
     title: str
@@ -62,7 +63,9 @@ class Account:
     error: str
     began_at: str
     ended_at: str
+    asked: int
     requests: Sequence[Request]
+    needs: Sequence[tuple[str, str, str]]
     refusals: Sequence[Refusal]
     acts: Sequence[Act]
     looks: Sequence[Look]
@@ -94,11 +97,10 @@ class Account:
         return [act for act in self.acts if act.undoes]
 
 
-def account_of(material: Material) -> Account:
-    """Return the account of a bundle's run."""
+def account_of(material: Material, most_requests: int | None = None) -> Account:
+    """Return the account of a bundle's run, with so many of its requests at most."""
     run, definition = material.run, material.definition
     requested_by = text(run, "requested_by")
-    requests = requests_of(material)
     answers, development = _decided(material)
     return Account(
         title=text(definition, "title") or text(run, "definition", "name"),
@@ -110,13 +112,15 @@ def account_of(material: Material) -> Account:
         requested_by_id=requested_by,
         submitted_by=text(run, "submitted_by"),
         trigger=text(run, "trigger", "type"),
-        about=_about(material, requests),
+        about=_about(material),
         status=STATUSES.get(text(run, "status"), text(run, "status")),
         outcome=plain(text(run, "outcome")),
         error=text(run, "error"),
         began_at=text(run, "created_at") or material.last_moment(RUN_QUEUED),
         ended_at=text(run, "finished_at") or material.last_moment(*RUN_ENDED),
-        requests=requests,
+        asked=len(material.approvals),
+        requests=requests_of(material, most_requests),
+        needs=needs_of(material),
         refusals=refusals_of(material),
         acts=acts_of(material),
         looks=[_look(material, one) for one in material.reads.values()],
@@ -131,11 +135,10 @@ def account_of(material: Material) -> Account:
     )
 
 
-def _about(material: Material, requests: Sequence[Request]) -> list[str]:
-    titles = [request.what for request in requests if request.kind == "task"]
-    proposed = [leaf for leaf in material.leaves_of("effect.proposed") if text(leaf, "correlation", "step")]
+def _about(material: Material) -> list[str]:
+    proposed = (leaf for leaf in material.leaves_of("effect.proposed") if text(leaf, "correlation", "step"))
     targets = [text(leaf, "data", "target") for leaf in proposed if not is_chat(text(leaf, "data", "action"))]
-    return list(dict.fromkeys(filter(None, [*titles, *targets, text(material.run, "trigger", "ref")])))
+    return list(dict.fromkeys(filter(None, [*reviews_of(material), *targets, text(material.run, "trigger", "ref")])))
 
 
 def _look(material: Material, read: Any) -> Look:
@@ -178,7 +181,7 @@ def _step(material: Material, leaf: Record) -> str:
 
 def _decided(material: Material) -> tuple[dict[str, int], int]:
     """Return how often policy gave each answer, and how often a policy that nobody had activated did."""
-    told = [(text(one, "outcome"), one.get("development") is True) for one in material.decisions.values()]
-    outcomes = [outcome for outcome, _ in told]
+    told = material.decided.values()
+    outcomes = [one.outcome for one in told]
     answers = {outcome: outcomes.count(outcome) for outcome in ("allow", "needs_approval", "deny")}
-    return answers, sum(is_development for _, is_development in told)
+    return answers, sum(one.is_development for one in told)

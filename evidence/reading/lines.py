@@ -3,11 +3,20 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 Line = dict[str, Any]
+
+
+class ToldLine(NamedTuple):
+    """The place of a line, the event of which it tells, and the approval about which it does; "" for none."""
+
+    place: slice
+    event: str
+    approval_id: str
+
 
 _FEW = 16
 """Lines that may be held together: each has 64 KiB at most, which may be a megabyte as values."""
@@ -16,21 +25,18 @@ _FEW = 16
 class Lines:
     """The lines that are objects, in their order; whether they are leaves is for verification to say."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, told: Iterable[ToldLine] | None = None) -> None:
         self._data = data
         self._starts, self._ends = array("Q"), array("Q")
         self._events: list[str] = []
         self._about: dict[str, list[int]] = {}
         shared: dict[str, str] = {}
-        for line in lines_in(data):
-            value = any_value(data[line])
-            if isinstance(value, dict):
-                self._starts.append(line.start)
-                self._ends.append(line.stop)
-                event = str(value.get("event"))
-                if about := _approval(value.get("data")) or _approval(value.get("correlation")):
-                    self._about.setdefault(about, []).append(len(self._events))
-                self._events.append(shared.setdefault(event, event))
+        for place, event, about in told_lines(data) if told is None else told:
+            self._starts.append(place.start)
+            self._ends.append(place.stop)
+            if about:
+                self._about.setdefault(about, []).append(len(self._events))
+            self._events.append(shared.setdefault(event, event))
 
     def __iter__(self) -> Iterator[Line]:
         """Give all lines."""
@@ -41,9 +47,9 @@ class Lines:
         found: Line = orjson.loads(memoryview(self._data)[self._starts[number] : self._ends[number]])
         return found
 
-    def of(self, *events: str) -> list[Line]:
+    def of(self, *events: str) -> "Some":
         """Return the lines that tell of one of these events."""
-        return [self.read(number) for number, event in enumerate(self._events) if event in events]
+        return Some(self, array("Q", [number for number, event in enumerate(self._events) if event in events]))
 
     def about(self, approval_id: str) -> Iterable[Line]:
         """Return the lines about an approval, as their data says, or else their correlation; a few are read at once."""
@@ -62,8 +68,26 @@ class Some:
         """Give each, as often as somebody asks."""
         return map(self.lines.read, self.numbers)
 
+    def __reversed__(self) -> Iterator[Line]:
+        """Give each, the last one first."""
+        return map(self.lines.read, reversed(self.numbers))
 
-def _approval(value: Any) -> str:
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.numbers)
+
+
+def told_lines(data: bytes) -> Iterator[ToldLine]:
+    """Give the lines that are objects."""
+    for line in lines_in(data):
+        value = any_value(data[line])
+        if isinstance(value, dict):
+            about = approval_in(value.get("data")) or approval_in(value.get("correlation"))
+            yield ToldLine(line, str(value.get("event")), about)
+
+
+def approval_in(value: Any) -> str:
+    """Return the id of the approval that an object names; "" where it names none."""
     found = value.get("approval_id") if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
 

@@ -4,13 +4,13 @@ Bundles are sealed as they are and read before they are verified, so nothing her
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from evidence import names
-from evidence.reading.lines import Lines, any_value
+from evidence.reading.lines import Lines, Some, ToldLine, any_value
 from evidence.reading.step_paths import address_of, path_in_words
 from receipts.canonical import Apart, built, built_text
 from receipts.chain import RUN_QUEUED
@@ -29,8 +29,11 @@ _HOLDERS = frozenset({"switch", "repeat", "branch"})
 
 def text(value: Any, *path: str) -> str:
     """Return the text at a path of members; "" where there is none."""
-    found = _at(value, path)
-    return found if isinstance(found, str) else ""
+    for name in path:  # as `_at` does: nothing is asked for as often as texts
+        value = value.get(name) if value.__class__ is dict else member(value, name)
+    if value.__class__ is Apart:
+        value = built_text(value)
+    return value if isinstance(value, str) else ""
 
 
 def number(value: Any, *path: str) -> int:
@@ -97,12 +100,30 @@ class Records(Mapping[str, Record]):
         return len(self._members)
 
 
+class Decided(NamedTuple):
+    """Of a decision its member, the digest of its effect, its outcome, and whether nobody had activated its policy."""
+
+    member: str
+    effect: str
+    outcome: str
+    is_development: bool
+
+
+def _decided(member: str, told: Record) -> Decided:
+    effect, outcome = text(told, "input", "effect", "digest"), text(told, "outcome")
+    return Decided(member, effect, outcome, told.get("development") is True)
+
+
 @dataclass(frozen=True)
 class Material:
-    """The members, by name, and how the JSON of one is read: of what a verifier reads, parts may stand apart."""
+    """The members, by name, and how the JSON of one is read: of what a verifier reads, parts may stand apart.
+
+    `told` are the lines of the audit log, where somebody has read them before.
+    """
 
     members: Mapping[str, bytes]
     read: Callable[[str], Any] | None = None
+    told: Iterable[ToldLine] | None = None
 
     @cached_property
     def run(self) -> Record:
@@ -117,12 +138,17 @@ class Material:
     @cached_property
     def leaves(self) -> Lines:
         """Return the audit leaves, in the order of their lines."""
-        return Lines(self.members.get(names.AUDIT, b""))
+        return Lines(self.members.get(names.AUDIT, b""), self.told)
 
     @cached_property
     def decisions(self) -> Mapping[str, Record]:
         """Return the decisions by their ids, in their order."""
-        return self._records(names.DECISIONS, "id")
+        return Records({name: told.member for name, told in self.decided.items()}, self._record)
+
+    @cached_property
+    def decided(self) -> dict[str, Decided]:
+        """Return what is asked of all decisions, by their ids, in their order: none is kept for that."""
+        return {text(one, "id"): _decided(name, one) for name, one in self._objects(names.DECISIONS)}
 
     @cached_property
     def approvals(self) -> Mapping[str, Record]:
@@ -180,7 +206,7 @@ class Material:
     @cached_property
     def effects(self) -> Mapping[str, Record]:
         """Return the effects of which policy was told, by their digests."""
-        told = {text(one, "input", "effect", "digest"): name for name, one in self.decisions.items()}
+        told = {told.effect: name for name, told in self.decided.items()}
         return Records(told, lambda name: record(self.decisions[name], "input", "effect"))
 
     def leaves_about(self, approval_id: str) -> Iterable[Record]:
@@ -212,14 +238,14 @@ class Material:
     def asked(self, approval_id: str, step: str) -> str:
         """Return what people were asked: a review's own title, else what the verb is for, else the step."""
         approval = self.approvals.get(approval_id, {})
-        title = text(self.effects.get(text(approval, "digest")), "fields", "title")
-        return (text(approval, "kind") == "task" and title) or text(approval, "purpose") or self.in_words(step)
+        effect = self.effects.get(text(approval, "digest")) if text(approval, "kind") == "task" else None
+        return text(effect, "fields", "title") or text(approval, "purpose") or self.in_words(step)
 
     def last_moment(self, *events: str) -> str:
         """Return when the last of these events was; "" where there was none."""
         return next((text(leaf, "at") for leaf in reversed(self.leaves_of(*events))), "")
 
-    def leaves_of(self, *events: str) -> Sequence[Record]:
+    def leaves_of(self, *events: str) -> Some:
         """Return the leaves of these events, in the chain's order."""
         return self.leaves.of(*events)
 
@@ -237,8 +263,13 @@ class Material:
 
     def _ids(self, folder: str, key: str) -> dict[str, str]:
         """Return the members of a folder that hold an object, by its id."""
-        found = ((self._value(name), name) for name in sorted(self.members) if name.startswith(f"{folder}/"))
-        return {text(one, key): name for one, name in found if isinstance(one, dict)}
+        return {text(one, key): name for name, one in self._objects(folder)}
+
+    def _objects(self, folder: str) -> Iterator[tuple[str, Record]]:
+        """Give the members of a folder that hold an object, each with that."""
+        for name in sorted(self.members):
+            if name.startswith(f"{folder}/") and isinstance(one := self._value(name), dict):
+                yield name, one
 
     def _record(self, name: str) -> Record:
         return record(self._value(name))

@@ -7,6 +7,7 @@ and answers that did not count.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from evidence.reading.material import Material, Record, is_wish, number, record, records, text
@@ -20,9 +21,9 @@ def is_chat(action: str) -> bool:
     return action.startswith(("slack::", "webhook::"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Act:
-    """One attempt at a write for a step. `sent` and `answer` are JSON; what may not be seen is `[redacted]` in them.
+    """One attempt at a write for a step. `receipt` reads its receipt, in which `[redacted]` is what may not be seen.
 
     `undoes` are the steps whose verb names this one's as what undoes it, and which had been done before.
     `replied` tells who answered a durable request, and when.
@@ -36,8 +37,7 @@ class Act:
     at: str
     outcome: str
     is_done: bool
-    sent: Any
-    answer: Any
+    receipt: Callable[[], Record]
     error: str
     undone_by: str
     undoes: Sequence[str]
@@ -45,6 +45,11 @@ class Act:
     approval_id: str
     is_chat: bool
     is_read: bool
+
+    @property
+    def answer(self) -> Any:
+        """Return what came back, as JSON; None of a read, whose answer is not kept."""
+        return None if self.is_read else self.receipt().get("response")
 
     @property
     def is_card(self) -> bool:
@@ -57,19 +62,22 @@ def acts_of(material: Material) -> list[Act]:
     done: dict[str, dict[str, None]] = {}  # by the verb that undoes it, the steps in their order
     replies = _replies(material)
     acts = []
-    for receipt in material.receipts.values():
+    for receipt_id, receipt in material.receipts.items():
         step, outcome = text(receipt, "step"), text(receipt, "outcome")
         if not step or outcome == "refusal":
             continue
         is_done = outcome == "success"
         undoes = done.get(material.verb_name(step), {}) if is_done else {}
-        acts.append(_act(material, receipt, list(undoes), replies.get(step, []) if outcome != "failure" else []))
+        replied = replies.get(step, []) if outcome != "failure" else []
+        acts.append(_act(material, receipt_id, receipt, list(undoes), replied))
         if is_done and text(receipt, "reversible_by"):
             done.setdefault(text(receipt, "reversible_by"), {})[material.in_words(step)] = None
     return acts
 
 
-def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Sequence[tuple[str, str]]) -> Act:
+def _act(
+    material: Material, receipt_id: str, receipt: Record, undoes: Sequence[str], replied: Sequence[tuple[str, str]]
+) -> Act:
     step, outcome = text(receipt, "step"), text(receipt, "outcome")
     is_read = outcome == "success" and record(material.verb(step), "effect").get("governed") is True
     return Act(
@@ -81,8 +89,7 @@ def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Se
         at=text(receipt, "finished_at"),
         outcome=f"read, {counted(number(receipt, 'response', 'bytes'), 'byte')}" if is_read else _outcome(outcome),
         is_done=outcome == "success",
-        sent=receipt.get("request"),
-        answer=None if is_read else receipt.get("response"),
+        receipt=partial(material.receipts.__getitem__, receipt_id),
         error=text(receipt, "error"),
         undone_by=text(receipt, "reversible_by"),
         undoes=undoes,

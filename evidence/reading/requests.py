@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from evidence.reading.markdown import is_document
@@ -133,16 +134,40 @@ def heading_of(card: Record) -> str:
     return next((text(block, "text", "text") for block in blocks if text(block, "type") == "header"), "")
 
 
-def requests_of(material: Material) -> list[Request]:
-    """Return all requests, in the order in which people were asked."""
-    return [_request(material, approval) for approval in material.approvals.values()]
+def requests_of(material: Material, most: int | None = None) -> list[Request]:
+    """Return the requests, or `most` of them at most, in the order in which people were asked."""
+    return [_request(material, approval) for approval in islice(material.approvals.values(), most)]
+
+
+def reviews_of(material: Material) -> list[str]:
+    """Return the titles of the reviews, in the order in which people were asked."""
+    reviews = (approval for approval in material.approvals.values() if text(approval, "kind") == "task")
+    return [_what("task", _effect(material, one), material.in_words(text(one, "step"))) for one in reviews]
+
+
+def needs_of(material: Material) -> list[tuple[str, str, str]]:
+    """Return the rules of policy (code and words), each with what it wanted of people, once."""
+    needs = (
+        (*rule, needed(record(approval, "requirement")))
+        for approval in material.approvals.values()
+        for rule in _rules(approval)
+    )
+    return list(dict.fromkeys(needs))
+
+
+def _effect(material: Material, approval: Record) -> Record:
+    return material.effects.get(text(approval, "digest"), {})
+
+
+def _rules(approval: Record) -> list[tuple[str, str]]:
+    return [(text(one, "code"), text(one, "msg")) for one in records(approval, "reasons")]
 
 
 def _request(material: Material, approval: Record) -> Request:
     approval_id, kind, status = text(approval, "id"), text(approval, "kind"), text(approval, "status")
     about = material.leaves_about(approval_id)
     cards = _cards(approval, about)
-    effect = material.effects.get(text(approval, "digest"), {})
+    effect = _effect(material, approval)
     verb = record(material.verb(text(approval, "step")), "effect")
     return Request(
         id=approval_id,
@@ -152,7 +177,7 @@ def _request(material: Material, approval: Record) -> Request:
         purpose=text(approval, "purpose"),
         what=_what(kind, effect, material.in_words(text(approval, "step"))),
         undone_by=text(verb, "reversible_by"),
-        rules=[(text(one, "code"), text(one, "msg")) for one in records(approval, "reasons")],
+        rules=_rules(approval),
         needed=needed(record(approval, "requirement")),
         asked_at=_moment_of(about, "approval.requested"),
         expires_at=text(approval, "expires_at"),

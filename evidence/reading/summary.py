@@ -52,7 +52,7 @@ _REST = """\
 
 def summary(material: Material) -> bytes:
     """Return the page."""
-    account = account_of(material)
+    account = account_of(material, _MOST["requests"])
     parts = [
         f"# {prose(account.title, _NAME) or 'A run'}: {_ending(account) or 'not ended'}\n",
         *([_MOCKED] if account.mocked else []),
@@ -92,13 +92,13 @@ def _policy(account: Account) -> Iterable[str]:
     allow, ask, deny = (account.answers[outcome] for outcome in ("allow", "needs_approval", "deny"))
     asked = counted(sum(account.answers.values()), "decision")
     yield f"- {asked}: {allow:,} allowed, {ask:,} needed approval, {deny:,} denied."
-    rules = [(rule, request.needed) for request in account.requests for rule in request.rules]
-    for (code, words), needed in list(dict.fromkeys(rules))[: _MOST["requests"]]:
+    for code, words, needed in account.needs[: _MOST["requests"]]:
         yield f"- {quoted(words or code, _TEXT)}: {prose(needed, _TEXT)}"
 
 
 def _requests(account: Account) -> Iterable[str]:
-    return _several(account.requests, "requests", _request, names.APPROVALS) or ["- No requests."]
+    told = [line for one in account.requests for line in _request(one)] or ["- No requests."]
+    return [*told, *_more(account.asked, "requests", names.APPROVALS)]
 
 
 def _request(request: Request) -> Iterable[str]:
@@ -202,9 +202,12 @@ def _also(text: str, before: str) -> str:
 
 def _several(all_: Sequence[T], kind: str, tell: Callable[[T], Iterable[str]], where: str) -> list[str]:
     """Return the lines about the first ones, and how many more there are, and where."""
-    shown = [line for one in all_[: _MOST[kind]] for line in tell(one)]
-    more = len(all_) - _MOST[kind]
-    return [*shown, f"- … and {more:,} more in `{where}`"] if more > 0 else shown
+    return [*(line for one in all_[: _MOST[kind]] for line in tell(one)), *_more(len(all_), kind, where)]
+
+
+def _more(count: int, kind: str, where: str) -> list[str]:
+    more = count - _MOST[kind]
+    return [f"- … and {more:,} more in `{where}`"] if more > 0 else []
 
 
 def _part(title: str, told: Iterable[str]) -> list[str]:

@@ -20,13 +20,13 @@ _ABOUT = ("approval_id", "effect_id", "request_id")
 
 def timeline(material: Material) -> bytes:
     """Return the page, with a table for each day."""
-    parts = [_HEAD]
+    page = bytearray(_HEAD.encode())
     for on, leaves in groupby(material.leaves, key=lambda leaf: text(leaf, "at")[:10]):
         first = next(leaves)
-        parts += [f"## {day_in_words(text(first, 'at')) or visible(on)}\n", _TABLE]
-        parts += [_row(material, leaf) for leaf in chain([first], leaves)]
-        parts.append("")
-    return b"\n".join(part.encode() for part in parts)
+        page += f"\n## {day_in_words(text(first, 'at')) or visible(on)}\n\n{_TABLE}\n".encode()
+        for leaf in chain([first], leaves):
+            page += f"{_row(material, leaf)}\n".encode()
+    return bytes(page)
 
 
 def _row(material: Material, leaf: Record) -> str:
@@ -39,4 +39,4 @@ def _ids(leaf: Record) -> Iterator[str]:
     """Give the ids of what a leaf is about, that of its own record first."""
     for place, kept in (("data", _KEPT), ("correlation", _ABOUT)):
         about = record(leaf, place)
-        yield from (value for name in kept if (value := text(about, name)))
+        yield from (value for name in kept if name in about and (value := text(about, name)))

@@ -6,7 +6,7 @@ What records name is built; JSON of whatever shape stands apart as bytes.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.reading.lines import any_value, lines_in
+from evidence.reading.lines import ToldLine, any_value, approval_in, lines_in
 from evidence.reading.material import Material
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Predicate
@@ -170,6 +170,10 @@ class Contents:
             self._read[name] = value
         return value
 
+    def read_again(self, name: str) -> Any:
+        """Return what a member holds that was a value before: whether it is canonical is not looked at again."""
+        return self._read[name] if name in self._read else any_value(self.member(name))
+
     @cached_property
     def _shared(self) -> Shared:
         return Shared()
@@ -277,7 +281,13 @@ class Contents:
     @cached_property
     def material(self) -> Material:
         """Return the members as a reader takes them, those that do not hold as well."""
-        return told_by(self.members, self._read)
+        material = told_by(self.members, self._read)
+        is_read = "leaves" in self.__dict__  # of a bundle that does not hold, they may not be leaves
+        return replace(material, told=self._told_lines()) if is_read else material
+
+    def _told_lines(self) -> Iterator[ToldLine]:
+        for line, leaf in zip(lines_in(self.member(names.AUDIT)), self.leaves, strict=True):
+            yield ToldLine(line, leaf.event, approval_in(leaf.data) or leaf.correlation.approval_id or "")
 
     def leaves_of(self, *events: str) -> list[Leaf]:
         """Return the leaves of these events, in the chain's order."""

@@ -155,17 +155,21 @@ def approvals_bound(facts: Facts) -> str:
     """Compare what was asked, shown and said with the digests on the chain."""
     contents = facts.contents
     for name, requested in _requested(contents).items():
-        record: dict[str, Any] = contents.value(name)
+        record: dict[str, Any] = contents.read_again(name)
         asked = {member: value for member, value in record.items() if member not in _SAID}
-        if canonical.digest(asked) != requested.data.get("asked"):
+        if _digest(asked) != requested.data.get("asked"):
             raise BrokenError(name, f"what was asked is not what {names.AUDIT} line {requested.seq} binds")
         about = contents.leaves_about.get(str(record["id"]), [])
         votes, cards = _digests(about, VOTE_COUNTED), _digests(about, CARD_SHOWN)
-        if sorted(map(canonical.digest, record["votes"])) != sorted(votes):  # two may be of one moment
+        if sorted(map(_digest, record["votes"])) != sorted(votes):  # two may be of one moment
             raise BrokenError(name, f"its votes are not those that {names.AUDIT} binds")
-        if list(map(canonical.digest, record["cards"])) != cards:
+        if list(map(_digest, record["cards"])) != cards:
             raise BrokenError(name, f"its cards are not those that {names.AUDIT} binds")
     return counted(len(contents.approvals), "approval")
+
+
+def _digest(value: Any) -> str:
+    return canonical.digest_of(canonical.dumps_again(value))
 
 
 def _digests(leaves: list[Leaf], event: str) -> list[str]:

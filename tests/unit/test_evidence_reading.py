@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidence.reading.lines import Lines
 from evidence.reading.markdown import HIDDEN, code, lines, prose, quoted, visible, written
 from evidence.reading.material import Material
 from evidence.reading.summary import summary
@@ -372,11 +371,3 @@ def test_a_value_without_a_canonical_form_is_told_too(value: Any) -> None:
     assert written(deep).startswith("(")
     members = {"approvals/a.json": json.dumps({"id": "a", "cards": [deep], "before": {"x": deep}}).encode()}
     assert summary(Material(members))
-
-
-@pytest.mark.parametrize("count", [1, 16, 17, 40])
-def test_lines_about_an_approval_are_given_in_their_order_as_often_as_somebody_asks(count: int) -> None:
-    said = [{"data": {"approval_id": "a-1"}, "seq": number} for number in range(count)]
-    data = b"".join(canonical.dumps(one) + b"\n" for line in said for one in (line, {"data": {"approval_id": "a-2"}}))
-    about = Lines(data).about("a-1")
-    assert [list(about), list(about)] == [said, said]
