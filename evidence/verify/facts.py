@@ -34,7 +34,7 @@ ACTED = ("success", "in_doubt")
 VOTED = ("approval.approved", "approval.rejected")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A decision, the member that holds it, and its leaf."""
 
@@ -43,7 +43,7 @@ class Decided:
     leaf: Leaf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Received:
     """A receipt, the member that holds it, and its leaf."""
 
@@ -52,7 +52,7 @@ class Received:
     leaf: Leaf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Counted:
     """A vote and its leaf; `until` is the place of the leaf that took it back, None where none did."""
 
@@ -61,7 +61,7 @@ class Counted:
     until: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Requested:
     """An approval, the member that holds it, the leaf of its request, its votes in their order, and its end."""
 
