@@ -147,14 +147,18 @@ def _of_vote(material: Material, cast: _Cast, quick: timedelta) -> Iterator[Exce
 
 def _same_people(material: Material, casts: Sequence[_Cast]) -> Iterator[ExceptionEntry]:
     """Yield each signature by somebody who has reviewed in the same run, or the review where that came later."""
+    before: dict[tuple[str | None, str], list[int]] = {}  # the places of votes by their kind and each of their people
     for place, later in enumerate(casts):
-        for earlier in casts[:place]:
-            kinds = {text(one.approval, "kind") for one in (earlier, later)}
+        kind = text(later.approval, "kind")
+        theirs = {one for person in later.people for one in before.get((_OTHER_KIND.get(kind), person), ())}
+        for earlier in (casts[one] for one in sorted(theirs)):
             apart = seconds_between(text(earlier.leaf, "at"), text(later.leaf, "at"))
-            if kinds == {"task", "effect"} and earlier.people & later.people and apart is not None:
+            if apart is not None:
                 yield _entry(
                     material, ExceptionKind.SAME_PERSON, later.leaf, _both(material, earlier, later, apart), int(apart)
                 )
+        for person in later.people:
+            before.setdefault((kind, person), []).append(place)
 
 
 def _both(material: Material, earlier: _Cast, later: _Cast, apart: float) -> str:
@@ -167,6 +171,7 @@ def _both(material: Material, earlier: _Cast, later: _Cast, apart: float) -> str
 
 
 _AS = {"task": "reviewed", "effect": "signed"}
+_OTHER_KIND = {"task": "effect", "effect": "task"}
 
 
 def _edited(material: Material, leaf: Record) -> Iterator[ExceptionEntry]:

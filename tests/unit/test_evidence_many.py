@@ -5,6 +5,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from types import FrameType
 from typing import Any
 
@@ -13,11 +14,14 @@ import pytest
 
 from evidence import names
 from evidence.reading import material
+from evidence.reading.exceptions import exceptions_of
+from evidence.reading.material import Material
 from evidence.run_record import run_as_told
 from evidence.verify import escalations, waits
 from evidence.verify.facts import Facts
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import signed_contents, unpacked, verify
+from evidence.zipform import unpack
 from tests.unit.evidence_many import many
 from tests.unit.evidence_sample import Office, Story, at, story
 
@@ -68,6 +72,13 @@ def test_no_rule_looks_at_all_records_for_each_record(office: Office, monkeypatc
     verify(office.seal(many(1).dossier()), office.public)  # what is made once is made
     sealed = (office.seal(many(times * WRITES).dossier()) for times in (1, 2, 3))  # each in the place of the last
     assert growing(*(steps_of(partial(verify, path, office.public)) for path in sealed)) == {}
+
+
+def test_exceptions_are_not_looked_for_in_all_pairs_of_votes(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(material, "_NEAR", 1)
+    sealed = [office.seal(many(times * WRITES).dossier()).read_bytes() for times in (1, 2, 3)]
+    read = [Material(unpack(BytesIO(data)).members) for data in sealed]
+    assert growing(*(steps_of(partial(exceptions_of, one)) for one in read)) == {}
 
 
 def waiting(count: int) -> Story:
