@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import psycopg
 from fastapi import FastAPI, Request
@@ -196,7 +197,9 @@ def _handle(app: FastAPI, door: SignIn) -> None:
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        return message(None, status, "No such page", "There is nothing here.")
+        if status == HTTPStatus.NOT_FOUND:
+            return message(None, status, "No such page", "There is nothing here.")
+        return message(None, status, "Not understood", "This address or form cannot be read. Nothing was done.")
 
     @app.exception_handler(psycopg.OperationalError)
     async def away(_: Request, __: Exception) -> Response:

@@ -9,15 +9,21 @@ import httpx2
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.starlette_client import StarletteOAuth2App
 from joserfc.errors import JoseError
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from runtime.model.console import ProviderAccount
+from runtime.model.console import SLACK, ProviderAccount
 from runtime.model.limits import first_line
 
 _SECONDS = 5.0
 """How long the provider may take to answer."""
 _SIGNED_BY = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
 """Algorithms with which ID tokens may be signed: those with a public key."""
+
+
+_TEAM = "https://slack.com/team_id"
+_FAULTS = (httpx2.HTTPError, httpx2.InvalidURL, OAuthError, JoseError, ValueError, RuntimeError)
+_MALFORMED = (TypeError, AttributeError, KeyError)
+"""What libraries raise where a provider's JSON has another form than it should."""
 
 
 class ProviderError(Exception):
@@ -33,18 +39,26 @@ class Began(NamedTuple):
     verifier: str
 
 
-class _Claims(BaseModel):
+class Claims(BaseModel):
     """The claims of an ID token that are read; others are left."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
     iss: str
     sub: Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]{1,255}$")]
-    email: str | None = None
+    email: Annotated[str, StringConstraints(max_length=254)] | None = None
     email_verified: Any = False  # some say "true": only `true` is a yes
 
+    team: Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]{1,30}$")] | None = Field(None, alias=_TEAM)
+
     def account(self) -> ProviderAccount:
-        return ProviderAccount(self.iss, self.sub, self.email or "", self.email_verified is True)
+        """Return the account; one of Slack is named by its workspace, too. Raise ValueError where that is missing."""
+        subject = self.sub
+        if self.iss == SLACK:
+            if self.team is None:
+                raise ValueError("its ID token names no workspace")
+            subject = f"{self.team}/{self.sub}"
+        return ProviderAccount(self.iss, subject, self.email or "", self.email_verified is True)
 
 
 class Provider:
@@ -67,8 +81,10 @@ class Provider:
         try:
             await self._describe()
             began = await self._app.create_authorization_url(self._callback)
-        except (httpx2.HTTPError, ValueError, RuntimeError) as error:
+        except _FAULTS as error:
             raise ProviderError(first_line(error)) from error
+        except _MALFORMED as error:
+            raise ProviderError("it does not describe itself as a provider does") from error
         return Began(began["url"], began["state"], began["nonce"], began["code_verifier"])
 
     async def finish(self, code: str, verifier: str, nonce: str) -> ProviderAccount:
@@ -83,12 +99,14 @@ class Provider:
             claims = await self._app.parse_id_token(token, nonce, expected)
             if claims is None:
                 raise ProviderError("it gave no ID token")
-            return _Claims.model_validate(dict(claims)).account()
+            return Claims.model_validate(dict(claims)).account()
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)[0]
             raise ProviderError(f"its ID token: {'.'.join(map(str, found['loc']))}: {found['msg']}") from error
-        except (httpx2.HTTPError, OAuthError, JoseError, ValueError, RuntimeError) as error:
+        except _FAULTS as error:
             raise ProviderError(first_line(error)) from error
+        except _MALFORMED as error:
+            raise ProviderError("its answer has another form than it should") from error
 
     async def _describe(self) -> None:
         """Read how the provider describes itself, once; raise ProviderError unless it is the issuer that it has to be.

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from console.pages import HEADERS, message, page
 from console.sign_in import SignIn
+from runtime.model.votes import Refusal, RefusalCode
 from runtime.services.approval_view import Act
 from runtime.services.clicks import ClickOutcome
 from runtime.services.console_requests import ConsoleRequests, PageChangedError, RequestForm, Said, SignHere
@@ -26,6 +27,14 @@ _DONE = {
     Said.CLAIM: "You have claimed this review.",
     Said.RELEASE: "You have given this review back.",
 }
+
+_HERE = {
+    RefusalCode.STALE: "The request has changed since you opened its page. Please read it again, then answer.",
+    RefusalCode.PASSKEY_NEEDED: "This needs a passkey signature, and there is no address at which you could sign.",
+    RefusalCode.DEACTIVATED: "All your Slack accounts are deactivated, so you cannot decide.",
+    RefusalCode.NOT_IN_DIRECTORY: "Countersign's directory has no such person any more, so you cannot decide.",
+}
+"""Words for refusals that speak of cards and clicks in Slack."""
 
 
 class SentForm(BaseModel):
@@ -60,7 +69,7 @@ class RequestPages:
         if found is None:
             return message(viewer, 404, "No such request", _UNKNOWN)
         acts = found.acts if viewer.is_officer else frozenset()
-        why = refusal_reason(found.refusal) if found.refusal and viewer.is_officer else ""
+        why = _why(found.refusal) if found.refusal and viewer.is_officer else ""
         key = secrets.token_urlsafe(24)
         return page("request", viewer, found=found, view=found.view, acts=acts, why=why, key=key, Act=Act)
 
@@ -82,8 +91,13 @@ def _answer(viewer: ConsoleViewer, form: RequestForm, found: ClickOutcome | Sign
     if isinstance(found, SignHere):
         return RedirectResponse(found.link, _SEE_OTHER, HEADERS)
     if found.refusal is not None:
-        return _back(viewer, form, 409, "This does not count", refusal_reason(found.refusal))
+        return _back(viewer, form, 409, "This does not count", _why(found.refusal))
     return _back(viewer, form, 200, "Done", _DONE[form.says])
+
+
+def _why(refusal: Refusal) -> str:
+    """Return why something does not count, in words that fit a page."""
+    return _HERE.get(refusal.code) or refusal_reason(refusal)
 
 
 def _back(viewer: ConsoleViewer, form: RequestForm, status: int, title: str, says: str) -> Response:

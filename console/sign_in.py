@@ -149,7 +149,8 @@ class SignIn:
         state, _, tied = request.cookies.get(BEGUN, "").partition(".")
         nonce, _, verifier = tied.partition(".")
         asked = request.query_params
-        if not state or not verifier or not hmac.compare_digest(state.encode(), asked.get("state", "").encode()):
+        is_ours = hmac.compare_digest(state.encode(), asked.get("state", "").encode())
+        if not (is_ours and state and nonce and verifier):
             says = "It did not begin in this browser, or more than ten minutes ago. Nothing was opened."
             return self._ended(page("sign_in", None, 400, title="This sign-in does not count", says=says))
         if asked.get("iss", self._provider.issuer) != self._provider.issuer:

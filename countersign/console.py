@@ -14,6 +14,7 @@ from console.sign_in import CALLBACK, SignIn
 from countersign.archive import make_archive
 from countersign.connection import connected, naming
 from countersign.parts import ServeError
+from countersign.setting_secrets import make_privacy
 from countersign.settings import Settings
 from countersign.system import System
 from runtime.clock import utc_now
@@ -39,7 +40,13 @@ def make_console(system: System) -> FastAPI | None:
         log.warning("the console is not served: nobody could sign in without COUNTERSIGN_CONSOLE_CLIENT_SECRET")
         return None
     sessions = ConsoleSessions(
-        engine.pool, engine.clock, settings.tenant, settings.console_groups, frozenset(settings.console_domains)
+        engine.pool,
+        engine.clock,
+        settings.tenant,
+        settings.console_groups,
+        domains=frozenset(settings.console_domains),
+        issuer=provider.issuer if provider else None,
+        has_link=link is not None,
     )
     door = SignIn(sessions, origin, link=link.get_secret_value() if link else None, provider=provider)
     desks = Desks(
@@ -64,7 +71,7 @@ async def sign_out(settings: Settings, person: str, by: str, reason: str) -> int
     """End all sessions of a person in the console, on record; return how many went on. Raise OperateError."""
     async with connected(settings) as conn:
         with naming():
-            return await end_sessions(conn, settings.tenant, person, by, reason, utc_now())
+            return await end_sessions(conn, settings.tenant, person, by, reason, make_privacy(settings), utc_now())
 
 
 async def check_provider(settings: Settings) -> list[Fact]:

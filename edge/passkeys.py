@@ -29,10 +29,10 @@ CLOSED = {
     Closed.EXPIRED: "The time for this page has run out",
 }
 REMEDY = (
-    "A link is for one person and for one time. If you were about to sign, start again from the card. If you "
-    "were about to register a passkey, ask the person who invited you for another link."
+    "A link is for one person and for one time. If you were about to sign, start again from the card or the console."
+    " If you were about to register a passkey, ask the person who invited you for another link."
 )
-SIGNED = "Signed. Your approval counts, and the card in Slack says so. You can close this page."
+SIGNED = "Signed. Your approval counts, and the request says so. You can close this page."
 REGISTERED = "Your passkey is registered. You can close this page."
 NOT_REGISTERED = "Your passkey is not registered: {}."
 

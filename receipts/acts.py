@@ -200,11 +200,12 @@ class FormRefused(Act):
     route: NonEmpty
     person: NonEmpty
     rule: Literal["role", "origin"]
+    session: Identifier
 
     @property
     def once(self) -> str:
-        """Return what was refused to whom, and why: who tries again and again is on record once."""
-        return f"form refused {self.person} {self.route} {self.rule}"
+        """Return what was refused, and why: who tries again and again in one session is on record once."""
+        return f"form refused {self.session} {self.route} {self.rule}"
 
 
 class DelegationRefused(Act):

@@ -23,7 +23,7 @@ class AccountLinked(Act):
 class ActsAsked(Act):
     """An operator wanted one thing of many subjects, by one form; what became of each is on its own record.
 
-    `form` is the SHA-256 of the form's key, `digest` that of the list of the subjects' ids.
+    `form` is the SHA-256 of the form and what it says, `digest` that of the list of the subjects' ids.
     """
 
     event = "acts.asked"

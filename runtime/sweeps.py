@@ -114,7 +114,7 @@ async def reclaim_leases(engine: Engine) -> int:
 async def _reclaim(engine: Engine, effect_id: str) -> int:
     """End a lease in the name of the worker that held it: what it writes after this, it writes no more."""
     async with engine.pool.connection() as conn:
-        run_id = await effects.run_of(conn, effect_id)
+        run_id = await effects.run_of(conn, engine.tenant, effect_id)
     return await engine.evaluating(lambda: _take_back(engine, run_id, effect_id))
 
 

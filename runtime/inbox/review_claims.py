@@ -6,6 +6,8 @@ those who are asked. A request that one person hands to another: the other is to
 on.
 """
 
+from collections.abc import Mapping
+
 from receipts.chain import APPROVAL_HANDED, Actor
 from runtime.approvals.request_rules import Candidate, refuse_hand
 from runtime.approvals.rules import refuse_claim, refuse_release
@@ -20,10 +22,12 @@ from runtime.inbox.vote_refusals import (
     end_lapsed_claim,
     load_act,
     person_of,
+    present_person,
     record_refusal,
     refuse_stranding_handover,
     refuse_way,
     unknown_request,
+    way_of,
 )
 from runtime.model.approval import Approval, AskKind
 from runtime.model.messages import RequestHanded, TaskClaimed, TaskReleased
@@ -31,7 +35,7 @@ from runtime.model.notification import ApplyResult
 from runtime.model.payloads import ClaimPayload, HandPayload
 from runtime.model.person import Person
 from runtime.model.states import NotificationStatus
-from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode
+from runtime.model.votes import CardAct, ClaimAct, Refusal, RefusalCode, Via
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.directory import deactivated_people
@@ -44,12 +48,13 @@ async def apply_claim(matter: NotificationContext, payload: ClaimPayload) -> App
     approval = None if tx is None else await tx.loads.approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown_request()
-    person, holder = await person_of(tx, payload), await claimant_of(tx, approval)
+    speaks = present_person if payload.via is Via.CONSOLE else person_of
+    person, holder = await speaks(tx, payload), await claimant_of(tx, approval)
     if isinstance(person, Refusal):
         return await record_refusal(tx, approval, payload, payload.act, person)
     if refusal := await _claim_refusal(tx, approval, person, holder, payload):
         return await record_refusal(tx, approval, payload, payload.act, refusal)
-    await (_claim if payload.act is ClaimAct.CLAIM else _release)(matter, tx, approval, person)
+    await (_claim if payload.act is ClaimAct.CLAIM else _release)(matter, tx, approval, person, way_of(payload))
     await messages.card_changed(matter.engine, tx, approval.approval_id)
     return ApplyResult(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})
 
@@ -67,22 +72,26 @@ async def _claim_refusal(
     return refusal or refuse_way(tx, approval, payload)
 
 
-async def _claim(matter: NotificationContext, tx: RunTx, approval: Approval, person: Person) -> None:
+async def _claim(
+    matter: NotificationContext, tx: RunTx, approval: Approval, person: Person, way: Mapping[str, str]
+) -> None:
     before = approval.assignee
     await approvals.assign(tx.conn, approval.approval_id, person.id)
-    _note(tx, "task.claimed", approval, person, {"from": before})
+    _note(tx, "task.claimed", approval, person, {"from": before, **way})
     row = await tx.loads.actor((tx.tenant, before)) if before else None
     said = TaskClaimed(person=person.name, before=row["name"] if row else before or "")
     await _tell(matter, tx, approval, said)
 
 
-async def _release(matter: NotificationContext, tx: RunTx, approval: Approval, person: Person) -> None:
+async def _release(
+    matter: NotificationContext, tx: RunTx, approval: Approval, person: Person, way: Mapping[str, str]
+) -> None:
     await approvals.assign(tx.conn, approval.approval_id, None)
-    _note(tx, "task.released", approval, person, {})
+    _note(tx, "task.released", approval, person, way)
     await _tell(matter, tx, approval, TaskReleased(person=person.name))
 
 
-def _note(tx: RunTx, event: str, approval: Approval, person: Person, more: dict[str, str | None]) -> None:
+def _note(tx: RunTx, event: str, approval: Approval, person: Person, more: Mapping[str, str | None]) -> None:
     facts = {"approval_id": approval.approval_id, "person": person.id, **more}
     actor = Actor(id=person.id, kind="person")
     tx.leaf(event, facts, actor=actor, step=approval.step, approval_id=approval.approval_id)

@@ -82,6 +82,13 @@ async def accounts_of(tx: RunTx, person_id: str | None, payload: PersonPayload) 
     return [*(known or [("", person_id or "")]), (payload.console.issuer, payload.console.subject)]
 
 
+def way_of(payload: PersonPayload) -> dict[str, str]:
+    """Return what leaves say of a word in the console: by which account of which issuer; nothing of others."""
+    if payload.console is None:
+        return {}
+    return {"via": str(payload.via), "issuer": payload.console.issuer, "subject": payload.console.subject}
+
+
 async def claimant_of(tx: RunTx, approval: Approval) -> Person | None:
     """Return who has claimed a review, as long as they may answer it; None where that is nobody."""
     if approval.assignee is None:
@@ -163,6 +170,7 @@ async def record_refusal(
         "verdict": str(wanted),
         "team": payload.team,
         "user": payload.user,
+        **way_of(payload),
     }
     actor = Actor(id=payload.person_id or f"slack:{payload.team}:{payload.user}", kind="person")
     if payload.person_id is None and payload.brought_by:

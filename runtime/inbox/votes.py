@@ -40,6 +40,7 @@ from runtime.inbox.vote_refusals import (
     refuse_stranding_withdrawal,
     refuse_way,
     unknown_request,
+    way_of,
 )
 from runtime.model.approval import Approval, AskKind, NamedApproval, StandingChange
 from runtime.model.delegation import StandIn
@@ -292,7 +293,8 @@ async def _withdraw(matter: NotificationContext, answer: RequestAct, payload: Wi
     if vote is None:
         raise LookupError(f"no vote of {person.id} on {approval.approval_id}")
     approvals.withdraw_vote(tx.conn, key, tx.now)
-    facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
+    about = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
+    facts = {**about, **way_of(payload)}
     tx.leaf_about(approval, VOTE_WITHDRAWN, {**facts, "reason": reason}, actor=Actor(id=person.id, kind="person"))
     votes_left = [one for one in answer.votes if one.person != person.id]
     left = counting(approval.requirement, [cast_of(one) for one in votes_left])

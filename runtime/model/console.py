@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 SLACK = "https://slack.com"
-"""The issuer of Sign in with Slack. Its subjects are ids of users, so the directory's Slack accounts count for it."""
+"""The issuer of Sign in with Slack, of whatever workspace: its subjects are here `TEAM/USER`, as in the directory."""
 
 
 LINK = "countersign:link"
@@ -43,8 +43,8 @@ class ProviderAccount:
 
     @property
     def address(self) -> str:
-        """Return the address as the directory's are kept."""
-        return self.email.casefold()
+        """Return the address as the directory's are kept; "" for one that others could look like."""
+        return self.email.lower() if self.email.isascii() and self.email.isprintable() else ""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ def whose(account: ProviderAccount, known: Known, domains: Collection[str]) -> t
         return SignInRefusal.AMBIGUOUS
     if known.listed:
         return next(iter(known.listed)), None
-    if not account.email:
+    if not account.address:
         return SignInRefusal.UNKNOWN
-    if account.address.rpartition("@")[2] not in domains:
+    if domain_of(account.address) not in domains:
         return SignInRefusal.UNTRUSTED
     if not account.is_verified:
         return SignInRefusal.UNVERIFIED
@@ -87,6 +87,11 @@ def whose(account: ProviderAccount, known: Known, domains: Collection[str]) -> t
     if any(_contradicts(link, account, person) for link in known.links):
         return SignInRefusal.CHANGED
     return person, account.address
+
+
+def domain_of(address: str) -> str:
+    """Return the domain of a mail address."""
+    return address.rpartition("@")[2]
 
 
 def _contradicts(link: Link, account: ProviderAccount, person: str) -> bool:

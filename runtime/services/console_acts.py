@@ -81,6 +81,12 @@ class ActForm:
     key: str
     result: Mapping[str, Any] | None = None
 
+    @property
+    def word(self) -> str:
+        """Return what is one wish: the same form, saying the same."""
+        result = None if self.result is None else dict(self.result)
+        return digest([self.key, str(self.name), self.reason, result])
+
 
 @dataclass(frozen=True)
 class ActPage:
@@ -125,7 +131,7 @@ class ConsoleActs:
 
     async def do(self, form: ActForm, subject: Subject, viewer: ConsoleViewer) -> ActOutcome:
         """Do it at most once for each form; raise UnknownError where what it is about is not there."""
-        desk = self._desk(viewer, form.key, subject)
+        desk = self._desk(viewer, form, subject)
         recorded = await _record(desk, form, subject, viewer.person)
         return _outcome(subject.id, await desk.outcome(recorded, PATIENCE))
 
@@ -135,7 +141,7 @@ class ConsoleActs:
         outcomes = list[ActOutcome]()
         recorded = list[tuple[OperatorService, Subject, str]]()
         for subject in subjects:
-            desk = self._desk(viewer, form.key, subject)
+            desk = self._desk(viewer, form, subject)
             try:
                 recorded.append((desk, subject, await _record(desk, form, subject, viewer.person)))
             except UnknownError as error:
@@ -146,16 +152,17 @@ class ConsoleActs:
             outcomes.append(_outcome(subject.id, facts))
         return outcomes
 
-    def _desk(self, viewer: ConsoleViewer, key: str, subject: Subject) -> OperatorService:
-        once = dedupe_key_of("console", self.tenant, viewer.session_id, f"{key}:{subject.id}:{subject.step}")
+    def _desk(self, viewer: ConsoleViewer, form: ActForm, subject: Subject) -> OperatorService:
+        word = digest([form.word, subject.id, subject.step])
+        once = dedupe_key_of("console", self.tenant, viewer.session_id, word)
         return OperatorService(self.engine.pool, self.engine.clock, self.tenant, once)
 
     async def _note(self, form: ActForm, subjects: Sequence[Subject], viewer: ConsoleViewer) -> None:
         ids = [subject.id for subject in subjects]
         act = ActsAsked(
-            form=digest([viewer.session_id, form.key]),
+            form=digest([viewer.session_id, form.word, ids]),
             act=form.name,
-            reason=form.reason,
+            reason=self.engine.privacy.text(error_text(form.reason)),
             subjects=len(ids),
             digest=digest(ids),
         )

@@ -1,7 +1,8 @@
 """Requests in the console: what a page shows of one, and what its reader does with it, by their account and on record.
 
 Nothing counts here that Slack's cards would refuse: votes go the same way, and say by which account of which issuer
-they were given, and what the page showed. A form has a key of its own: sent twice, it is one word.
+they were given, and what the page showed. A form has a key of its own: what it says
+twice is one word.
 """
 
 from collections.abc import Mapping
@@ -64,6 +65,11 @@ class RequestForm:
     shown: str
     key: str
 
+    @property
+    def word(self) -> str:
+        """Return what is one word: the same form, saying the same."""
+        return digest([self.key, self.approval_id, str(self.says), self.reason, self.stamp])
+
 
 @dataclass(frozen=True)
 class SignHere:
@@ -114,7 +120,7 @@ class ConsoleRequests:
             _payload(form, viewer, word),
             by=viewer.person,
             about=f"approval:{form.approval_id}",
-            key=f"console:{viewer.session_id}:{form.key}",
+            key=f"console:{viewer.session_id}:{form.word}",
             request_id=form.key,
         )
         return await desk.apply(recorded)
@@ -136,7 +142,8 @@ def shown_of(view: ApprovalView) -> dict[str, Any]:
 
 def _word(form: RequestForm, found: Standing, viewer: ConsoleViewer) -> ConsoleWord:
     shown = shown_of(found.view)
-    if form.stamp == found.view.stamp and form.shown != digest(shown):
+    is_claim = form.says in (Said.CLAIM, Said.RELEASE)  # whose words carry no stamp
+    if (form.stamp == found.view.stamp or is_claim) and form.shown != digest(shown):
         raise PageChangedError
     return ConsoleWord(issuer=viewer.issuer, subject=viewer.subject, shown=shown)
 

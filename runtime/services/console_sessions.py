@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
-from typing import Literal
+from typing import Any, Literal
 
 from psycopg.errors import UniqueViolation
 
 from receipts.acts import FormRefused, SignInRefused
 from receipts.chain import Actor
 from receipts.console_acts import AccountLinked, SessionsEnded
+from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.engine import new_id
-from runtime.model.console import LINK, ConsoleRole, ProviderAccount, SignInRefusal, whose
+from runtime.model.console import LINK, ConsoleRole, ProviderAccount, SignInRefusal, domain_of, whose
+from runtime.model.limits import error_text
 from runtime.services.people import UnknownPersonError, find_people, person_of
 from runtime.store import console_sessions
 from runtime.store.console_sessions import LinkUsedError, NewSession
@@ -74,7 +76,8 @@ def digest_of(secret: str) -> str:
 class ConsoleSessions:
     """The sessions of one tenant. `groups` are those whose people have a role; who has another is a viewer, too.
 
-    `domains` are those of mail addresses for which the identity provider is trusted, in small letters.
+    `domains` are those of mail addresses for which the identity provider (`issuer`) is trusted, in small letters;
+    `has_link` says that links open sessions. A session counts as long as what opened it still would.
     """
 
     pool: Pool
@@ -82,6 +85,8 @@ class ConsoleSessions:
     tenant: str
     groups: Mapping[ConsoleRole, Sequence[str]]
     domains: Collection[str] = ()
+    issuer: str | None = None
+    has_link: bool = False
 
     async def people(self) -> list[ConsolePerson]:
         """Return the directory's people who have a role, by name."""
@@ -126,14 +131,21 @@ class ConsoleSessions:
         async with self.pool.connection() as conn:
             row = await console_sessions.find_session(conn, self.tenant, digest_of(secret), self.clock())
         roles = self._roles(row["groups"]) if row else frozenset()
-        if row is None or not roles:
+        if row is None or not roles or not self._still_opens(row):
             return None
         account = row["issuer"] or LINK, row["subject"] or row["actor_id"]
         return ConsoleViewer(row["session_id"], row["actor_id"], row["name"], roles, *account)
 
+    def _still_opens(self, session: Mapping[str, Any]) -> bool:
+        """Return whether the settings let somebody in as a session was opened."""
+        if session["issuer"] is None:
+            return self.has_link
+        address = session["address"]
+        return session["issuer"] == self.issuer and (address is None or domain_of(address) in self.domains)
+
     async def note_refused(self, viewer: ConsoleViewer, route: str, rule: Literal["role", "origin"]) -> None:
         """Put on record that a form or page was refused to somebody."""
-        act = FormRefused(route=route, person=viewer.person, rule=rule)
+        act = FormRefused(route=route, person=viewer.person, rule=rule, session=viewer.session_id)
         async with self.pool.connection() as conn, conn.transaction():
             await put_act(conn, self.tenant, act, Actor(id=viewer.person, kind="person"), self.clock())
 
@@ -172,7 +184,9 @@ class ConsoleSessions:
         return frozenset(found | {ConsoleRole.VIEWER} if found else found)
 
 
-async def end_sessions(conn: Conn, tenant: str, person: str, by: str, reason: str, now: datetime) -> int:
+async def end_sessions(
+    conn: Conn, tenant: str, person: str, by: str, reason: str, privacy: Privacy, now: datetime
+) -> int:
     """End all sessions of a person, on record; return how many went on. Raise UnknownPersonError.
 
     Somebody who has left the directory has no session that counts; there is nothing to end.
@@ -181,5 +195,11 @@ async def end_sessions(conn: Conn, tenant: str, person: str, by: str, reason: st
         actor = await person_of(conn, tenant, by)
         await person_of(conn, tenant, person)
         ended = await console_sessions.end_sessions_of(conn, tenant, person, now)
-        await put_act(conn, tenant, SessionsEnded(person=person, sessions=ended, reason=reason), actor, now)
+        await put_act(
+            conn,
+            tenant,
+            SessionsEnded(person=person, sessions=ended, reason=privacy.text(error_text(reason))),
+            actor,
+            now,
+        )
         return ended

@@ -95,7 +95,7 @@ class LegalHolds:
     def _reason(self, reason: str) -> str:
         if not reason.strip():
             raise HoldError("why is not said, and goes on record")
-        return self.privacy.text(reason)
+        return self.privacy.text(error_text(reason))
 
     async def _put(self, conn: Conn, act: HoldSet | HoldLifted, actor: Actor) -> None:
         await put_act(conn, self.tenant, act, actor, self.clock())

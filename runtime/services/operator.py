@@ -179,7 +179,7 @@ class OperatorService:
     async def _run_of(self, effect_id: str) -> str:
         async with self.pool.connection() as conn:
             try:
-                return await effects.run_of(conn, effect_id)
+                return await effects.run_of(conn, self.tenant, effect_id)
             except LookupError as error:
                 raise UnknownEffectError(f"there is no effect {effect_id}") from error
 

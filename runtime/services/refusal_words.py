@@ -10,7 +10,7 @@ _WORDS = {
     RefusalCode.STALE: ("The card has changed since you opened it. Please read it again, then click."),
     RefusalCode.REQUESTER: "You requested this yourself, so someone else has to decide it.",
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
-    RefusalCode.REPEATED: "You have already voted on this request. Your vote stands unless you withdraw it under More.",
+    RefusalCode.REPEATED: "You have already voted on this request. Your vote stands unless you withdraw it.",
     RefusalCode.BROUGHT: "The caller that started this run cannot also answer it.",
     RefusalCode.BREAK_GLASS_SPENT: "You have no emergency overrides left.",
     RefusalCode.NO_TICKET: "Please name the ticket or incident.",

@@ -1,7 +1,7 @@
 """Sessions of people in the console: opened by a link or an account, looked up by the digest of a secret, ended.
 
-An account is somebody's if the directory lists it. Ids of Slack users are subjects of Slack's issuer, so the
-directory's Slack accounts are listed, too, unless Slack says that one is deactivated.
+An account is somebody's if the directory lists it. Of Slack's issuer, the directory's Slack accounts are
+listed, too (`TEAM/USER`), unless Slack says that one is deactivated.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ _LISTS = f"""
              WHERE l ->> 'issuer' = s.issuer AND l ->> 'subject' = s.subject)
     OR s.issuer = '{SLACK}' AND EXISTS (
         SELECT FROM slack_accounts u
-         WHERE u.tenant = a.tenant AND u.actor_id = a.actor_id AND u.account = s.subject
+         WHERE u.tenant = a.tenant AND u.actor_id = a.actor_id AND u.team || '/' || u.account = s.subject
            AND NOT EXISTS (SELECT FROM slack_absentees x
                             WHERE x.tenant = u.tenant AND x.team = u.team AND x.account = u.account))
 """  # noqa: S608 - our own constant
@@ -68,12 +68,12 @@ _LISTS = f"""
 
 
 async def find_session(conn: Conn, tenant: str, secret_digest: str, now: datetime) -> dict[str, Any] | None:
-    """Return {session_id, actor_id, name, groups, issuer, subject} of a session that goes on.
+    """Return {session_id, actor_id, name, groups, issuer, subject, address} of a session that goes on.
 
     Its person is in the directory, and the account by which it was opened is theirs still.
     """
     query = f"""
-        SELECT s.session_id, a.actor_id, a.name, a.groups, s.issuer, s.subject
+        SELECT s.session_id, a.actor_id, a.name, a.groups, s.issuer, s.subject, s.address
           FROM console_sessions s JOIN actors a USING (tenant, actor_id)
          WHERE s.secret_digest = %s AND s.tenant = %s AND s.ended_at IS NULL AND s.expires_at > %s
            AND a.kind = 'person'

@@ -78,7 +78,7 @@ async def replace_directory(
     Actors may have `notices` and `sign_in`; `remind` is when those are reminded who are asked; `sources` are groups
     that are user groups of Slack, whose people stay as they were heard last.
 
-    A new edition goes on the tenant's record, as an act of the actor that is given. Raise
+    A new edition, or other rows of the same, goes on the tenant's record, as an act of the actor that is given. Raise
     DirectoryVersionError, and change nothing, where the edition is older than the one that is loaded.
     """
     async with conn.transaction():
@@ -86,6 +86,7 @@ async def replace_directory(
         before = await usergroup_state(conn, tenant)
         loaded = await edition_of(conn, tenant)
         check_edition(loaded, edition)
+        rows_before = await directory_digest(conn, tenant)
         await conn.execute(
             "INSERT INTO directories (tenant, version, digest, loaded_at, remind, usergroups)"
             " VALUES (%s, %s, %s, clock_timestamp(), %s, %s)"
@@ -108,10 +109,9 @@ async def replace_directory(
         )
         if before.sources.groups or sources.groups:
             await carry_over(conn, tenant, before)
-        if edition != loaded:
-            act = DirectoryLoaded(
-                version=edition.version, digest=edition.digest, rows=await directory_digest(conn, tenant)
-            )
+        rows = await directory_digest(conn, tenant)
+        if edition != loaded or rows != rows_before:  # a later program may keep more of one file
+            act = DirectoryLoaded(version=edition.version, digest=edition.digest, rows=rows)
             await put_act(conn, tenant, act, by, now)
 
 

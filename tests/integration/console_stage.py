@@ -27,6 +27,8 @@ from runtime.services.legal_holds import LegalHolds
 from tests.bench import TENANT, Bench
 from tests.patience import MINUTE
 
+ISSUER = "https://id.example"
+"""Whose accounts sign in where a test serves no provider."""
 GROUPS = {
     ConsoleRole.VIEWER: ["compliance"],
     ConsoleRole.AUDITOR: ["operators"],
@@ -95,16 +97,19 @@ class ConsoleStage:
     stack: AsyncExitStack
 
     domains: Collection[str] = ()
+    issuer: str | None = None
 
     @property
     def sessions(self) -> ConsoleSessions:
         """Return the console's sessions."""
-        return self.sessions_of(self.bench, self.domains)
+        return self.sessions_of(self.bench, self.domains, self.issuer or ISSUER)
 
     @staticmethod
-    def sessions_of(bench: Bench, domains: Collection[str]) -> ConsoleSessions:
+    def sessions_of(bench: Bench, domains: Collection[str], issuer: str | None) -> ConsoleSessions:
         """Return the sessions of a bench's console, which trusts its provider for addresses of these domains."""
-        return ConsoleSessions(bench.engine.pool, bench.clock, TENANT, GROUPS, domains)
+        return ConsoleSessions(
+            bench.engine.pool, bench.clock, TENANT, GROUPS, domains=domains, issuer=issuer, has_link=True
+        )
 
     async def visitor(self, origin: str | None = "") -> Visitor:
         """Return a browser without cookies, whose forms stand on the console's pages if nothing else is said."""
@@ -135,7 +140,7 @@ async def open_console(
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with AsyncExitStack() as stack:
-        stage = ConsoleStage(bench, folder, url, stack, domains)
+        stage = ConsoleStage(bench, folder, url, stack, domains, issuer)
         app = FastAPI()
         provider = Provider(issuer, "console", "a-secret-of-the-console", f"{url}{ROOT}{CALLBACK}") if issuer else None
         door = SignIn(stage.sessions, url, link=link, provider=provider)

@@ -9,8 +9,7 @@ from runtime.services.console_acts import ActForm, ActName, ActOutcome, ConsoleA
 from runtime.services.console_requests import ConsoleRequests, RequestForm, Said, SignHere
 from runtime.services.console_sessions import ConsoleViewer
 from tests.bench import TENANT, Bench
-
-ISSUER = "https://id.example"
+from tests.integration.console_stage import ISSUER
 
 
 def officer(person: str, subject: str = "") -> ConsoleViewer:

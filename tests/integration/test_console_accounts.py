@@ -2,17 +2,19 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from console.provider import Claims
 from countersign.console import check_provider
 from countersign.settings import Settings
 from runtime.model.console import SignInRefusal
 from runtime.services.console_sessions import ProviderAccount, SignInRefusedError
-from tests.bench import Bench
+from tests.bench import TEAM, Bench
 from tests.browser import chromium
 from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage, open_console
@@ -125,6 +127,8 @@ async def test_an_account_that_was_somebody_is_nobody_else_by_an_address(
         ({"email": "ann@evil.example", "email_verified": True}, SignInRefusal.UNTRUSTED),
         ({"email": "ann@sub.acme.example", "email_verified": True}, SignInRefusal.UNTRUSTED),
         ({"email": "zoe@acme.example", "email_verified": True}, SignInRefusal.UNKNOWN),
+        ({"email": "\u017fam@acme.example", "email_verified": True}, SignInRefusal.UNKNOWN),
+        ({"email": "ann@acme.example\0", "email_verified": True}, SignInRefusal.UNKNOWN),
         ({"email": "rita@acme.example", "email_verified": True}, SignInRefusal.NO_ROLE),
     ],
 )
@@ -133,6 +137,7 @@ async def test_who_is_not_let_in_is_on_record_once(
 ) -> None:
     lists(dsn, "ann", email="ann@acme.example")
     lists(dsn, "rita", email="rita@acme.example")
+    lists(dsn, "sam", email="sam@acme.example")
     await provider.knows("stranger", **claims)
     for _ in range(2):
         visitor = await stage.visitor()
@@ -167,8 +172,8 @@ async def test_a_session_ends_when_the_directory_gives_its_account_to_nobody(
 
 
 async def test_the_slack_accounts_of_the_directory_sign_in_by_slack(bench: Bench, dsn: str) -> None:
-    sessions = ConsoleStage.sessions_of(bench, DOMAINS)
-    account = ProviderAccount("https://slack.com", "UANN")
+    sessions = ConsoleStage.sessions_of(bench, DOMAINS, "https://slack.com")
+    account = ProviderAccount("https://slack.com", f"{TEAM}/UANN")
     viewer = await sessions.find(await sessions.sign_in(account))
     assert viewer is not None
     assert viewer.person == "ann"
@@ -176,8 +181,13 @@ async def test_the_slack_accounts_of_the_directory_sign_in_by_slack(bench: Bench
         conn.execute("INSERT INTO slack_absentees SELECT tenant, team, account, now() FROM slack_accounts")
     with pytest.raises(SignInRefusedError, match=SignInRefusal.UNKNOWN):
         await sessions.sign_in(account)
-    with pytest.raises(SignInRefusedError, match=SignInRefusal.UNKNOWN):
-        await sessions.sign_in(ProviderAccount("https://slack.example", "UBEN"))
+    for issuer, subject in (
+        ("https://slack.example", f"{TEAM}/UBEN"),
+        ("https://slack.com", "T0OTHER/UBEN"),
+        ("https://slack.com", "UBEN"),
+    ):
+        with pytest.raises(SignInRefusedError, match=SignInRefusal.UNKNOWN):
+            await sessions.sign_in(ProviderAccount(issuer, subject))
 
 
 FORGED = {
@@ -246,6 +256,49 @@ async def test_an_answer_counts_in_the_browser_that_began_alone_and_once(
     assert (await visitor.get(f"/callback?code=c&state={state}")).status == 400
     assert (await visitor.get("/callback?code=c&state=")).status == 400
     assert await besieged.bench.rows(LOGIN) == [{"n": 0}]
+
+
+@pytest.mark.parametrize("begun", ["", "x..v", "x.n.", ".n.v", "x.n"])
+async def test_a_cookie_that_was_made_up_begins_nothing(
+    besieged: ConsoleStage, hostile: HostileProvider, begun: str
+) -> None:
+    hostile.nonces.append("of the victim")
+    visitor = await besieged.visitor()
+    visitor.http.cookie_jar.update_cookies({"countersign_console_begun": begun})
+    assert (await visitor.get("/callback?code=stolen&state=x")).status == 400
+    assert (await visitor.get("/callback?code=stolen&state=")).status == 400
+    assert await besieged.bench.rows(LOGIN) == [{"n": 0}]
+
+
+@pytest.mark.parametrize("metadata", [{"authorization_endpoint": "http://["}, {"authorization_endpoint": 7}])
+async def test_a_provider_that_describes_itself_wrongly_is_told(
+    besieged: ConsoleStage, hostile: HostileProvider, metadata: dict[str, object]
+) -> None:
+    hostile.metadata = metadata
+    assert (await (await besieged.visitor()).get("/sign-in")).status in (302, 502)
+
+
+async def test_a_session_ends_when_the_settings_no_longer_let_its_account_in(
+    stage: ConsoleStage, provider: RealProvider, dsn: str
+) -> None:
+    lists(dsn, "ann", email="ann@acme.example")
+    await provider.knows("m-ann", email="ann@acme.example", email_verified=True)
+    account = ProviderAccount(provider.issuer, "m-ann", "ann@acme.example", is_verified=True)
+    secret = await stage.sessions.sign_in(account)
+    linked = await stage.sessions.open("a link", "ben")
+    assert await stage.sessions.find(secret)
+    assert await stage.sessions.find(linked)
+    for less in ({"domains": ()}, {"issuer": "https://other.example"}, {"issuer": None}):
+        assert await replace(stage.sessions, **less).find(secret) is None
+    assert await replace(stage.sessions, has_link=False).find(linked) is None
+
+
+async def test_an_account_of_slack_is_named_by_its_workspace(hostile: HostileProvider) -> None:
+    claims = {"iss": "https://slack.com", "sub": "UANN"}
+    with pytest.raises(ValueError, match="names no workspace"):
+        Claims.model_validate(claims).account()
+    told = Claims.model_validate({**claims, "https://slack.com/team_id": TEAM})
+    assert told.account().subject == f"{TEAM}/UANN"
 
 
 async def test_a_provider_that_does_not_answer_is_told(bench: Bench, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.model.console import ConsoleRole
 from runtime.services.console_acts import ActName
-from tests.bench import Bench
+from tests.bench import BENCH_SECRET, Bench
 from tests.databases import superuser
 from tests.integration.console_stage import ConsoleStage, Shown, Visitor
 from tests.integration.evidence_stage import FILE
@@ -121,6 +121,19 @@ async def test_of_what_was_listed_what_changed_meanwhile_is_named_and_left_alone
     assert [row["n"] for row in await console.bench.rows(STATES) if row["status"] == "canceled"] == [8]
     (asked,) = await console.bench.rows(ASKED)
     assert (asked["data"]["act"], asked["data"]["subjects"]) == ("cancel", 12)
+
+
+async def test_another_wish_by_the_same_form_is_on_record_too_and_no_secret_is(console: ConsoleStage) -> None:
+    runs, omar = await _runs(console.bench, 3), await console.signed_in("omar")
+    fields = dict(await _many(omar, "cancel", runs[:1]))
+    for some in (runs[:1], runs[1:]):
+        subjects = [("subjects", f"{run}:") for run in some]
+        said = [("key", fields["key"]), ("count", str(len(some))), ("reason", f"no more {BENCH_SECRET}\0")]
+        shown = await _worked(console, omar.post_all("/acts/cancel/many", [*subjects, *said]))
+        assert shown.status == 200
+    asked = [row["data"] for row in await console.bench.rows(ASKED)]
+    assert sorted(one["subjects"] for one in asked) == [1, 2]
+    assert BENCH_SECRET not in str(asked)
 
 
 async def test_the_count_has_to_be_typed(console: ConsoleStage) -> None:

@@ -116,6 +116,16 @@ async def test_a_form_that_is_sent_twice_is_one_word_and_says_the_same(console: 
     assert (again.status, "You have already voted" in again.text) == (409, True)
 
 
+async def test_another_word_by_the_same_form_is_judged_by_itself(console: ConsoleStage) -> None:
+    approval, ann = await _asked(console), await console.signed_in("ann")
+    fields = _fields(await ann.get(f"/requests/{approval}"))
+    wanting = await ann.post(f"/requests/{approval}", **fields, says="reject", reason="")
+    assert (wanting.status, "A reason is needed" in wanting.text) == (409, True)
+    assert (await ann.post(f"/requests/{approval}", **fields, says="approve", reason="read it")).status == 200
+    other = await ann.post(f"/requests/{approval}", **fields, says="reject", reason="not like this")
+    assert (other.status, "You have already voted" in other.text) == (409, True)
+
+
 async def test_what_slack_refuses_is_refused_and_on_record(console: ConsoleStage) -> None:
     approval = await _asked(console)
     olga, ann = await console.signed_in("olga"), await console.signed_in("ann")
@@ -150,10 +160,12 @@ async def test_who_is_no_officer_answers_nothing(console: ConsoleStage) -> None:
         refused = await omar.post(f"/requests/{approval}", **fields, says="approve", reason="let me")
         assert (refused.status, "This is for officers" in refused.text) == (403, True)
     route = "POST /requests/{approval_id}"
-    assert await console.refused() == [{"route": route, "person": "omar", "rule": "role"}]
+    (row,) = await console.bench.rows("SELECT session_id FROM console_sessions WHERE actor_id = 'omar'")
+    session = row["session_id"]
+    assert await console.refused() == [{"route": route, "person": "omar", "rule": "role", "session": session}]
     omar.origin = "https://evil.example"
     assert (await omar.post(f"/requests/{approval}", **fields, says="approve", reason="let me")).status == 403
-    assert (await console.refused())[1:] == [{"route": route, "person": "omar", "rule": "origin"}]
+    assert (await console.refused())[1:] == [{"route": route, "person": "omar", "rule": "origin", "session": session}]
     assert await console.bench.rows("SELECT * FROM notifications WHERE kind = 'vote'") == []
 
 
@@ -192,6 +204,17 @@ async def test_a_vote_in_the_console_is_withdrawn_there(console: ConsoleStage) -
     assert "Withdraw my vote" in (await ann.get(f"/requests/{approval}")).text
     assert "is withdrawn" in (await _send(ann, approval, "withdraw", "not sure any more")).text
     assert (await _send(ann, approval, "changes", "name the owners")).status == 200
+
+
+async def test_each_word_says_by_which_account_it_came(console: ConsoleStage) -> None:
+    approval, ann = await _asked(console), await console.signed_in("ann")
+    assert (await _send(ann, approval)).status == 200
+    assert (await _send(ann, approval, "withdraw", "not sure any more")).status == 200
+    assert (await _send(ann, approval, "reject", "")).status == 409
+    leaves = "SELECT leaf -> 'data' AS data FROM audit_leaves WHERE leaf ->> 'event' IN"
+    told = [row["data"] for row in await console.bench.rows(f"{leaves} ('vote.withdrawn', 'vote.refused')")]
+    assert len(told) == 2
+    assert all((one["via"], one["issuer"], one["subject"]) == ("console", "countersign:link", "ann") for one in told)
 
 
 async def test_one_account_votes_once_whoever_it_belongs_to_by_then(console: ConsoleStage) -> None:

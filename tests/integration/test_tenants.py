@@ -68,7 +68,7 @@ ACTS = [
     CommandRefused(team="T1", user="U1", command="show", code="identity.guest"),
     SignInRefused(issuer="https://id.example", subject="s-1", code="account.unknown"),
     AccountLinked(issuer="https://id.example", subject="s-1", person="ann", address="ann@acme.example"),
-    FormRefused(route="POST /holds", person="ann", rule="role"),
+    FormRefused(route="POST /holds", person="ann", rule="role", session="ses_1"),
     SessionsEnded(person="ann", sessions=2, reason="lost laptop"),
     ActsAsked(form=SHA, act="cancel", reason="not needed", subjects=2, digest=SHA),
 ]

@@ -39,8 +39,8 @@ CONSOLE = (
     Guard(
         "who has left the groups of the console is out at once",
         "ConsoleSessions.find",
-        "if row is None or not roles:",
-        "if row is None:",
+        "if row is None or not roles or",
+        "if row is None or",
         _TESTS,
     ),
     Guard("a session expires", "find_session", " AND s.expires_at > %s", " AND %s > 'epoch'::timestamptz", _TESTS),
@@ -62,8 +62,8 @@ CONSOLE = (
     Guard(
         "an answer counts in the browser alone that began",
         "SignIn._finish",
-        'hmac.compare_digest(state.encode(), asked.get("state", "").encode())',
-        "True",
+        "is_ours and state and nonce",
+        "state and nonce",
         _ACCOUNTS,
     ),
     Guard(
@@ -88,7 +88,7 @@ CONSOLE = (
     Guard(
         "an address counts where the settings trust its issuer",
         "whose",
-        'account.address.rpartition("@")[2] not in domains',
+        "domain_of(account.address) not in domains",
         "False",
         _ACCOUNTS,
     ),
@@ -118,7 +118,7 @@ CONSOLE = (
     Guard(
         "a vote counts for the page that was shown",
         "_word",
-        "form.stamp == found.view.stamp and form.shown != digest(shown)",
+        "form.shown != digest(shown)",
         "False",
         _VOTES,
     ),
@@ -139,7 +139,7 @@ CONSOLE = (
     Guard(
         "a form that is sent twice is one word",
         "ConsoleRequests.send",
-        "{viewer.session_id}:{form.key}",
+        "{viewer.session_id}:{form.word}",
         "{viewer.session_id}:{id(object())}",
         _VOTES,
     ),
@@ -154,8 +154,8 @@ CONSOLE = (
     Guard(
         "a form of an act that is sent twice is one wish",
         "ConsoleActs._desk",
-        "{key}:{subject.id}:{subject.step}",
-        "{key}:{subject.id}:{id(object())}",
+        "[form.word, subject.id, subject.step]",
+        "[form.word, subject.id, id(object())]",
         _ACTS,
     ),
     Guard(
@@ -164,5 +164,19 @@ CONSOLE = (
         "role not in viewer.roles",
         "False",
         (*_TESTS, *_VOTES, *_ACTS),
+    ),
+    Guard(
+        "a session counts as long as what opened it would open one",
+        "ConsoleSessions.find",
+        "not self._still_opens(row)",
+        "False",
+        _ACCOUNTS,
+    ),
+    Guard(
+        "a sign-in has a nonce of its own",
+        "SignIn._finish",
+        "is_ours and state and nonce",
+        "is_ours and state",
+        _ACCOUNTS,
     ),
 )
