@@ -21,8 +21,8 @@ from runtime.services.console_requests import SignHere
 from tests.bench import TEAM, Bench
 from tests.browser import report_of, verify_page
 from tests.databases import superuser
-from tests.integration.console_stage import ConsoleStage, Shown, Visitor
-from tests.integration.console_words import ISSUER, answer_in_console, officer, say_in_console
+from tests.integration.console_stage import ISSUER, ConsoleStage, Shown, Visitor
+from tests.integration.console_words import answer_in_console, officer, say_in_console
 from tests.integration.evidence_stage import FILE
 from tests.integration.policies_stage import asked, counter, open_vault, register
 from tests.patience import MINUTE

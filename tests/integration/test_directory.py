@@ -369,12 +369,11 @@ async def test_how_people_are_told_is_loaded_with_them_and_part_of_what_is_on_re
 
 async def test_what_a_later_program_keeps_of_the_same_file_goes_on_record(dsn: str, files: Files) -> None:
     file = files.write(1, "compliance")
-    file.write_text(
-        file.read_text(encoding="utf-8") + "- {id: ben, name: Ben, email: ben@b.example}\n", encoding="utf-8"
-    )
+    said = file.read_text(encoding="utf-8")
+    file.write_text(f"{said}- {{id: ben, name: Ben, email: ben@b.example}}\n", encoding="utf-8")
     assert await load(dsn, file) == ""
-    with connect(dsn) as conn:
-        conn.execute("""UPDATE actors SET sign_in = '{}'""")  # as a program before had it
+    with connect(dsn) as before:
+        before.execute("""UPDATE actors SET sign_in = '{}'""")  # as a program before had it
     assert await load(dsn, file) == ""
     leaves = rows(dsn, "SELECT leaf->'data' AS said FROM tenant_leaves WHERE leaf->>'event' = 'directory.loaded'")
     assert len(leaves) == 2
