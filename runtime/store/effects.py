@@ -343,8 +343,7 @@ async def forget_fields(conn: Conn, effect_id: str, public: Action) -> None:
 
 async def run_of(conn: Conn, tenant: str, effect_id: str) -> str:
     """Return the run of an effect of a tenant."""
-    query = "SELECT run_id FROM effects JOIN runs USING (run_id) WHERE tenant = %s AND effect_id = %s"
-    row = await conn.row(query, (tenant, effect_id))
+    row = await conn.row("SELECT run_id FROM effects WHERE tenant = %s AND effect_id = %s", (tenant, effect_id))
     if row is None:
         raise LookupError(f"no effect {effect_id}")
     return str(row["run_id"])
