@@ -6,7 +6,7 @@ CODE := countersign bot console edge sandbox witness evidence runtime policy rec
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test faults soak budgets walks mutants check bench release fmt lock clean
+.PHONY: help demo up test faults soak budgets walks mutants gallery check bench release fmt lock clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
@@ -42,6 +42,10 @@ walks: ## Measure how many files, functions and statements a click, a trigger an
 mutants: ## Take away the most important guards, one at a time, and demand that a test fails
 	$(SETUP) test
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+gallery: ## Look at every page of the console as each role, with axe-core, and do every act
+	$(SETUP) test
+	@$(BIN)/python -m tests.gallery $(ARGS)
 
 check: ## Check format, lint (JavaScript, too), types, import order and policies
 	$(SETUP) check

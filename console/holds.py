@@ -12,6 +12,7 @@ from console.pages import HEADERS, ROOT, message, page
 from console.sign_in import SignIn
 from evidence.archive import Archive
 from evidence.errors import EvidenceError
+from evidence.filters import capital
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
 from runtime.services.listings import list_holds
@@ -61,7 +62,7 @@ class HoldPages:
         except EvidenceError as error:
             return message(viewer, 503, "Nothing was done", f"The archive keeps nothing from being deleted: {error}.")
         except HoldError as error:
-            return message(viewer, 409, "Nothing was done", f"{error}.")
+            return message(viewer, 409, "Nothing was done", f"{capital(str(error))}.")
         return RedirectResponse(f"{ROOT}/holds", _SEE_OTHER, HEADERS)
 
     async def _put(self, sent: SentHold, viewer: ConsoleViewer) -> None:

@@ -202,6 +202,7 @@ async def test_a_vote_in_the_console_is_withdrawn_there(console: ConsoleStage) -
     approval, ann = await _asked(console), await console.signed_in("ann")
     assert (await _send(ann, approval)).status == 200
     assert "Withdraw my vote" in (await ann.get(f"/requests/{approval}")).text
+    assert "under More" not in (await ann.get(f"/requests/{approval}")).text  # it is here
     assert "is withdrawn" in (await _send(ann, approval, "withdraw", "not sure any more")).text
     assert (await _send(ann, approval, "changes", "name the owners")).status == 200
 
