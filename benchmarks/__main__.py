@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmarks import all_in, backtests, cli, clicks, homes, intake, latency, shadows, throughput
+from benchmarks import all_in, backtests, cli, clicks, consoles, homes, intake, latency, shadows, throughput
 from benchmarks import crowds as people
 from benchmarks import governed_steps as repeat
 from benchmarks import killed_worker as killed
@@ -36,6 +36,7 @@ MEASURED = {
     "cli": cli.measure,
     "backtest": backtests.measure,
     "shadow": shadows.measure,
+    "console": consoles.measure,
 }
 
 

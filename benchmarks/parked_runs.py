@@ -45,18 +45,26 @@ def random_identity(text: str, place: int) -> Identity:
     return Identity(text, f"{quoted(head)} || left(md5({seed}) || md5({seed} || 'x'), {len(rest)})")
 
 
-def insertion(table: str, types: Mapping[str, str], rows: Iterable[Row], identities: Sequence[Identity]) -> list[str]:
-    """Return statements that write each row `first` to `last` times; both are left to be filled in."""
+def insertion(
+    table: str, types: Mapping[str, str], rows: Iterable[Row], identities: Sequence[Identity], apart: float = 0.0
+) -> list[str]:
+    """Return statements that write each row `first` to `last` times; both are left to be filled in.
+
+    Each copy is so many seconds older than the one before it.
+    """
     columns = ", ".join(types)
     return [
-        f"INSERT INTO {table} ({columns}) SELECT {_values(types, row, identities)}"  # noqa: S608 - of quoted parts
+        f"INSERT INTO {table} ({columns}) SELECT {_values(types, row, identities, apart)}"  # noqa: S608 - of quoted parts
         " FROM generate_series({first}, {last}) n"
         for row in rows
     ]
 
 
-def _values(types: Mapping[str, str], row: Row, identities: Sequence[Identity]) -> str:
-    return ", ".join(f"({expression(row[name], identities)})::{kind}" for name, kind in types.items())
+def _values(types: Mapping[str, str], row: Row, identities: Sequence[Identity], apart: float) -> str:
+    older = {"timestamptz": f" - n * interval '{apart} seconds'"} if apart else {}
+    return ", ".join(
+        f"({expression(row[name], identities)})::{kind}{older.get(kind, '')}" for name, kind in types.items()
+    )
 
 
 def expression(text: str | None, identities: Sequence[Identity]) -> str:
@@ -98,12 +106,13 @@ _SIZES = """
 
 @dataclass(frozen=True)
 class Template:
-    """The one run that was parked by running it: its rows as text, by table."""
+    """The one run that was parked by running it: its rows as text, by table. Copies are so many seconds `apart`."""
 
     run_id: str
     ref: str
     types: Mapping[str, Mapping[str, str]]
     rows: Mapping[str, Sequence[Row]]
+    apart: float = 0.0
 
     @cached_property
     def identities(self) -> list[Identity]:
@@ -126,7 +135,7 @@ class Template:
             statements = [
                 statement.format(first=start, last=end)
                 for name in wanted
-                for statement in insertion(name, self.types[name], self.rows[name], self.identities)
+                for statement in insertion(name, self.types[name], self.rows[name], self.identities, self.apart)
             ]
             database.run("; ".join(["SET session_replication_role = replica", *statements]))
         database.run("VACUUM ANALYZE")

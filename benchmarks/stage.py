@@ -33,7 +33,8 @@ class Options:
     """Sizes of one run. `seconds` is how long each rate is measured for, `lease` how long a killed worker's lasts.
 
     `all_in` is how many runs are triggered, worked off and sealed, `cards` how many cards are posted and clicked,
-    `backtest` of how many runs decisions are asked again.
+    `backtest` of how many runs decisions are asked again,
+    `console_runs` and `console_requests` among what pages are read.
     """
 
     seconds: float
@@ -50,6 +51,8 @@ class Options:
     all_in: int
     cards: int
     backtest: int
+    console_runs: int
+    console_requests: int
     only: frozenset[str] = field(default_factory=frozenset)
 
     def wants(self, part: str) -> bool:
@@ -72,6 +75,8 @@ QUICK = Options(
     all_in=60,
     cards=5,
     backtest=60,
+    console_runs=20_000,
+    console_requests=1_000,
 )
 WHOLE = Options(
     5.0,
@@ -88,6 +93,8 @@ WHOLE = Options(
     all_in=600,
     cards=30,
     backtest=1_000,
+    console_runs=1_000_000,
+    console_requests=10_000,
 )
 PARTS = (
     "steps",
@@ -103,6 +110,7 @@ PARTS = (
     "cli",
     "backtest",
     "shadow",
+    "console",
 )
 
 

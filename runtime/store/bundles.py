@@ -281,12 +281,14 @@ async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
     """Return the tenant's finished runs whose bundle is not stored, the longest open first."""
     rows = await conn.rows(
         f"""
+        WITH open AS (SELECT run_id FROM runs WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed
+                       UNION SELECT run_id FROM evidence_bundles WHERE stored_at IS NULL)
         SELECT r.run_id, r.definition_name, r.status, b.run_id IS NOT NULL AS is_begun,
                coalesce(b.status = 'stuck', false) AS is_stuck,
                clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
                coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
                {WAITS_FOR} AS waits_for
-          FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
+          FROM open JOIN runs r USING (run_id) LEFT JOIN evidence_bundles b USING (run_id)
          WHERE r.tenant = %(tenant)s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
          ORDER BY open_for DESC LIMIT 500
         """,  # noqa: S608 - our own words

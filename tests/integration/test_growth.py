@@ -20,6 +20,7 @@ from psycopg.rows import DictRow
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.search import Sought
+from runtime.services.attention import find_attention
 from runtime.store.bundle_search import find_runs
 from runtime.store.operator_lists import Wanted, list_runs
 from tests.bench import TENANT, Bench, open_bench
@@ -124,6 +125,36 @@ async def test_a_run_is_found_by_its_reference_without_the_others(
     assert run["trigger_ref"] == "1"
     looked_at = sum(_rows(found[0]["QUERY PLAN"][0]["Plan"], "runs"))
     assert looked_at <= 2, f"{looked_at} runs were looked at"
+
+
+_STORED = """
+    UPDATE runs SET sealed = true;
+    INSERT INTO evidence_bundles (run_id, sealed_seq, sha256, created_at, next_try_at, stored_at, status, key_id)
+    SELECT run_id, 1, repeat('a', 64), now(), now(), now(), 'stored', 'k' FROM runs
+"""
+
+
+async def test_what_needs_attention_is_found_without_what_needs_none(dsn: str, opa: OpaChild, targets: Targets) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers(), cursor_factory=Recording) as bench,
+    ):
+        await bench.start("bench.note", {"incident": "I1", "text": "seen", "api_token": "x"})
+        await bench.settle()
+        for statement in _STORED.split(";"):
+            await bench.meddle(statement)
+        for table in ("runs", "effects", "evidence_bundles"):
+            await copy_row(bench, table, OTHERS, "run_id", "trigger_ref", "effect_id", claimed=False)
+        await bench.meddle("ANALYZE")
+        sent.clear()
+        async with bench.engine.pool.connection() as conn:
+            await find_attention(conn, TENANT)
+            asked, looked_at = list(sent), 0.0
+            for query, params in asked:
+                found = await (await conn.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + query, params)).fetchall()
+                plan = found[0]["QUERY PLAN"][0]["Plan"]
+                looked_at += sum(sum(_rows(plan, table)) for table in ("runs", "effects", "evidence_bundles"))
+    assert looked_at == 0, f"{looked_at} rows were looked at"
 
 
 def _rows(node: dict[str, Any], table: str = "approvals") -> Iterator[float]:

@@ -189,7 +189,7 @@ def _listed(privileges: Iterable[tuple[str, str]]) -> str:
 VERSIONS = "alembic_version"
 """The table that has the database's migration."""
 
-NEWEST = "0009"
+NEWEST = "0010"
 """The migration that this program was written for: the last one in `runtime/store/schema/versions/`."""
 
 UNRELEASED = frozenset({"0002"})

@@ -153,6 +153,7 @@ evidence_bundles = Table(
     ),
     CheckConstraint("retain_days >= 1", name="retain_days"),
     partial("ix_evidence_bundles_open", "next_try_at", where="status = 'sealing'"),
+    partial("ix_evidence_bundles_unstored", "run_id", where="stored_at IS NULL"),
     info=kept(
         "status",
         "sha256",

@@ -229,6 +229,7 @@ effects = Table(
     one_of("status", EffectStatus),
     # one effect at a time acts under a key
     partial("uq_effects_claimed_key", "tenant", "idempotency_key", where="claimed", unique=True),
+    partial("ix_effects_in_doubt", "created_at", "effect_id", where="status = 'in_doubt'"),
     partial(
         "ix_effects_due",
         "tenant",
