@@ -148,7 +148,7 @@ class Walk:
         for kind, subject in (("One run", case.run_id), ("All runs", self._reference(case))):
             await aldo.open("/holds")
             await aldo.page.get_by_label(kind).check()
-            await aldo.page.get_by_label("Reference or id").fill(subject)
+            await aldo.page.get_by_label("Trigger's reference, or the run's id").fill(subject)
             await aldo.page.get_by_label("Reason").last.fill("The regulator asks for it: case 2026-114.")
             await aldo.press("Hold it")
         await aldo.look("held")
@@ -172,7 +172,7 @@ class Walk:
 
     @staticmethod
     async def _hold_nothing(eye: Eye) -> None:
-        await eye.page.get_by_label("Reference or id").fill("nothing like that")
+        await eye.page.get_by_label("Trigger's reference, or the run's id").fill("nothing like that")
         await eye.page.get_by_label("Reason").last.fill("By mistake.")
         await eye.press("Hold it")
         await eye.look("not-held", 409)
