@@ -27,6 +27,12 @@ _WORDS = {
     ActName.DROP: ("Put it away", "The dead letter is not looked at again."),
     ActName.RETRY_BUNDLE: ("Retry the bundle", "The stuck bundle is sealed and stored again."),
 }
+_MANY = {
+    ActName.CANCEL: "Cancel runs",
+    ActName.RETRY: "Retry runs now",
+    ActName.REQUEUE: "Look at dead letters again",
+    ActName.DROP: "Put dead letters away",
+}
 SubjectId = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
 Step = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{0,300}$")]
 Reason = Annotated[str, StringConstraints(min_length=3, max_length=2000)]
@@ -115,8 +121,8 @@ class ActPages:
         left = [(one, shown.why_not if shown else "There is no such thing.") for one, shown in found]
         left = [(one, why) for one, why in left if why]
         key = secrets.token_urlsafe(24)
-        title, says = _WORDS[name]
-        return page("act_many", viewer, able=able, left=left, act=str(name), title=title, says=says, key=key)
+        said = {"title": _MANY[name], "says": _WORDS[name][1]}
+        return page("act_many", viewer, able=able, left=left, act=str(name), key=key, **said)
 
     async def _do_many(self, request: Request, name: ActName, sent: Annotated[SentActs, Form()]) -> Response:
         viewer = await self._door.sender(request, ConsoleRole.OPERATOR)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from console.pages import words
 from console.scales import DURATIONS, pace_of
 from runtime.model.metrics import duration_words
 from runtime.model.states import WaitType
@@ -175,7 +176,7 @@ def _asked(requests: Sequence[ApprovalView]) -> Iterator[Moment]:
         yield Moment(one.requested_at, one.step, "asked", f"{', '.join(one.groups)} were asked")
         for vote in one.votes:
             kind = "no" if vote.verdict.is_no else "yes"
-            yield Moment(vote.at, one.step, kind, f"{vote.person_name} said {vote.verdict}")
+            yield Moment(vote.at, one.step, kind, f"{vote.person_name} {words(vote.verdict)}")
 
 
 def _acted(receipts: Sequence[Mapping[str, Any]]) -> Iterator[Moment]:

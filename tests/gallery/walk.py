@@ -139,7 +139,7 @@ class Walk:
             await omar.open(path)
             await omar.page.get_by_label("How many are these?").fill(count)
             await omar.page.get_by_label("Reason").fill("Brought in twice.")
-            await omar.press("Cancel this run")
+            await omar.press("Cancel runs")
             await omar.look(name, status)
 
     async def audit(self, case: Case) -> str:

@@ -85,7 +85,7 @@ async def test_the_time_tells_how_long_people_were_waited_for_and_who_did_what(c
     assert (await console.bench.click("ben", approval)).counted
     await console.bench.settle()
     time = words(section((await ann.get(f"/runs/{run_id}")).text, "when"))
-    for said in ("waited for 3 h in all", "file waited for people 3 h", "compliance were asked", "Ben said approve"):
+    for said in ("waited for 3 h in all", "file waited for people 3 h", "compliance were asked", "Ben approved"):
         assert said in time, said
     assert "the action was done" in time
 
