@@ -2,22 +2,47 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from dataclasses import dataclass
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from policy.client import OpaEngine
+from runtime.handlers import RefusedError
 from runtime.model.console import ConsoleRole
 from runtime.services.console_acts import ActName
-from tests.bench import BENCH_SECRET, Bench
+from tests.bench import BENCH_SECRET, Bench, open_bench
 from tests.databases import superuser
-from tests.integration.console_stage import ConsoleStage, Shown, Visitor
+from tests.integration.conftest import PACK, Targets
+from tests.integration.console_stage import ConsoleStage, Shown, Visitor, open_console
 from tests.integration.evidence_stage import FILE
 from tests.patience import until
 
+NODES = PACK.parent / "nodes"
 STATES = "SELECT status, count(*)::int AS n FROM runs GROUP BY status ORDER BY status"
 ASKED = "SELECT leaf -> 'data' AS data FROM tenant_leaves WHERE leaf ->> 'event' = 'acts.asked'"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A console, and a run whose step `look` needs attention."""
+
+    console: ConsoleStage
+    run_id: str
+
+
+@pytest.fixture
+async def held(dsn: str, policy: OpaEngine, targets: Targets, tmp_path: Path) -> AsyncIterator[Held]:
+    """Give a run of which somebody has to say how it goes on."""
+    targets.look.answers = [RefusedError("the register is closed")]
+    async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench, open_console(bench, tmp_path) as on:
+        run_id = (await bench.start("bench.mended", {})).run_id
+        await bench.settle()
+        assert (await bench.run(run_id))["steps"]["look"]["status"] == "needs_attention"
+        yield Held(on, run_id)
 
 
 def _fields(shown: Shown) -> list[tuple[str, str]]:
@@ -145,17 +170,38 @@ async def test_the_count_has_to_be_typed(console: ConsoleStage) -> None:
     assert await console.bench.rows(ASKED) == []
 
 
-async def test_a_step_that_needs_attention_gets_its_result(console: ConsoleStage) -> None:
-    bench = console.bench
-    run = (await bench.start("bench.file", FILE, "x")).run_id
-    await bench.settle()
-    omar = await console.signed_in("omar")
+@pytest.mark.parametrize(
+    ("name", "said", "becomes", "result"),
+    [
+        (ActName.SUPPLY, {"result": '{"value": 4}'}, "succeeded", {"value": 4}),
+        (ActName.RETRY_STEP, {}, "succeeded", {"value": 3}),
+        (ActName.SKIP, {}, "skipped", None),
+        (ActName.END, {}, "failed_terminal", None),
+    ],
+)
+async def test_a_step_that_needs_attention_goes_on_as_an_operator_says(
+    held: Held, name: ActName, said: dict[str, str], becomes: str, result: object
+) -> None:
+    omar = await held.console.signed_in("omar")
+    shown = await _worked(held.console, _act(omar, name, held.run_id, "look", **said))
+    assert (shown.status, "<h1>Done</h1>" in shown.text) == (200, True)
+    step = (await held.console.bench.run(held.run_id))["steps"]["look"]
+    assert step["status"] == becomes
+    (stored,) = await held.console.bench.rows("SELECT result FROM steps WHERE path = 'look'")
+    assert stored["result"] == result
+
+
+async def test_what_is_supplied_has_to_be_an_object(held: Held) -> None:
+    omar = await held.console.signed_in("omar")
+    for result, why in (("[]", "not an object"), ("{", "it is not JSON")):
+        shown = await _act(omar, "supply", held.run_id, "look", result=result)
+        assert (shown.status, why in shown.text) == (422, True)
+    assert (await held.console.bench.run(held.run_id))["steps"]["look"]["status"] == "needs_attention"
+
+
+async def test_a_step_that_is_not_there_has_no_page(console: ConsoleStage) -> None:
+    (run,), omar = await _runs(console.bench, 1), await console.signed_in("omar")
     assert (await omar.get(f"/acts/supply?subject={run}&step=nothing")).status == 404
-    wrong = {"subject": run, "step": "file", "version": "0", "reason": "by hand", "key": "k" * 30, "result": "[]"}
-    shown = await omar.post("/acts/supply", **wrong)
-    assert (shown.status, "not an object" in shown.text) == (422, True)
-    shown = await omar.post("/acts/supply", **{**wrong, "result": "{"})
-    assert (shown.status, "it is not JSON" in shown.text) == (422, True)
 
 
 @pytest.mark.parametrize(
@@ -173,5 +219,13 @@ async def test_a_form_that_is_not_ours_does_nothing(console: ConsoleStage, chang
 
 async def test_what_is_another_tenants_is_not_there(console: ConsoleStage, dsn: str) -> None:
     (run,), omar = await _runs(console.bench, 1), await console.signed_in("omar")
-    for name, subject in (("cancel", "run_0"), ("retry", "eff_0"), ("requeue", "ntf_0"), ("skip", run)):
-        assert (await omar.get(f"/acts/{name}?subject={subject}&step=x")).status == 404
+    key = {"reason": "let me", "key": "k" * 30}
+    acts = {"cancel": 409, "undo": 409, "retry": 409, "skip": 404}
+    assert [(await omar.get(f"/acts/{name}?subject={run}&step=file")).status for name in acts] == [200] * len(acts)
+    with superuser(dsn) as conn:
+        conn.execute("UPDATE runs SET tenant = 'another'")
+    for name, status in acts.items():
+        assert (await omar.get(f"/acts/{name}?subject={run}&step=file")).status == 404
+        shown = await _worked(console, omar.post(f"/acts/{name}", subject=run, step="file", **key))
+        assert (shown.status, "<h1>Nothing was done</h1>" in shown.text) == (status, True)
+    assert await console.bench.rows(STATES) == [{"status": "waiting_approval", "n": 1}]
