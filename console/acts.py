@@ -1,13 +1,13 @@
 """Operators' acts: the page that asks for a reason, and what became of it; of many, their count is typed."""
 
 import json
-import secrets
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import Response
 
+from console.forms import Key, Reason, SubjectId, new_key
 from console.pages import message, page
 from console.sign_in import SignIn
 from runtime.model.limits import json_fault
@@ -33,10 +33,7 @@ _MANY = {
     ActName.REQUEUE: "Look at dead letters again",
     ActName.DROP: "Put dead letters away",
 }
-SubjectId = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
 Step = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{0,300}$")]
-Reason = Annotated[str, StringConstraints(min_length=3, max_length=2000)]
-Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]{0,9}$")]
 Listed = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-z]{1,60}:[0-9]{0,9}$")]
 
@@ -93,8 +90,7 @@ class ActPages:
         if found is None:
             return message(viewer, 404, "Nothing like that", "There is nothing of this id, or it is not this tenant's.")
         title, says = _WORDS[name]
-        key = secrets.token_urlsafe(24)
-        return page("act", viewer, found=found, act=str(name), title=title, says=says, key=key)
+        return page("act", viewer, found=found, act=str(name), title=title, says=says, key=new_key())
 
     async def _do(self, request: Request, name: ActName, sent: Annotated[SentAct, Form()]) -> Response:
         viewer = await self._door.sender(request, ConsoleRole.OPERATOR)
@@ -120,9 +116,8 @@ class ActPages:
         able = [one for _, one in found if one is not None and not one.why_not]
         left = [(one, shown.why_not if shown else "There is no such thing.") for one, shown in found]
         left = [(one, why) for one, why in left if why]
-        key = secrets.token_urlsafe(24)
-        said = {"title": _MANY[name], "says": _WORDS[name][1]}
-        return page("act_many", viewer, able=able, left=left, act=str(name), key=key, **said)
+        title, says = _MANY[name], _WORDS[name][1]
+        return page("act_many", viewer, able=able, left=left, act=str(name), title=title, says=says, key=new_key())
 
     async def _do_many(self, request: Request, name: ActName, sent: Annotated[SentActs, Form()]) -> Response:
         viewer = await self._door.sender(request, ConsoleRole.OPERATOR)

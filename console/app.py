@@ -14,15 +14,16 @@ from starlette.responses import Response
 from console.acts import ActPages
 from console.figure_pictures import MOST_WEEKS, pictures_of
 from console.figures import WEEK_ROWS, Period, table_of, weeks_table_of
+from console.forms import PathId
 from console.holds import HoldPages
 from console.lists import SavedLists
-from console.pages import HEADERS, message, page, stylesheet, verifier, words
+from console.pages import attachment, message, page, stylesheet, verifier, words
 from console.requests import RequestPages
 from console.run_graph import draw
 from console.run_states import words_of
 from console.run_timeline import timeline_of
 from console.run_trail import folded
-from console.runs import PAGE, After, FilterError, RunFilters, RunId
+from console.runs import PAGE, After, FilterError, RunFilters
 from console.sign_in import NotAllowedError, NotFromHereError, SignIn, SignInNeededError
 from evidence.archive import Archive, get_stored
 from evidence.errors import EvidenceError
@@ -63,7 +64,7 @@ class _Console:
         more = filters.behind(found[PAGE - 1].run_id) if len(found) > PAGE else None
         return page("runs", viewer, runs=found[:PAGE], filters=filters, more=more, states=list(EvidenceState))
 
-    async def run(self, request: Request, run_id: RunId) -> Response:
+    async def run(self, request: Request, run_id: PathId) -> Response:
         """Show a run in full."""
         viewer = await self._door.viewer(request)
         found = await self._pages.run(run_id)
@@ -74,7 +75,7 @@ class _Console:
         graph, trail = draw(found.details.graph, words_of(words)), folded(found.trail)
         return page("run", viewer, found=found, run=found.run, time=time, graph=graph, trail=trail, most=STEPS)
 
-    async def trail(self, request: Request, run_id: RunId, after: After = 0) -> Response:
+    async def trail(self, request: Request, run_id: PathId, after: After = 0) -> Response:
         """Show a part of a run's audit trail."""
         viewer = await self._door.viewer(request)
         found = await self._pages.trail(run_id, after)
@@ -82,7 +83,7 @@ class _Console:
             return message(viewer, 404, "No such run", _NO_RUN)
         return page("trail", viewer, found=found, trail=folded(found.leaves))
 
-    async def cards(self, request: Request, run_id: RunId, approval_id: RunId) -> Response:
+    async def cards(self, request: Request, run_id: PathId, approval_id: PathId) -> Response:
         """Show the cards of a request as people saw them."""
         viewer = await self._door.viewer(request)
         found = await self._pages.cards(run_id, approval_id)
@@ -100,10 +101,10 @@ class _Console:
             return message(viewer, 422, "These figures cannot be shown", f"{error}.")
         weeks = await self._pages.weeks(since, until)
         if request.url.path.endswith("/weeks.csv"):
-            return _csv(f"weeks-{since:%Y-%m-%d}", weeks_table_of(weeks))
+            return attachment(f"weeks-{since:%Y-%m-%d}.csv", weeks_table_of(weeks), "text/csv")
         found = await self._pages.figures(since, until)
         if request.url.path.endswith(".csv"):
-            return _csv(f"figures-{since:%Y-%m-%d}", table_of(found))
+            return attachment(f"figures-{since:%Y-%m-%d}.csv", table_of(found), "text/csv")
         bounds = {"most_weeks": MOST_WEEKS, "week_rows": WEEK_ROWS}
         pictures = pictures_of(weeks, found.people, since, until)
         return page("figures", viewer, found=found, period=period, weeks=weeks, pictures=pictures, **bounds)
@@ -121,7 +122,7 @@ class _Console:
         await self._door.viewer(request)
         return verifier()
 
-    async def bundle(self, request: Request, run_id: RunId) -> Response:
+    async def bundle(self, request: Request, run_id: PathId) -> Response:
         """Give an auditor a run's bundle, after it is on record who got it."""
         viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
         stored = await self._pages.bundle(run_id)
@@ -132,13 +133,7 @@ class _Console:
         except EvidenceError as error:
             return message(viewer, 503, "The archive does not give the bundle", f"{error}. Nothing was given out.")
         await self._pages.note_fetched(viewer.person, stored)
-        named = {"Content-Disposition": f'attachment; filename="{run_id}.zip"'}
-        return Response(data, 200, {**HEADERS, **named}, media_type="application/zip")
-
-
-def _csv(name: str, data: bytes) -> Response:
-    named = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return Response(data, 200, {**HEADERS, **named}, media_type="text/csv")
+        return attachment(f"{run_id}.zip", data, "application/zip")
 
 
 @dataclass(frozen=True)

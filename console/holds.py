@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from console.pages import HEADERS, ROOT, message, page
+from console.forms import Reason, see_other
+from console.pages import ROOT, message, page
 from console.sign_in import SignIn
 from evidence.archive import Archive
 from evidence.errors import EvidenceError
@@ -17,7 +18,6 @@ from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 from runtime.services.legal_holds import HoldError, LegalHolds, Subject
 from runtime.services.listings import list_holds
 
-_SEE_OTHER = 303
 Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
 
 
@@ -29,7 +29,7 @@ class SentHold(BaseModel):
     act: Literal["set", "lift"]
     kind: Literal["run", "reference"]
     subject: Name
-    reason: Annotated[str, StringConstraints(min_length=3, max_length=2000)]
+    reason: Reason
 
 
 class HoldPages:
@@ -63,7 +63,7 @@ class HoldPages:
             return message(viewer, 503, "Nothing was done", f"The archive keeps nothing from being deleted: {error}.")
         except HoldError as error:
             return message(viewer, 409, "Nothing was done", f"{capital(str(error))}.")
-        return RedirectResponse(f"{ROOT}/holds", _SEE_OTHER, HEADERS)
+        return see_other(f"{ROOT}/holds")
 
     async def _put(self, sent: SentHold, viewer: ConsoleViewer) -> None:
         """Set or lift a hold; workers tell the archive. Raise EvidenceError or HoldError, and nothing is on record."""

@@ -3,16 +3,16 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from console.pages import HEADERS, ROOT, message, page
-from console.runs import FilterError, RunFilters, RunId
+from console.forms import PathId, see_other
+from console.pages import ROOT, attachment, message, page
+from console.runs import FilterError, RunFilters
 from console.sign_in import SignIn
 from evidence.filters import capital
 from runtime.services.console_sessions import ConsoleRole
 from runtime.services.run_lists import MOST_RUNS, SHOWN, RunListError, RunLists
 
-_SEE_OTHER = 303
 _NOT_SAVED, _NOT_DELETED = "The list was not saved", "The list was not deleted"
 _NO_LIST = "There is no list of this id, or it was deleted."
 First = Annotated[int, Query(ge=0, lt=MOST_RUNS)]
@@ -40,7 +40,7 @@ class SavedLists:
         viewer = await self._door.viewer(request)
         return page("lists", viewer, lists=await self._lists.all())
 
-    async def _show(self, request: Request, list_id: RunId, first: First = 0) -> Response:
+    async def _show(self, request: Request, list_id: PathId, first: First = 0) -> Response:
         viewer = await self._door.viewer(request)
         saved = await self._lists.find(list_id)
         if saved is None:
@@ -48,15 +48,14 @@ class SavedLists:
         found = await self._lists.today(saved, RunFilters.of(saved.filters).sought(), first)
         return page("list", viewer, found=found, saved=saved, most=MOST_RUNS, shown=SHOWN)
 
-    async def _ids(self, request: Request, list_id: RunId) -> Response:
+    async def _ids(self, request: Request, list_id: PathId) -> Response:
         """Give the ids as a file, whose SHA-256 is the digest on record."""
         viewer = await self._door.viewer(request)
         saved = await self._lists.find(list_id)
         if saved is None:
             return message(viewer, 404, "No such list", _NO_LIST)
-        named = {"Content-Disposition": f'attachment; filename="{list_id}.txt"'}
         lines = "".join(f"{run_id}\n" for run_id in sorted(saved.run_ids))
-        return Response(lines, 200, {**HEADERS, **named}, media_type="text/plain")
+        return attachment(f"{list_id}.txt", lines, "text/plain")
 
     async def _save(self, request: Request) -> Response:
         viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
@@ -69,9 +68,9 @@ class SavedLists:
             return message(viewer, 422, _NOT_SAVED, f"{error}.")
         except RunListError as error:
             return message(viewer, 422, _NOT_SAVED, f"{capital(str(error))}.")
-        return RedirectResponse(f"{ROOT}/lists/{list_id}", _SEE_OTHER, HEADERS)
+        return see_other(f"{ROOT}/lists/{list_id}")
 
-    async def _delete(self, request: Request, list_id: RunId) -> Response:
+    async def _delete(self, request: Request, list_id: PathId) -> Response:
         viewer = await self._door.sender(request, ConsoleRole.AUDITOR)
         try:
             name = await self._lists.delete(viewer.person, list_id)

@@ -134,6 +134,12 @@ def verifier() -> Response:
     return HTMLResponse(verifier_page.page(), 200, {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"})
 
 
+def attachment(name: str, data: bytes | str, media_type: str) -> Response:
+    """Return a file that a browser saves under a name."""
+    named = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(data, 200, {**HEADERS, **named}, media_type=media_type)
+
+
 def page(name: str, viewer: ConsoleViewer | None, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page by the name of its template; without a viewer it has no menu."""
     text = _environment.get_template(f"{name}.html").render(viewer=viewer, **values)

@@ -1,13 +1,13 @@
 """Requests in the console: the page of one, its forms, and what they are answered with."""
 
-import secrets
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Path, Request
+from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from console.pages import HEADERS, message, page
+from console.forms import Key, PathId, new_key, see_other
+from console.pages import message, page
 from console.sign_in import SignIn
 from runtime.model.votes import Refusal, RefusalCode
 from runtime.services.approval_view import Act
@@ -16,8 +16,6 @@ from runtime.services.console_requests import ConsoleRequests, PageChangedError,
 from runtime.services.console_sessions import ConsoleRole, ConsoleViewer
 from runtime.services.refusal_words import refusal_reason
 
-ApprovalId = Annotated[str, Path(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
-_SEE_OTHER = 303
 _UNKNOWN = "There is no request of this id, or it is not this tenant's."
 _DONE = {
     Said.APPROVE: "Your approval counts.",
@@ -38,7 +36,7 @@ _HERE = {
 
 
 class SentForm(BaseModel):
-    """A form as it comes in. `key` is its own: sent twice, it is one word."""
+    """A form as it comes in."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +44,7 @@ class SentForm(BaseModel):
     reason: Annotated[str, StringConstraints(max_length=2000)] = ""
     stamp: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
     shown: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-    key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
+    key: Key
 
 
 class RequestPages:
@@ -63,17 +61,16 @@ class RequestPages:
         router.post("/requests/{approval_id}")(self._send)
         return router
 
-    async def _show(self, request: Request, approval_id: ApprovalId) -> Response:
+    async def _show(self, request: Request, approval_id: PathId) -> Response:
         viewer = await self._door.viewer(request)
         found = await self._desk.page(approval_id, viewer)
         if found is None:
             return message(viewer, 404, "No such request", _UNKNOWN)
         acts = found.acts if viewer.is_officer else frozenset()
         why = _why(found.refusal) if found.refusal and viewer.is_officer else ""
-        key = secrets.token_urlsafe(24)
-        return page("request", viewer, found=found, view=found.view, acts=acts, why=why, key=key, Act=Act)
+        return page("request", viewer, found=found, view=found.view, acts=acts, why=why, key=new_key(), Act=Act)
 
-    async def _send(self, request: Request, approval_id: ApprovalId, sent: Annotated[SentForm, Form()]) -> Response:
+    async def _send(self, request: Request, approval_id: PathId, sent: Annotated[SentForm, Form()]) -> Response:
         viewer = await self._door.sender(request, ConsoleRole.OFFICER)
         form = RequestForm(approval_id, **sent.model_dump())
         try:
@@ -89,7 +86,7 @@ def _answer(viewer: ConsoleViewer, form: RequestForm, found: ClickOutcome | Sign
     if found is None:
         return message(viewer, 404, "No such request", _UNKNOWN)
     if isinstance(found, SignHere):
-        return RedirectResponse(found.link, _SEE_OTHER, HEADERS)
+        return see_other(found.link)
     if found.refusal is not None:
         return _back(viewer, form, 409, "This does not count", _why(found.refusal))
     return _back(viewer, form, 200, "Done", _DONE[form.says])

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Query
 
 from runtime.model.search import EvidenceState, Sought
 
 PAGE = 50
-RunId = Annotated[str, Path(pattern=r"^[a-z]+_[0-9a-z]{1,60}$")]
 After = Annotated[int, Query(ge=0, le=2**31 - 1_000)]
 """The record of a run's chain behind which a page begins."""
 _VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,200}")

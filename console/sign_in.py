@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
+from console.forms import see_other
 from console.pages import HEADERS, ROOT, message, page
 from console.provider import Provider, ProviderError
 from runtime.model.console import ConsoleRole, SignInRefusal
@@ -29,7 +30,7 @@ BEGUN = "countersign_console_begun"
 CALLBACK = "/callback"
 _MINUTES = 10
 """How long a sign-in that has begun may take."""
-_FOUND, _SEE_OTHER = 302, 303
+_FOUND = 302
 _USED = "A link opens the console once. Start `countersign up` again for another one."
 _WHY = {
     SignInRefusal.UNKNOWN: "This account is nobody's in the directory.",
@@ -201,7 +202,7 @@ class SignIn:
             return message(None, 410, "This link was used before", _USED)
         except UnknownPersonError:
             return message(None, 403, "Not allowed", "This person may not use the console. Nothing was opened.")
-        return self._with_session(RedirectResponse(f"{ROOT}/", _SEE_OTHER, HEADERS), secret)
+        return self._with_session(see_other(f"{ROOT}/"), secret)
 
     async def _leave(self, request: Request) -> Response:
         self.expect_own_form(request)
